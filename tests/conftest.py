@@ -73,11 +73,10 @@ def _drop_slot(connection: psycopg.Connection, slot: str) -> None:
     """Drop a slot as soon as its walsender has ended (the server takes a moment to notice)."""
     connection.execute("SET statement_timeout = '20s'")
     connection.execute(
-        """DO $$ BEGIN LOOP
-             IF NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '%s' AND active) THEN EXIT; END IF;
+        f"""DO $$ BEGIN LOOP
+             IF NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '{slot}' AND active) THEN EXIT; END IF;
              PERFORM pg_sleep(0.01);
            END LOOP; END $$"""
-        % slot
     )
     connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
 

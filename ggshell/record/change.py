@@ -30,7 +30,8 @@ class TransactionHeader(NamedTuple):
     restart: int = 0
 
 
-class TransactionPiece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TransactionPiece:
     """A run of rows of one transaction within a batch: rows ``first`` to ``first + count - 1``.
 
     A transaction too large for one batch comes in several pieces; only the first ``begins``, only the last ``ends``.

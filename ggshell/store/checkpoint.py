@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ggshell.errors import StoreError
@@ -98,7 +100,7 @@ class Checkpoint(NamedTuple):
     caught_up: int = 0
     latest_csn: str = ""
     latest_xid: str = ""
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
@@ -150,6 +152,8 @@ def _plain(value: Any) -> Any:
     """NamedTuples become objects, so that a file can be read by a person and survives new fields."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: _plain(field) for name, field in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return dict(value)
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
@@ -160,14 +164,12 @@ def _position(fields: dict[str, int]) -> LogPosition | TrailPosition:
 
 
 def _read(fields: dict[str, Any]) -> ReadCheckpoint:
-    places = {name: _position(fields.pop(name)) for name in ("startup", "recovery", "current")}
+    places: dict[str, Any] = {name: _position(fields.pop(name)) for name in ("startup", "recovery", "current")}
     return ReadCheckpoint(source=SourceType(fields.pop("source")), **places, **fields)
 
 
 def _checkpoint(fields: dict[str, Any]) -> Checkpoint:
     read = _read(fields.pop("read"))
-    write = tuple(
-        WriteCheckpoint(current=TrailPosition(**item.pop("current")), **item) for item in fields.pop("write")
-    )
+    write = tuple(WriteCheckpoint(current=TrailPosition(**item.pop("current")), **item) for item in fields.pop("write"))
     kind, stop = GroupType(fields.pop("type")), StopStatus(fields.pop("stop"))
     return Checkpoint(type=kind, read=read, write=write, stop=stop, **fields)

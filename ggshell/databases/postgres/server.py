@@ -60,7 +60,11 @@ class PostgresServer:
         options = ["-N", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-A", "trust"]
         self._run("initdb", *options, "-D", str(self.data))
         lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
-        lines += [f"port = {self.port}\n", "listen_addresses = '127.0.0.1'\n", f"unix_socket_directories = '{self.sockets}'\n"]
+        lines += [
+            f"port = {self.port}\n",
+            "listen_addresses = '127.0.0.1'\n",
+            f"unix_socket_directories = '{self.sockets}'\n",
+        ]
         lines += ["unix_socket_permissions = 0777\n"]
         with (self.data / "postgresql.conf").open("a") as configuration:
             configuration.writelines(lines)
@@ -94,6 +98,7 @@ class PostgresServer:
         return pid
 
     def _run(self, program: str, *arguments: str) -> None:
+        root = os.geteuid() == 0
         # pg_ctl's postmaster inherits the output, so a pipe would never reach its end: use a file.
         with tempfile.TemporaryFile() as output:
             result = subprocess.run(
@@ -105,17 +110,14 @@ class PostgresServer:
                 check=False,
                 start_new_session=True,
                 env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
-                **_identity(),
+                user=NOBODY if root else None,
+                group=NOBODY if root else None,
+                extra_groups=[] if root else None,
             )
             output.seek(0)
             text = output.read().decode(errors="replace").strip()
         if result.returncode != 0:
             raise DatabaseError(f"{program} failed: {text}", where=str(self.data))
-
-
-def _identity() -> dict[str, object]:
-    """How subprocess changes user when this process is root."""
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 def _give(folder: Path) -> None:
