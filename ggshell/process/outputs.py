@@ -1,0 +1,85 @@
+"""The trails that an Extract, a pump or a path writes: opened together, written together, checkpointed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ggshell.clock import Clock
+from ggshell.record import ChangeBatch
+from ggshell.route.selection import Selection
+from ggshell.store.checkpoint import WriteCheckpoint
+from ggshell.store.home import Home
+from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.types import Csn, TableName
+
+MEGABYTE = 1 << 20
+
+
+class Outputs:
+    """Writers for every trail of a group, each behind a guard that drops what its own trail holds already.
+
+    A trail is the truth about what was written: after a crash it may be ahead of the checkpoint file, and two trails of one
+    group may differ by the transaction that the crash interrupted.
+    """
+
+    def __init__(self, home: Home, targets: Sequence[WriteCheckpoint], producer: Producer, clock: Clock) -> None:
+        self._targets = list(targets)
+        self._clock = clock
+        self._writers: list[TrailWriter] = []
+        try:
+            for target in targets:
+                name = TrailName.parse(target.trail, home.root)
+                size = target.megabytes * MEGABYTE
+                self._writers.append(TrailWriter.open(name, clock=clock, producer=producer, max_bytes=size))
+        except BaseException:
+            self.close()
+            raise
+        self._guards: list[Selection] = []
+        self._last_time = 0
+
+    @property
+    def after(self) -> Csn | None:
+        """The CSN up to which every trail is complete; None when one of them is new."""
+        marks = [writer.last_csn for writer in self._writers]
+        known = [mark for mark in marks if mark is not None]
+        return min(known) if len(known) == len(marks) else None
+
+    def begin(self, wanted: Callable[[TableName], bool], floor: Csn | None) -> None:
+        """Say which tables to write and below which CSN everything is known (the start point)."""
+        self._guards = []
+        for writer in self._writers:
+            marks = [mark for mark in (writer.last_csn, floor) if mark is not None]
+            self._guards.append(Selection(wanted, max(marks) if marks else None))
+
+    def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
+        """Hand a batch to every trail; what the first of them took is returned, for the statistics."""
+        taken: list[ChangeBatch] = []
+        for number, (writer, guard) in enumerate(zip(self._writers, self._guards, strict=True)):
+            for part in guard.select(batch):
+                writer.write(part)
+                if number == 0:
+                    taken.append(part)
+        if taken:
+            self._last_time = taken[-1].pieces[-1].header.commit_time
+        return taken
+
+    def flush(self) -> None:
+        """Make everything written durable and wake the readers.  Raises DiskError; the writers are then unusable."""
+        for writer in self._writers:
+            writer.flush()
+
+    def rollover(self) -> None:
+        for writer in self._writers:
+            writer.rollover()
+
+    def checkpoints(self) -> tuple[WriteCheckpoint, ...]:
+        """The durable positions, for the checkpoint file."""
+        pairs = zip(self._targets, self._writers, strict=True)
+        time = self._last_time
+        return tuple(
+            target._replace(current=writer.position, current_time=time or target.current_time) for target, writer in pairs
+        )
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.close()

@@ -1,0 +1,38 @@
+"""Which tables a TABLE list takes: patterns with ``*`` and ``?``, minus TABLEEXCLUDE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ggshell.types import TableName, split_name
+
+
+@lru_cache(maxsize=256)
+def _matcher(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    owner, name = split_name(pattern)[-2:]
+    return _part(owner), _part(name)
+
+
+def _part(text: str) -> re.Pattern[str]:
+    escaped = re.escape(text).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(escaped)
+
+
+def matches(pattern: str, table: TableName) -> bool:
+    """Whether a table falls under ``owner.name`` with wildcards; unquoted parts are lower case, as PostgreSQL folds them."""
+    owner, name = _matcher(pattern)
+    return owner.fullmatch(table.owner) is not None and name.fullmatch(table.name) is not None
+
+
+class TableFilter:
+    """A TABLE list with its exclusions, as a test of names."""
+
+    def __init__(self, patterns: Sequence[str], excludes: Sequence[str] = ()) -> None:
+        self._patterns = tuple(patterns)
+        self._excludes = tuple(excludes)
+
+    def __call__(self, table: TableName) -> bool:
+        wanted = any(matches(pattern, table) for pattern in self._patterns)
+        return wanted and not any(matches(pattern, table) for pattern in self._excludes)

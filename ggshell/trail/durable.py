@@ -1,0 +1,75 @@
+"""The durable mark: how far a trail may be read.
+
+A hidden file beside the trail, written after each fdatasync; readers look at nothing behind it, so no reader ever acts on
+a transaction that a power failure could still take away.  The mark itself is not synced: after a crash it may be old, which
+only hides rows until the writer has recovered.  A trail without one (copied from elsewhere) is read to its last whole
+transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from typing import NamedTuple
+
+from ggshell.trail.name import TrailName
+from ggshell.types import Csn, TrailPosition
+
+_MARK = struct.Struct("<IQQBI")
+
+
+class DurableMark(NamedTuple):
+    """The end of the last durable transaction, and its CSN (None before the first)."""
+
+    position: TrailPosition
+    csn: Csn | None
+
+
+def _path(name: TrailName) -> str:
+    return str(name.folder / f".{name.prefix}.durable")
+
+
+class MarkWriter:
+    """Holds the mark's file open; one write a flush."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._descriptor = os.open(_path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+
+    def write(self, mark: DurableMark) -> None:
+        csn = mark.csn or Csn(0)
+        kind = 2 if mark.csn is None else int(csn.lsn)
+        body = struct.pack("<IQQB", mark.position.seqno, mark.position.rba, csn.value, kind)
+        os.pwrite(self._descriptor, body + struct.pack("<I", zlib.crc32(body)), 0)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class MarkReader:
+    """Reads the mark whenever asked; opens the file when it appears."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._path = _path(name)
+        self._descriptor = -1
+
+    def read(self) -> DurableMark | None:
+        """The present mark; None when there is none or it is being replaced."""
+        if self._descriptor < 0:
+            try:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+        for _ in range(100):  # a reader may meet a write half done: look again
+            data = os.pread(self._descriptor, _MARK.size, 0)
+            if len(data) == _MARK.size:
+                seqno, rba, value, kind, checksum = _MARK.unpack(data)
+                if checksum == zlib.crc32(data[:-4]):
+                    csn = None if kind == 2 else Csn(value, bool(kind))
+                    return DurableMark(TrailPosition(seqno, rba), csn)
+        return None
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,71 @@
+"""Framing of trail bytes: tokens, the record header (GHDR), and the numbers that FORMAT.md names."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+
+RECORD: Final = 0x47  # G
+HEADER: Final = 0x48  # H
+DATA: Final = 0x44  # D
+TOKENS: Final = 0x54  # T
+TRAILER: Final = 0x5A  # Z
+LOGCSN: Final = 0x4C  # L
+TRANID: Final = 0x36  # 6
+LOGBSN: Final = 0x42  # B, ours
+CHECKSUM: Final = 0x43  # C, ours
+
+TOKEN = struct.Struct("<BBH")
+GHDR = struct.Struct("<BBBBHBBQQIBBBBBB")
+"""The 34 fixed bytes of a record header; a 2-byte table index or a NUL-terminated name follows."""
+
+HDR_IND: Final = 0x45  # E
+PARTITION_ROW: Final = 0x0C
+PARTITION_METADATA: Final = 0x00
+AFTER: Final = 0x41
+BEFORE: Final = 0x42
+FORMAT_TYPE: Final = 0x52  # R
+ORIG_NODE: Final = 0xFF
+CONTINUED: Final = 1
+
+HEAD_SIZE: Final = 48  # G token 4, H token 4, GHDR 36, D token 4
+BARE_HEAD_SIZE: Final = 44  # the same without D
+TAIL_SIZE: Final = 16  # T token 4, checksum token 8, Z token 4
+LONGEST_DATA: Final = 60_000
+"""Data areas longer than this go as fragments; the lengths of a record are 16-bit."""
+
+GHDR_DTYPE = np.dtype(
+    [
+        ("hdr_ind", "u1"),
+        ("partition", "u1"),
+        ("undo_flag", "u1"),
+        ("before_after", "u1"),
+        ("rec_length", "<u2"),
+        ("io_type", "u1"),
+        ("orig_node", "u1"),
+        ("io_time", "<u8"),
+        ("audit_pos", "<u8"),
+        ("audit_rba", "<u4"),
+        ("trans_ind", "u1"),
+        ("format_type", "u1"),
+        ("syskey_len", "u1"),
+        ("incomplete", "u1"),
+        ("continued", "u1"),
+        ("rec_count", "u1"),
+        ("table", "<u2"),
+    ]
+)
+HEAD_DTYPE = np.dtype(
+    [
+        *[("record", "u1"), ("record_info", "u1"), ("record_length", "<u2")],
+        *[("header", "u1"), ("header_info", "u1"), ("header_length", "<u2"), ("ghdr", GHDR_DTYPE)],
+        *[("data", "u1"), ("data_info", "u1"), ("data_length", "<u2")],
+    ]
+)
+
+
+def token(identity: int, value: bytes, info: int = 0) -> bytes:
+    """One token: id, info, length, value."""
+    return TOKEN.pack(identity, info, len(value)) + value

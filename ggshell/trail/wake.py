@@ -1,0 +1,83 @@
+"""Waking readers: the writer tells those who wait that a trail has grown, so nobody polls.
+
+Each reader binds a datagram socket in a folder that is the trail's own (in the temporary folder, named by a hash of the
+trail's real path: a socket's path may have 107 bytes at most); the writer sends one byte to each without waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from ggshell.trail.name import TrailName
+
+_NUMBERS = itertools.count()
+
+
+def _folder(name: TrailName) -> Path:
+    digest = hashlib.sha256(f"{name.folder.resolve()}/{name.prefix}".encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"ggshell-{os.getuid()}" / digest
+
+
+class Waker:
+    """The writer's side."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._folder = _folder(name)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.setblocking(False)
+        self._changed = -1
+        self._listeners: list[str] = []
+
+    def wake(self) -> None:
+        """Tell every listener; one that has gone is forgotten, one that is already told need not be told again."""
+        try:
+            changed = self._folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        if changed != self._changed:
+            self._changed = changed
+            self._listeners = [str(entry) for entry in self._folder.iterdir()]
+        for listener in self._listeners:
+            try:
+                self._socket.sendto(b"!", listener)
+            except BlockingIOError:
+                continue
+            except OSError:
+                with contextlib.suppress(OSError):
+                    Path(listener).unlink()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Listener:
+    """The reader's side: readable when the trail has grown."""
+
+    def __init__(self, name: TrailName) -> None:
+        folder = _folder(name)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = folder / f"{os.getpid()}-{next(_NUMBERS)}"
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.setblocking(False)
+        self._socket.bind(str(self._path))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def drain(self) -> None:
+        """Take what came, so that the next wait waits."""
+        with contextlib.suppress(BlockingIOError):
+            while self._socket.recv(16):
+                continue
+
+    def close(self) -> None:
+        self._socket.close()
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,235 @@
+"""Write a trail: whole transactions appended, one sync a flush, and a mark that says how far readers may go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ggshell.clock import Clock
+from ggshell.errors import DiskError
+from ggshell.files import locked, sync_directory
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.trail.durable import DurableMark, MarkWriter
+from ggshell.trail.encode import encode_batch, marker
+from ggshell.trail.fileheader import Producer, encode_header
+from ggshell.trail.metadata import encode_definition
+from ggshell.trail.name import TrailName
+from ggshell.trail.recover import find_end
+from ggshell.trail.wake import Waker
+from ggshell.types import Csn, TrailPosition
+
+BLOCK = 1 << 20
+
+
+class TrailWriter:
+    """The one writer of a trail.
+
+    ``write`` collects, ``flush`` makes durable: blocks, one fdatasync, the mark, the wake-up, in this order.  After any
+    failure the writer refuses further work (what the disk holds is unknown then, and a failed fsync cannot be repeated);
+    opening it again recovers.
+    """
+
+    def __init__(
+        self, name: TrailName, clock: Clock, producer: Producer, max_bytes: int, holds: contextlib.ExitStack
+    ) -> None:
+        self.name = name
+        self._clock = clock
+        self._producer = producer
+        self._max_bytes = max_bytes
+        self._holds = holds
+        self._descriptor = -1
+        self._indexes: dict[TableDefinition, int] = {}
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._written = TrailPosition(0, 0)
+        self._whole = self._ended = DurableMark(TrailPosition(0, 0), None)
+        self._roll_wanted = False
+        self._failure: OSError | None = None
+        self._mark = MarkWriter(name)
+        holds.callback(self._mark.close)
+        self._waker = Waker(name)
+        holds.callback(self._waker.close)
+
+    @classmethod
+    def open(cls, name: TrailName, *, clock: Clock, producer: Producer, max_bytes: int) -> TrailWriter:
+        """Take the trail's lock, recover its end, and stand ready behind it.
+
+        Raises ConflictError when another process writes the trail, TrailError for damage before the durable end,
+        DiskError when the folder cannot be written.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                name.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
+                writer = cls(name, clock, producer, max_bytes, stack.pop_all())
+            except OSError as error:
+                raise DiskError(
+                    f"cannot write trail {name}: {error.strerror}", hint="check the folder's owner"
+                ) from error
+        try:
+            writer._recover()
+        except OSError as error:
+            writer.close()
+            raise DiskError(
+                f"cannot write trail {name}: {error.strerror}", hint="make room, then start again"
+            ) from error
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    @property
+    def last_csn(self) -> Csn | None:
+        """The last whole transaction that the trail holds."""
+        return self._whole.csn
+
+    @property
+    def position(self) -> TrailPosition:
+        """The end of what is durable."""
+        return self._whole.position
+
+    def write(self, batch: ChangeBatch) -> None:
+        """Append rows.  They become visible at the next flush after their transaction's end.  Raises DiskError."""
+        if not len(batch):
+            return
+        if self._written.rba + self._pending_bytes >= self._max_bytes or self._roll_wanted:
+            self._guarded(self._roll)
+        indexes = np.array([self._table_index(table) for table in batch.tables], dtype=np.uint16)
+        for part in _split_at_last_end(batch):
+            self._add(encode_batch(part, indexes))
+            last = part.pieces[-1]
+            if last.ends:
+                end = TrailPosition(self._written.seqno, self._written.rba + self._pending_bytes)
+                self._ended = DurableMark(end, last.header.csn)
+        if self._pending_bytes >= BLOCK:
+            self._guarded(self._write_out)
+
+    def flush(self) -> TrailPosition:
+        """Make all that was written durable, show readers the whole transactions of it, and wake them.  Raises DiskError."""
+        self._guarded(self._sync)
+        return self._whole.position
+
+    def rollover(self) -> TrailPosition:
+        """Begin a new file with the next row; the position where it will begin."""
+        self.flush()
+        self._roll_wanted = True
+        return TrailPosition(self._written.seqno + 1, 0)
+
+    def close(self) -> None:
+        """Let the trail go; what was not flushed is left for the source to send again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._holds.close()
+
+    def _table_index(self, table: TableDefinition) -> int:
+        index = self._indexes.get(table)
+        if index is None:
+            index = self._indexes[table] = len(self._indexes) + 1
+            self._add(marker(IoType.METADATA, self._clock.now(), encode_definition(table), table=index))
+        return index
+
+    def _add(self, data: bytes) -> None:
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        if self._failure is not None:
+            raise self._disk_error(self._failure)
+        try:
+            action()
+        except OSError as error:
+            self._failure = error
+            raise self._disk_error(error) from error
+
+    def _disk_error(self, error: OSError) -> DiskError:
+        path = self.name.file(self._written.seqno)
+        return DiskError(
+            f"cannot write trail file {path}: {error.strerror}",
+            where=f"{path}, RBA {self._written.rba}",
+            hint="make room or mend the disk, then start the group again: nothing is lost",
+        )
+
+    def _write_out(self) -> None:
+        if not self._pending:
+            return
+        data = memoryview(b"".join(self._pending) if len(self._pending) > 1 else self._pending[0])
+        self._pending.clear()
+        self._pending_bytes = 0
+        self._written = self._written._replace(rba=self._written.rba + len(data))
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def _sync(self) -> None:
+        self._write_out()
+        os.fdatasync(self._descriptor)
+        if self._ended != self._whole:
+            self._whole = self._ended
+            self._mark.write(self._whole)
+            self._waker.wake()
+
+    def _roll(self) -> None:
+        self._sync()
+        self._roll_wanted = False
+        os.close(self._descriptor)
+        self._descriptor = -1
+        self._create(self._written.seqno + 1)
+
+    def _create(self, seqno: int) -> None:
+        path = self.name.file(seqno)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o640)
+        self._indexes = {}
+        self._written = TrailPosition(seqno, 0)
+        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, self._whole.csn))
+        self._write_out()
+        os.fsync(self._descriptor)
+        sync_directory(self.name.folder)
+
+    def _recover(self) -> None:
+        """Go on behind the last whole transaction: cut what lies behind it, and append a restart record."""
+        end = find_end(self.name)
+        if end is None:
+            self._create(0)
+            self._ended = DurableMark(self._written, None)
+            self._sync()
+            return
+        for seqno in self.name.sequences():
+            if seqno > end.position.seqno:
+                self.name.file(seqno).unlink()
+        path = self.name.file(end.position.seqno)
+        if end.position.rba == 0:  # even its header is torn
+            path.unlink()
+            self._create(end.position.seqno)
+        else:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            os.ftruncate(self._descriptor, end.position.rba)
+            self._written = end.position
+        self._add(marker(IoType.RESTART_OK, self._clock.now()))
+        self._write_out()
+        os.fsync(self._descriptor)
+        sync_directory(self.name.folder)
+        self._whole = DurableMark(TrailPosition(-1, -1), end.csn)
+        self._ended = DurableMark(self._written, end.csn)
+        self._sync()
+
+
+def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:
+    """A batch, cut before the rows of a transaction that does not end in it: what is whole must not wait for those."""
+    tail = batch.pieces[-1]
+    if tail.ends or len(batch.pieces) == 1:
+        return (batch,)
+    cut = tail.first
+    return (
+        _rows(batch, slice(None, cut), batch.pieces[:-1]),
+        _rows(batch, slice(cut, None), (replace(tail, first=0),)),
+    )
+
+
+def _rows(batch: ChangeBatch, rows: slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
+    arrays = {name: getattr(batch, name)[rows] for name in ("table", "io_type", "position", "start", "length", "rba")}
+    return replace(batch, pieces=pieces, **arrays)

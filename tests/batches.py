@@ -1,0 +1,72 @@
+"""Hand-made batches for tests of trail, route and apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ggshell.record import ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.types import Csn
+
+
+class Row(NamedTuple):
+    """One change: its table, operation type, data area."""
+
+    table: TableDefinition
+    io_type: int
+    data: bytes
+    position: int = 1
+
+
+class Tx(NamedTuple):
+    """One transaction, or a piece of one."""
+
+    csn: int
+    rows: Sequence[Row]
+    begins: bool = True
+    ends: bool = True
+
+
+def make_batch(transactions: Sequence[Tx]) -> ChangeBatch:
+    """A batch as capture makes it."""
+    rows = [row for transaction in transactions for row in transaction.rows]
+    tables = tuple(dict.fromkeys(row.table for row in rows))
+    pieces, first = [], 0
+    for csn, of_this, begins, ends in transactions:
+        header = TransactionHeader(str(700 + csn), Csn(csn), 1_700_000_000_000_000 + csn * 1000, csn)
+        pieces.append(TransactionPiece(header, first, len(of_this), begins, ends))
+        first += len(of_this)
+    lengths = np.array([len(row.data) for row in rows], dtype=np.int64)
+    return ChangeBatch(
+        tables=tables,
+        table=np.array([tables.index(row.table) for row in rows], dtype=np.uint16),
+        io_type=np.array([row.io_type for row in rows], dtype=np.uint8),
+        position=np.array([row.position for row in rows], dtype=np.uint64),
+        buffer=b"".join(row.data for row in rows),
+        start=np.cumsum(lengths) - lengths,
+        length=lengths,
+        rba=np.zeros(len(rows), dtype=np.int64),
+        pieces=tuple(pieces),
+    )
+
+
+def read_rows(batch: ChangeBatch) -> list[tuple[int, TableDefinition, int, bytes, int, bool, bool]]:
+    """Everything a batch says of each row: csn, table, operation, data, position, whether it begins and ends."""
+    result = []
+    for piece in batch.pieces:
+        for row in range(piece.first, piece.first + piece.count):
+            start = int(batch.start[row])
+            result.append(
+                (
+                    piece.header.csn.value,
+                    batch.tables[int(batch.table[row])],
+                    int(batch.io_type[row]),
+                    bytes(batch.buffer[start : start + int(batch.length[row])]),
+                    int(batch.position[row]),
+                    piece.begins and row == piece.first,
+                    piece.ends and row == piece.first + piece.count - 1,
+                )
+            )
+    return result

@@ -1,0 +1,216 @@
+"""What is written to a trail is read back equal, whatever rolls, ends or is cut in between."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batches import Row, Tx, make_batch, read_rows
+from ggshell.clock import FakeClock
+from ggshell.errors import ConflictError, TrailError
+from ggshell.record import Column, IoType, TableDefinition
+from ggshell.trail import Producer, TrailName, TrailReader, TrailWriter, read_position_time
+from ggshell.types import Csn, TableName, TrailPosition
+
+A = TableDefinition(TableName("hr", "a"), (Column("id", "integer", 23), Column("t", "text", 25)), (0,))
+B = TableDefinition(TableName("hr", "b Ü"), (Column("id", "integer", 23, False),), ())
+PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
+
+
+def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+
+
+def read_all(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> list[tuple[object, ...]]:
+    reader = TrailReader(name, position)
+    rows: list[tuple[object, ...]] = []
+    while (batch := reader.read(size)) is not None:
+        rows += read_rows(batch)
+    reader.close()
+    return rows
+
+
+rows = st.builds(
+    Row,
+    st.sampled_from([A, B]),
+    st.sampled_from([IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.PURGE_DATA]),
+    st.binary(max_size=40),
+    st.integers(0, 2**63),
+)
+plans = st.lists(
+    st.tuples(st.lists(rows, min_size=1, max_size=5), st.sampled_from(["", "", "flush", "roll", "reopen"])), max_size=20
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans, st.integers(200, 4000), st.integers(100, 3000))
+def test_any_transactions_with_rollovers_and_restarts_are_read_back_equal(
+    plan: list[tuple[list[Row], str]], max_bytes: int, chunk: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        name = TrailName(Path(folder), "ea")
+        writer, expected = open_writer(name, max_bytes), []
+        for csn, (changes, event) in enumerate(plan, 1):
+            batch = make_batch([Tx(csn, changes)])
+            writer.write(batch)
+            expected += read_rows(batch)
+            if event:
+                writer.flush()
+            if event == "roll":
+                writer.rollover()
+            if event == "reopen":
+                writer.close()
+                writer = open_writer(name, max_bytes)
+                assert writer.last_csn == Csn(csn)
+        writer.flush()
+        writer.close()
+        assert read_all(name, size=chunk) == expected
+
+
+def test_a_transaction_in_pieces_shows_only_when_it_has_ended(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    reader = TrailReader(name)
+    row = Row(A, IoType.INSERT, b"x" * 30)
+    writer.write(make_batch([Tx(1, [row]), Tx(2, [row, row], ends=False)]))
+    writer.flush()
+    batch = reader.read()
+    assert batch is not None
+    assert [piece.header.csn.value for piece in batch.pieces] == [1]
+    assert reader.read() is None
+    writer.write(make_batch([Tx(2, [row], begins=False)]))
+    writer.flush()
+    batch = reader.read()
+    assert batch is not None
+    assert [(piece.header.csn.value, piece.count, piece.begins, piece.ends) for piece in batch.pieces] == [
+        (2, 3, True, True)
+    ]
+    assert reader.at_end()
+    writer.close()
+
+
+@pytest.mark.parametrize("size", [59_999, 60_000, 60_001, 250_000])
+def test_a_long_data_area_goes_in_fragments_and_comes_back_whole(tmp_path: Path, size: int) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    data = random.Random(1).randbytes(size)
+    batch = make_batch([Tx(1, [Row(A, IoType.INSERT, b"s"), Row(A, IoType.INSERT, data), Row(B, IoType.DELETE, b"e")])])
+    writer.write(batch)
+    only = make_batch([Tx(2, [Row(A, IoType.INSERT, data)])])
+    writer.write(only)
+    writer.flush()
+    writer.close()
+    for chunk in (1000, 1 << 20):
+        assert read_all(name, size=chunk) == read_rows(batch) + read_rows(only)
+    assert open_writer(name).last_csn == Csn(2)
+
+
+def test_cutting_the_tail_anywhere_keeps_every_whole_transaction_and_goes_on(tmp_path: Path) -> None:
+    name = TrailName(tmp_path / "t", "ea")
+    writer = open_writer(name)
+    ends = [writer.position.rba]
+    batches = [
+        make_batch([Tx(csn, [Row(A, IoType.INSERT, b"v" * csn), Row(B, IoType.DELETE, b"w")])]) for csn in (1, 2, 3)
+    ]
+    for batch in batches:
+        writer.write(batch)
+        ends.append(writer.flush().rba)
+    writer.close()
+    content = name.file(0).read_bytes()
+    mark = name.folder / ".ea.durable"
+    for cut in range(len(content) + 1):
+        mark.unlink(missing_ok=True)
+        for file in name.folder.glob("ea*"):
+            file.unlink()
+        name.file(0).write_bytes(content[:cut])
+        whole = sum(end <= cut for end in ends[1:])
+        again = open_writer(name)
+        assert again.last_csn == (Csn(whole) if whole else None)
+        again.write(batches[0])
+        again.flush()
+        again.close()
+        expected = [row for batch in [*batches[:whole], batches[0]] for row in read_rows(batch)]
+        assert read_all(name) == expected
+
+
+def test_a_flipped_bit_is_an_error_naming_file_and_rba_and_never_a_wrong_row(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    batch = make_batch(
+        [Tx(1, [Row(A, IoType.INSERT, b"hello"), Row(B, IoType.DELETE, b"w" * 9)]), Tx(2, [Row(A, 15, b"z")])]
+    )
+    writer.write(batch)
+    writer.flush()
+    writer.close()
+    path = name.file(0)
+    content = path.read_bytes()
+    first = next(at for at in range(len(content)) if content[at : at + 2] == b"G\x01")
+    for place in range(first, len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << (place % 8)
+        path.write_bytes(flipped)
+        with pytest.raises(TrailError) as raised:
+            read_all(name)
+        assert "RBA" in str(raised.value)
+
+
+def test_a_missing_middle_file_is_named_by_its_sequence_number(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    for csn in (1, 2, 3):
+        writer.write(make_batch([Tx(csn, [Row(A, IoType.INSERT, b"x")])]))
+        writer.flush()
+        writer.rollover()
+    writer.close()
+    name.file(1).unlink()
+    with pytest.raises(TrailError, match="sequence number 1"):
+        read_all(name)
+
+
+def test_two_writers_of_one_trail_are_refused(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    with pytest.raises(ConflictError):
+        open_writer(name)
+    writer.close()
+    open_writer(name).close()
+
+
+def test_reading_goes_on_from_any_transaction_end(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name, 600)
+    places, expected = [], []
+    for csn in range(1, 9):
+        places.append(writer.position)
+        batch = make_batch([Tx(csn, [Row(A if csn % 2 else B, IoType.INSERT, b"x" * csn)])])
+        writer.write(batch)
+        writer.flush()
+        expected.append(read_rows(batch))
+    writer.close()
+    for number, place in enumerate(places):
+        assert read_all(name, place) == [row for of_one in expected[number:] for row in of_one]
+        assert read_position_time(name, place) == 1_700_000_000_000_000 + (number + 1) * 1000
+    assert read_position_time(name, writer.position) is None
+
+
+def test_a_waiting_reader_is_woken_by_a_flush(tmp_path: Path) -> None:
+    import select
+
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    reader = TrailReader(name)
+    reader.fileno()
+    assert reader.read() is None
+    assert select.select([reader], [], [], 0)[0] == []
+    writer.write(make_batch([Tx(1, [Row(A, IoType.INSERT, b"x")])]))
+    writer.flush()
+    assert select.select([reader], [], [], 5)[0] == [reader]
+    reader.drain()
+    assert reader.read() is not None
+    reader.close()
+    writer.close()
