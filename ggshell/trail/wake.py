@@ -32,19 +32,15 @@ class Waker:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
-        self._changed = -1
-        self._listeners: list[str] = []
 
     def wake(self) -> None:
         """Tell every listener; one that has gone is forgotten, one that is already told need not be told again."""
         try:
-            changed = self._folder.stat().st_mtime_ns
+            listeners = os.listdir(self._folder)  # noqa: PTH208 - names only, at every flush
         except FileNotFoundError:
             return
-        if changed != self._changed:
-            self._changed = changed
-            self._listeners = [str(entry) for entry in self._folder.iterdir()]
-        for listener in self._listeners:
+        for name in listeners:
+            listener = f"{self._folder}/{name}"
             try:
                 self._socket.sendto(b"!", listener)
             except BlockingIOError:

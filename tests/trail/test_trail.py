@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batches import Row, Tx, make_batch, read_rows
 from ggshell.clock import FakeClock
 from ggshell.errors import ConflictError, TrailError
 from ggshell.record import Column, IoType, TableDefinition
