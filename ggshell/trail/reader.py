@@ -55,6 +55,8 @@ class TrailReader:
                 return None
             limit = end.rba if end.seqno == self._seqno else os.fstat(self._descriptor).st_size
             if self.position.rba >= limit:
+                if self._seqno >= end.seqno:
+                    return None
                 self._next_file()
                 continue
             batch = self._read_chunk(min(limit - self.position.rba, max_bytes), limit)
