@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import select
 import tempfile
 from pathlib import Path
 
@@ -27,11 +29,10 @@ def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
 
 
 def read_all(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> list[tuple[object, ...]]:
-    reader = TrailReader(name, position)
     rows: list[tuple[object, ...]] = []
-    while (batch := reader.read(size)) is not None:
-        rows += read_rows(batch)
-    reader.close()
+    with contextlib.closing(TrailReader(name, position)) as reader:
+        while (batch := reader.read(size)) is not None:
+            rows += read_rows(batch)
     return rows
 
 
@@ -199,8 +200,6 @@ def test_reading_goes_on_from_any_transaction_end(tmp_path: Path) -> None:
 
 
 def test_a_waiting_reader_is_woken_by_a_flush(tmp_path: Path) -> None:
-    import select
-
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     reader = TrailReader(name)
