@@ -101,7 +101,9 @@ class LogExtract:
         context, checkpoint = self._context, self._context.checkpoint
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
         after = max(self._outputs.after or Csn(0), begin)
-        durable = max(after.value, checkpoint.read.current.csn if isinstance(checkpoint.read.current, LogPosition) else 0)
+        durable = max(
+            after.value, checkpoint.read.current.csn if isinstance(checkpoint.read.current, LogPosition) else 0
+        )
         log = PostgresLog.open(self._login.conninfo, self.slot_name, durable)
         folder = context.home.root / "dirtmp"
         cache = TransactionCache(self._parameters.cache_size, folder, context.group)

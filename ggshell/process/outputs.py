@@ -77,7 +77,8 @@ class Outputs:
         pairs = zip(self._targets, self._writers, strict=True)
         time = self._last_time
         return tuple(
-            target._replace(current=writer.position, current_time=time or target.current_time) for target, writer in pairs
+            target._replace(current=writer.position, current_time=time or target.current_time)
+            for target, writer in pairs
         )
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"""From interleaved open transactions to committed ones in commit order.  What is here knows no database."""

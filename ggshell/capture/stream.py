@@ -1,0 +1,118 @@
+"""Capture: committed transactions of a log as batches, in commit order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ggshell.capture.cache import Committed, TransactionCache
+from ggshell.capture.source import LogSource, LogState, MessageRun
+from ggshell.record import ChangeBatch
+from ggshell.types import Csn
+
+BATCH_MESSAGES = 4_000
+
+
+class Capture:
+    """Ties a log and the cache of open transactions together.
+
+    Guards, each tested by its number:
+
+    1. a transaction with csn <= ``after`` was written before: it is dropped whole;
+    2. a batch holds at most about ``BATCH_MESSAGES`` rows; a larger transaction goes out in pieces, and only its last ends;
+    3. ``safe`` never lies inside a transaction of which not all rows were handed out.
+    """
+
+    def __init__(self, source: LogSource, cache: TransactionCache, after: Csn) -> None:
+        self._source = source
+        self._cache = cache
+        self._after = after
+        self._ready: deque[Committed] = deque()
+        self._pieces: Iterator[ChangeBatch] | None = None
+        self._safe = source.state.safe
+        self.last_commit_time = 0
+        self.drained = False
+
+    @property
+    def state(self) -> LogState:
+        """How far reading came; ``safe`` counts only what was handed out."""
+        state = self._source.state
+        if not self._ready and self._pieces is None:
+            self._safe = max(self._safe, state.safe)
+        return state._replace(safe=self._safe)
+
+    @property
+    def cache(self) -> TransactionCache:
+        return self._cache
+
+    def fileno(self) -> int:
+        return self._source.fileno()
+
+    def read(self, timeout: float = 0) -> ChangeBatch | None:
+        """The next rows; None when nothing was committed within the timeout (in seconds)."""
+        batch = self._next()
+        if batch is None and self.drained and timeout > 0 and self._source.wait(timeout):
+            batch = self._next()
+        return batch
+
+    def confirm(self, position: int) -> None:
+        self._source.confirm(position)
+
+    def close(self) -> None:
+        self._cache.clear()
+        self._source.close()
+
+    def _next(self) -> ChangeBatch | None:
+        if self._pieces is not None:
+            batch = next(self._pieces, None)
+            if batch is not None:
+                return batch
+            self._pieces = None
+        if not self._ready:
+            committed = self._source.feed(self._cache, BATCH_MESSAGES)
+            self.drained = not committed
+            self._ready.extend(committed)
+        runs: list[MessageRun] = []
+        count = 0
+        while self._ready and count < BATCH_MESSAGES:
+            item = self._ready[0]
+            if item.header.csn > self._after and item.transaction.count > BATCH_MESSAGES:
+                if runs:
+                    break
+                self._ready.popleft()
+                self._note(item)
+                self._pieces = self._large(item)
+                return next(self._pieces, None)
+            self._ready.popleft()
+            self._note(item)
+            if item.header.csn > self._after:
+                runs += _whole(item)
+                count += item.transaction.count
+            item.transaction.close()
+        return self._source.encode(runs) if runs else None
+
+    def _note(self, item: Committed) -> None:
+        self.last_commit_time = item.header.commit_time
+
+    def _large(self, item: Committed) -> Iterator[ChangeBatch]:
+        """A large transaction in pieces; one is held back, since the last one that has rows must end the transaction."""
+        held: ChangeBatch | None = None
+        for chunk, messages in item.transaction.runs(BATCH_MESSAGES):
+            batch = self._source.encode([MessageRun(item.header, chunk, messages, begins=held is None, ends=False)])
+            if batch is not None:
+                if held is not None:
+                    yield held
+                held = batch
+        item.transaction.close()
+        if held is not None:
+            yield replace(held, pieces=(*held.pieces[:-1], replace(held.pieces[-1], ends=True)))
+
+
+def _whole(item: Committed) -> list[MessageRun]:
+    parts = [(chunk, messages) for chunk, messages in item.transaction.runs(BATCH_MESSAGES) if messages]
+    last = len(parts) - 1
+    return [
+        MessageRun(item.header, chunk, messages, number == 0, number == last)
+        for number, (chunk, messages) in enumerate(parts)
+    ]

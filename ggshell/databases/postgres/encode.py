@@ -1,0 +1,197 @@
+"""Runs of row messages to a ChangeBatch: few rows one by one, many at once, the same bytes either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.capture.source import MessageRun
+from ggshell.databases.postgres import pgoutput
+from ggshell.databases.postgres.rows import EncodedRow, TableShape, encode_row, position_of, truncated
+from ggshell.databases.postgres.vectors import big32, encode_tuples
+from ggshell.errors import CaptureError
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.image import LONGEST_SHORT
+
+FEW_ROWS = 24
+
+_VECTOR_OPERATIONS = {
+    pgoutput.INSERT: IoType.INSERT,
+    pgoutput.UPDATE: IoType.FIELD_COMP,
+    pgoutput.DELETE: IoType.DELETE,
+}
+_POSITION = np.arange(1, 9, dtype=np.int64)
+
+
+class _Part(NamedTuple):
+    """The rows of one run: arrays of one element a row, data areas within ``buffer``."""
+
+    shapes: list[TableShape]
+    table: NDArray[np.uint16]
+    io_type: NDArray[np.uint8]
+    position: NDArray[np.uint64]
+    buffer: bytes
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
+def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
+    """The wanted rows of some runs as one batch; None when there is none.
+
+    Neighbouring runs under the same definitions are encoded together.
+    """
+    parts: list[_Part] = []
+    owners: list[tuple[TransactionHeader, bool, bool, int]] = []
+    group: list[MessageRun] = []
+    for run in runs:
+        if group and (
+            run.chunk.definitions is not group[0].chunk.definitions or run.chunk.streamed != group[0].chunk.streamed
+        ):
+            _encode_group(group, parts, owners)
+            group = []
+        group.append(run)
+    if group:
+        _encode_group(group, parts, owners)
+    return _assemble(parts, _pieces(owners))
+
+
+def _encode_group(
+    group: list[MessageRun], parts: list[_Part], owners: list[tuple[TransactionHeader, bool, bool, int]]
+) -> None:
+    shapes: Mapping[int, TableShape] = group[0].chunk.definitions
+    place = pgoutput.PAYLOAD + 1 + (4 if group[0].chunk.streamed else 0)
+    messages = [message for run in group for message in run.messages]
+    if len(messages) <= FEW_ROWS or any(message[pgoutput.PAYLOAD] == pgoutput.TRUNCATE for message in messages):
+        part, counts = _one_by_one(messages, shapes, place)
+    else:
+        part, counts = _at_once(messages, shapes, place)
+    parts.append(part)
+    first = 0
+    for run in group:
+        rows = int(counts[first : first + len(run.messages)].sum())
+        first += len(run.messages)
+        owners.append((run.header, run.begins, run.ends, rows))
+
+
+def _pieces(owners: list[tuple[TransactionHeader, bool, bool, int]]) -> list[TransactionPiece]:
+    """Rows to transactions: neighbouring runs of one transaction are one piece; a run without rows passes its flags on."""
+    pieces: list[TransactionPiece] = []
+    first, number = 0, 0
+    while number < len(owners):
+        header, begins, ends, rows = owners[number]
+        number += 1
+        while number < len(owners) and owners[number][0] is header:
+            ends = owners[number][2]
+            rows += owners[number][3]
+            number += 1
+        if rows:
+            pieces.append(TransactionPiece(header, first, rows, begins, ends))
+            first += rows
+    return pieces
+
+
+def _shape(shapes: Mapping[int, TableShape], relation: int) -> TableShape:
+    try:
+        return shapes[relation]
+    except KeyError:
+        raise CaptureError(f"rows of relation {relation} came before its definition") from None
+
+
+def _one_by_one(messages: list[bytes], shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+    rows: list[EncodedRow] = []
+    counts = np.zeros(len(messages), dtype=np.int64)
+    for number, message in enumerate(messages):
+        before = len(rows)
+        if message[pgoutput.PAYLOAD] == pgoutput.TRUNCATE:
+            for relation in truncated(message, place):
+                if _shape(shapes, relation).wanted:
+                    rows.append(EncodedRow(relation, IoType.PURGE_DATA, b"", position_of(message)))
+        else:
+            relation = int.from_bytes(message[place : place + 4], "big")
+            shape = _shape(shapes, relation)
+            if shape.wanted:
+                rows.append(encode_row(message, shape, relation, place))
+        counts[number] = len(rows) - before
+    used = list(dict.fromkeys(row.relation for row in rows))
+    length = np.array([len(row.data) for row in rows], dtype=np.int64)
+    part = _Part(
+        [shapes[relation] for relation in used],
+        np.array([used.index(row.relation) for row in rows], dtype=np.uint16),
+        np.array([row.io_type for row in rows], dtype=np.uint8),
+        np.array([row.position for row in rows], dtype=np.uint64),
+        b"".join(row.data for row in rows),
+        np.cumsum(length) - length,
+        length,
+    )
+    return part, counts
+
+
+def _at_once(messages: list[bytes], shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+    raw = np.frombuffer(b"".join(messages) + b"\0" * 8, dtype=np.uint8)
+    sizes = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
+    offset = np.cumsum(sizes) - sizes
+    relations, inverse = np.unique(big32(raw, offset + place), return_inverse=True)
+    known = [_shape(shapes, int(relation)) for relation in relations]
+    wanted = np.array([shape.wanted for shape in known], dtype=bool)[inverse]
+    counts = wanted.astype(np.int64)
+    chosen = np.flatnonzero(wanted)
+    offset, table = offset[chosen], inverse[chosen].astype(np.uint16)
+    kind, form = raw[offset + pgoutput.PAYLOAD], raw[offset + place + 4]
+    encoded = encode_tuples(raw, offset + place + 5, _kept(kind, table, known), LONGEST_SHORT)
+    length, start = encoded.length, encoded.start
+    io_type = np.zeros(len(chosen), dtype=np.uint8)
+    for operation, code in _VECTOR_OPERATIONS.items():
+        io_type[kind == operation] = code
+    single = np.flatnonzero((length < 0) | ((kind == pgoutput.UPDATE) & (form != 0x4E)))
+    extra: list[bytes] = []
+    size = len(encoded.buffer)
+    for row in single.tolist():
+        message = messages[int(chosen[row])]
+        one = encode_row(message, known[int(table[row])], int(relations[table[row]]), place)
+        io_type[row], start[row], length[row] = one.io_type, size, len(one.data)
+        size += len(one.data)
+        extra.append(one.data)
+    position = raw[offset[:, None] + _POSITION].view(">u8").ravel().astype(np.uint64)
+    return _Part(known, table, io_type, position, b"".join([encoded.buffer.tobytes(), *extra]), start, length), counts
+
+
+def _kept(kind: NDArray[np.uint8], table: NDArray[np.uint16], known: list[TableShape]) -> NDArray[np.bool_] | None:
+    """Which columns go into the images: all, but of deleted rows only the identifying ones."""
+    deleted = kind == pgoutput.DELETE
+    if not deleted.any():
+        return None
+    widest = max(len(shape.definition.columns) for shape in known)
+    identity = np.zeros((len(known), widest), dtype=bool)
+    for number, shape in enumerate(known):
+        identity[number, list(shape.definition.identity)] = True
+    keep = np.ones((len(kind), widest), dtype=bool)
+    keep[deleted] = identity[table[deleted]]
+    return keep
+
+
+def _assemble(parts: list[_Part], pieces: list[TransactionPiece]) -> ChangeBatch | None:
+    parts = [part for part in parts if len(part.start)]
+    if not parts:
+        return None
+    tables: dict[TableDefinition, int] = {}
+    numbers, starts, size = [], [], 0
+    for part in parts:
+        mapped = [tables.setdefault(shape.definition, len(tables)) for shape in part.shapes]
+        numbers.append(np.array(mapped, dtype=np.uint16)[part.table])
+        starts.append(part.start + size)
+        size += len(part.buffer)
+    length = np.concatenate([part.length for part in parts])
+    return ChangeBatch(
+        tables=tuple(tables),
+        table=np.concatenate(numbers),
+        io_type=np.concatenate([part.io_type for part in parts]),
+        position=np.concatenate([part.position for part in parts]),
+        buffer=b"".join(part.buffer for part in parts) if len(parts) > 1 else parts[0].buffer,
+        start=np.concatenate(starts),
+        length=length,
+        rba=np.zeros(len(length), dtype=np.int64),
+        pieces=tuple(pieces),
+    )
