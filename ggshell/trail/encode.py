@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransactionHeader, TransInd
 from ggshell.trail import layout
+
+_CLOSE = struct.Struct("<BBHIBBH")
+_FOUR = np.arange(4, dtype=np.int64)
 
 
 def transaction_tokens(header: TransactionHeader) -> bytes:
@@ -35,7 +39,7 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
     return places, tokens
 
 
-def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16]) -> bytes:
+def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16]) -> bytes | bytearray:
     """The records of a batch; ``indexes`` maps the batch's table numbers to the file's table indexes."""
     places, tokens = trans_inds(batch)
     if int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
@@ -68,38 +72,47 @@ def _heads(
 
 def _encode_rows(
     batch: ChangeBatch, indexes: NDArray[np.uint16], places: NDArray[np.uint8], tokens: dict[int, bytes]
-) -> bytes:
-    has_data = batch.length > 0
-    totals = batch.length + np.where(has_data, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE) + layout.TAIL_SIZE
+) -> bytearray:
+    """Records with empty checksums first, in one buffer; then each record's checksum, put in its place."""
+    more = np.zeros(len(batch), dtype=np.int64)
     for row, value in tokens.items():
-        totals[row] += len(value)
+        more[row] = len(value)
+    head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
+    totals = head + batch.length + more + layout.TAIL_SIZE
     heads = _heads(batch, indexes, places, totals)
-    source = memoryview(batch.buffer)
+    tails = np.zeros(len(batch), dtype=layout.TAIL_DTYPE)
+    tails["tokens"], tails["tokens_length"] = layout.TOKENS, more + 8
+    tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, 4
+    tails["trailer"], tails["trailer_info"], tails["total"] = layout.TRAILER, 1, totals
+    out = bytearray(b"".join(_parts(batch, heads, tails.tobytes(), tokens)))
+    ends = np.cumsum(totals)
+    edges = [0, *ends.tolist()]
+    view, crc = memoryview(out), zlib.crc32
+    sums = np.array([crc(view[low : high - 12]) for low, high in pairwise(edges)], dtype="<u4")
+    raw = np.frombuffer(out, dtype=np.uint8)
+    raw[(ends - 8)[:, None] + _FOUR] = sums.view(np.uint8).reshape(-1, 4)
+    return out
+
+
+def _parts(batch: ChangeBatch, heads: bytes, tails: bytes, tokens: dict[int, bytes]) -> list[bytes | memoryview]:
+    source, first, last = memoryview(batch.buffer), 0, 0
     parts: list[bytes | memoryview] = []
-    add, pack, size = parts.append, _CLOSE.pack, layout.HEAD_SIZE
-    crc = zlib.crc32
-    starts, lengths = batch.start.tolist(), batch.length.tolist()
-    plain = layout.TOKEN.pack(layout.TOKENS, 0, 8)
-    for row, (start, length, total) in enumerate(zip(starts, lengths, totals.tolist(), strict=True)):
-        first = row * size
-        more = tokens.get(row)
-        opening = layout.TOKEN.pack(layout.TOKENS, 0, len(more) + 8) + more if more else plain
+    add, head, bare, tail = parts.append, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE, layout.TAIL_SIZE
+    for row, (start, length) in enumerate(zip(batch.start.tolist(), batch.length.tolist(), strict=True)):
         if length:
-            head = heads[first : first + size]
-            data = source[start : start + length]
-            checksum = crc(opening, crc(data, crc(head)))
-            add(head)
-            add(data)
+            add(heads[first : first + head])
+            add(source[start : start + length])
         else:
-            head = heads[first : first + layout.BARE_HEAD_SIZE]
-            checksum = crc(opening, crc(head))
-            add(head)
-        add(opening)
-        add(pack(layout.CHECKSUM, 0, 4, checksum, layout.TRAILER, 1, total))
-    return b"".join(parts)
-
-
-_CLOSE = struct.Struct("<BBHIBBH")
+            add(heads[first : first + bare])
+        if row in tokens:
+            add(tails[last : last + 4])
+            add(tokens[row])
+            add(tails[last + 4 : last + tail])
+        else:
+            add(tails[last : last + tail])
+        first += head
+        last += tail
+    return parts
 
 
 def encode_record(

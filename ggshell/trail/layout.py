@@ -64,6 +64,13 @@ HEAD_DTYPE = np.dtype(
         *[("data", "u1"), ("data_info", "u1"), ("data_length", "<u2")],
     ]
 )
+TAIL_DTYPE = np.dtype(
+    [
+        *[("tokens", "u1"), ("tokens_info", "u1"), ("tokens_length", "<u2")],
+        *[("checksum", "u1"), ("checksum_info", "u1"), ("checksum_length", "<u2"), ("value", "<u4")],
+        *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],
+    ]
+)
 
 
 def token(identity: int, value: bytes, info: int = 0) -> bytes:

@@ -43,7 +43,7 @@ class TrailWriter:
         self._holds = holds
         self._descriptor = -1
         self._indexes: dict[TableDefinition, int] = {}
-        self._pending: list[bytes] = []
+        self._pending: list[bytes | bytearray] = []
         self._pending_bytes = 0
         self._written = TrailPosition(0, 0)
         self._whole = self._ended = DurableMark(TrailPosition(0, 0), None)
@@ -133,7 +133,7 @@ class TrailWriter:
             self._add(marker(IoType.METADATA, self._clock.now(), encode_definition(table), table=index))
         return index
 
-    def _add(self, data: bytes) -> None:
+    def _add(self, data: bytes | bytearray) -> None:
         self._pending.append(data)
         self._pending_bytes += len(data)
 

@@ -116,7 +116,7 @@ class PostgresLog:
         transaction = self._streaming or self._current
         chunk = self._chunk(transaction)
         count = size = taken = 0
-        message: Any = b""
+        looked = False
         while taken < most:
             status, message = get(1)
             if status <= 0:
@@ -124,9 +124,12 @@ class PostgresLog:
                     raise ConnectionLostError(
                         f"the server ended the log: {self._pgconn.error_message.decode(errors='replace')}"
                     )
-                if not self._more():
+                if looked:
                     break
+                self._pgconn.consume_input()
+                looked = True
                 continue
+            looked = False
             if message[0] == pgoutput.XLOG_DATA:
                 kind = message[pgoutput.PAYLOAD]
                 if kind in rows_kinds and chunk is not None:
@@ -159,15 +162,6 @@ class PostgresLog:
         if transaction is None:
             return None
         return transaction.chunk(self._relations.shapes, streamed=self._streaming is not None)
-
-    def _more(self) -> bool:
-        """Whether the socket had bytes that libpq did not know yet."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        if not poll.poll(0):
-            return False
-        self._pgconn.consume_input()
-        return True
 
     def _control(self, kind: int, message: bytes, cache: TransactionCache) -> Committed | None:
         """A message that is no row: begins, ends and definitions."""
