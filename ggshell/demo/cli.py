@@ -1,0 +1,157 @@
+"""``ggshell demo up | load | status | down``: the two databases and the workload, by hand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
+from ggshell.errors import GgsError, NotFoundError, StateError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one demo command; the exit code (0 done, 1 refused, 2 wrong usage)."""
+    options = _parser().parse_args(arguments)
+    home = Path(options.home or os.environ.get("GGSHELL_HOME") or ".").resolve()
+    try:
+        return int(options.action(home, options))
+    except GgsError as error:
+        sys.stderr.write(f"ERROR: {error.code} {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ggshell demo", description=__doc__)
+    # The same option before and after the action: whichever is given counts.
+    home = argparse.ArgumentParser(add_help=False)
+    home.add_argument(
+        "--home", default=argparse.SUPPRESS, help="home directory (GGSHELL_HOME, else the present folder)"
+    )
+    parser.add_argument("--home", default=None, help=argparse.SUPPRESS)
+    actions = parser.add_subparsers(required=True, metavar="up | load | status | down")
+    up = actions.add_parser(
+        "up", parents=[home], help="start both servers, fill north, add the aliases north and south"
+    )
+    up.add_argument(
+        "--copy", action="store_true", help="copy north's rows to south as well: a start point for replication"
+    )
+    up.add_argument("--mirror", action="store_true", help="add a second target, the schema mirror in south")
+    up.add_argument("--seed", type=int, default=7)
+    up.set_defaults(action=_up)
+    load = actions.add_parser("load", parents=[home], help="run the workload on north until Ctrl-C")
+    load.add_argument("--rate", type=float, default=100.0, help="transactions a second; 0 for no limit")
+    load.add_argument("--seconds", type=float)
+    load.add_argument("--seed", type=int, default=7)
+    load.set_defaults(action=_load)
+    status = actions.add_parser("status", parents=[home], help="servers, rows and replication slots")
+    status.set_defaults(action=_status)
+    down = actions.add_parser("down", parents=[home], help="stop both servers; their data stays")
+    down.add_argument("--remove", action="store_true", help="delete the data as well")
+    down.set_defaults(action=_down)
+    return parser
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def bring_up(home: Path, *, copy: bool = False, mirror: bool = False, seed: int = 7) -> DemoServers:
+    """Make everything that ``demo up`` promises; whatever is there already stays."""
+    import psycopg
+
+    from ggshell.demo import load
+
+    servers = open_servers(home)
+    servers.start()
+    schemas = (load.SCHEMA, load.MIRROR) if mirror else (load.SCHEMA,)
+    load.prepare_database(servers, "north", (load.SCHEMA,))
+    load.prepare_database(servers, "south", schemas)
+    with psycopg.connect(servers.dsn("north"), autocommit=True) as connection:
+        if load.is_empty(connection):
+            load.load_rows(connection, seed=seed)
+    if copy:
+        load.copy_rows(servers.dsn("north"), servers.dsn("south"), tuple((load.SCHEMA, schema) for schema in schemas))
+    _store_aliases(servers)
+    return servers
+
+
+def _store_aliases(servers: DemoServers) -> None:
+    from ggshell.store.credential import CredentialStore
+    from ggshell.store.home import Home
+
+    home = Home(servers.home)
+    home.ensure()
+    store = CredentialStore(home)
+    for name, _ in servers.both():
+        store.put(name, servers.login(name), ADMIN_PASSWORD)
+
+
+def _up(home: Path, options: argparse.Namespace) -> int:
+    servers = bring_up(home, copy=options.copy, mirror=options.mirror, seed=options.seed)
+    for name, server in servers.both():
+        _say(f"{name}: running on port {server.port}, database {name}, log in with: DBLOGIN USERIDALIAS {name}")
+    return 0
+
+
+def _load(home: Path, options: argparse.Namespace) -> int:
+    from ggshell.demo import workload
+
+    servers = _running(home)
+    arguments = ["--dsn", servers.dsn("north"), "--rate", str(options.rate), "--seed", str(options.seed)]
+    if options.seconds is not None:
+        arguments += ["--seconds", str(options.seconds)]
+    return workload.main(arguments)
+
+
+def _status(home: Path, options: argparse.Namespace) -> int:
+    import psycopg
+
+    if not exists(home):
+        raise NotFoundError(f"no demo in {home}", hint="ggshell demo up")
+    servers = open_servers(home)
+    for name, server in servers.both():
+        if server.pid() is None:
+            _say(f"{name}: stopped")
+            continue
+        with psycopg.connect(servers.dsn(name), autocommit=True) as connection:
+            slots = connection.execute("SELECT slot_name, active FROM pg_replication_slots ORDER BY 1").fetchall()
+            tables = connection.execute(_ROWS).fetchall()
+        _say(f"{name}: running, process {server.pid()}, connect with: psql '{servers.dsn(name)}'")
+        for schema, count, rows in tables:
+            _say(f"    schema {schema}: {count} tables, about {rows} rows")
+        for slot, active in slots:
+            _say(f"    slot {slot}: {'being read' if active else 'nobody reads it'}")
+    return 0
+
+
+_ROWS = """
+SELECT schemaname, count(*), sum(n_live_tup) FROM pg_stat_user_tables
+ WHERE schemaname IN ('shop', 'mirror') GROUP BY schemaname ORDER BY schemaname DESC
+"""
+
+
+def _down(home: Path, options: argparse.Namespace) -> int:
+    if not exists(home):
+        _say(f"no demo in {home}: nothing to stop")
+        return 0
+    servers = open_servers(home)
+    if options.remove:
+        servers.remove()
+        _say("both servers are stopped and deleted")
+    else:
+        servers.stop()
+        _say("both servers are stopped; their data stays for the next 'ggshell demo up'")
+    return 0
+
+
+def _running(home: Path) -> DemoServers:
+    if not exists(home):
+        raise NotFoundError(f"no demo in {home}", hint="ggshell demo up")
+    servers = open_servers(home)
+    if not all(servers.running().values()):
+        raise StateError("the demo's servers do not run", hint="ggshell demo up")
+    return servers

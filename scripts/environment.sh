@@ -1,0 +1,39 @@
+# Sourced by the scripts beside it: finds a Python of the right age and makes a virtual environment with ggshell in it.
+# shellcheck shell=bash
+
+# Prints the first Python on the PATH that is 3.11 or newer; GGSHELL_PYTHON names another one.
+find_python() {
+    local name
+    for name in "${GGSHELL_PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11 python; do
+        if [ -n "$name" ] && command -v "$name" >/dev/null 2>&1 &&
+            "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            command -v "$name"
+            return 0
+        fi
+    done
+    echo "Python 3.11 or newer (with venv) is needed; none was found on the PATH. GGSHELL_PYTHON=/path/to/python names one." >&2
+    return 1
+}
+
+# prepare_environment FOLDER EXTRAS: an environment that holds this checkout with these extras.  What was installed is noted
+# as a hash of pyproject.toml, so that a second run installs nothing.  Sets BIN.
+prepare_environment() {
+    local folder=$1 extras=$2 python wanted extra missing=""
+    if [ ! -x "$folder/bin/python" ]; then
+        python=$(find_python) || exit 1
+        echo "making the environment $folder with $("$python" --version)"
+        "$python" -m venv "$folder"
+    fi
+    BIN=$(cd "$folder/bin" && pwd)
+    wanted=$("$BIN/python" -c 'import hashlib, sys; print(hashlib.sha256(open("pyproject.toml", "rb").read()).hexdigest())')
+    for extra in ${extras//,/ }; do
+        [ "$(cat "$folder/.installed-$extra" 2>/dev/null)" = "$wanted" ] || missing=1
+    done
+    if [ -n "$missing" ]; then
+        echo "installing ggshell[$extras] (once)"
+        "$BIN/python" -m pip install --quiet --disable-pip-version-check --editable ".[$extras]"
+        for extra in ${extras//,/ }; do
+            echo "$wanted" >"$folder/.installed-$extra"
+        done
+    fi
+}

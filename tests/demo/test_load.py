@@ -1,0 +1,46 @@
+"""Schemas, rows and the initial copy."""
+
+from __future__ import annotations
+
+import psycopg
+
+from ggshell.demo import load
+from ggshell.demo.compare import checksum, compare
+from ggshell.demo.servers import DemoServers
+
+
+def test_a_hundred_thousand_rows_under_foreign_keys(demo: DemoServers) -> None:
+    with psycopg.connect(demo.dsn("north")) as connection:
+        counts = connection.execute(
+            """SELECT (SELECT sum(n_live_tup) FROM pg_stat_user_tables WHERE schemaname = 'shop'),
+                      (SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conparentid = 0)"""
+        ).fetchone()
+    assert counts is not None
+    assert counts[0] >= 100_000
+    assert counts[1] >= 8
+
+
+def test_the_same_seed_gives_the_same_rows(demo: DemoServers) -> None:
+    with psycopg.connect(demo.dsn("south"), autocommit=True) as connection:
+        sums = []
+        for schema in ("again", "and_again"):
+            load.make_schema(connection, schema)
+            load.load_rows(connection, schema, seed=11)
+            sums.append(checksum(demo.dsn("south"), schema))
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    assert sums[0] == sums[1]
+
+
+def test_a_schema_that_is_there_stays(demo: DemoServers) -> None:
+    with psycopg.connect(demo.dsn("north"), autocommit=True) as connection:
+        assert load.make_schema(connection, load.SCHEMA) is False
+        assert load.is_empty(connection) is False
+
+
+def test_the_copy_equals_its_source_and_may_be_repeated(demo: DemoServers) -> None:
+    pairs = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
+    for _ in range(2):
+        assert load.copy_rows(demo.dsn("north"), demo.dsn("south"), pairs) > 200_000
+    for schema in (load.SCHEMA, load.MIRROR):
+        result = compare(demo.dsn("north"), demo.dsn("south"), source_schema=load.SCHEMA, target_schema=schema)
+        assert [table.table for table in result if not table.equal] == []
