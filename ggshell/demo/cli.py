@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
 from ggshell.errors import GgsError, NotFoundError, StateError
 
@@ -75,19 +76,21 @@ def bring_up(home: Path, *, copy: bool = False, mirror: bool = False, seed: int 
             load.load_rows(connection, seed=seed)
     if copy:
         load.copy_rows(servers.dsn("north"), servers.dsn("south"), tuple((load.SCHEMA, schema) for schema in schemas))
-    _store_aliases(servers)
+    store_aliases(servers)
     return servers
 
 
-def _store_aliases(servers: DemoServers) -> None:
+def store_aliases(servers: DemoServers) -> None:
+    """Put the replication role's logins into the home's credential store, as north and south."""
     from ggshell.store.credential import CredentialStore
     from ggshell.store.home import Home
 
     home = Home(servers.home)
     home.ensure()
     store = CredentialStore(home)
+    known = {entry.alias for entry in store.entries()} if store.exists else set()
     for name, _ in servers.both():
-        store.put(name, servers.login(name), ADMIN_PASSWORD)
+        store.add(name, servers.login(name), ADMIN_PASSWORD, replace=name in known)
 
 
 def _up(home: Path, options: argparse.Namespace) -> int:
@@ -140,6 +143,7 @@ def _down(home: Path, options: argparse.Namespace) -> int:
         return 0
     servers = open_servers(home)
     if options.remove:
+        end_processes(home)
         servers.remove()
         _say("both servers are stopped and deleted")
     else:

@@ -92,7 +92,7 @@ def connect(conninfo: str, *, replication: bool = False, program: str = "ggshell
         raise translate(error) from error
 
 
-def translate(error: Exception) -> GgsError:  # noqa: PLR0911 - one answer a cause
+def translate(error: Exception) -> GgsError:
     """A database driver's error as ours, by its SQLSTATE where it has one."""
     import psycopg
 

@@ -1,0 +1,230 @@
+"""What the parameter files of each process say, typed; every default is here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ggshell.errors import ParameterError
+from ggshell.params.lines import Parameter, read_parameters
+
+DEFAULT_DOMAIN = "OracleGoldenGate"
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
+
+
+class LoginParameters(NamedTuple):
+    """How a process logs in: by alias, or with a user."""
+
+    alias: str = ""
+    domain: str = DEFAULT_DOMAIN
+    userid: str = ""
+    password: str = ""
+    source: str = ""
+
+
+class TableStatement(NamedTuple):
+    """A TABLE line."""
+
+    pattern: str
+    keycols: tuple[str, ...] = ()
+
+
+class MapStatement(NamedTuple):
+    """A MAP line."""
+
+    source: str
+    target: str
+    keycols: tuple[str, ...] = ()
+
+
+class ExtractParameters(NamedTuple):
+    """An Extract's or a pump's file."""
+
+    group: str
+    login: LoginParameters = LoginParameters()
+    tables: tuple[TableStatement, ...] = ()
+    excludes: tuple[str, ...] = ()
+    trails: tuple[str, ...] = ()
+    truncates: bool = False
+    cache_size: int = 64 << 20
+    checkpoint_seconds: int = 10
+
+
+class ReplicatParameters(NamedTuple):
+    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS."""
+
+    group: str
+    login: LoginParameters = LoginParameters()
+    maps: tuple[MapStatement, ...] = ()
+    excludes: tuple[str, ...] = ()
+    truncates: bool = False
+    group_operations: int = 1000
+    max_operations: int | None = None
+    discard: str = ""
+    discard_append: bool = True
+    discard_megabytes: int = 50
+    checkpoint_seconds: int = 10
+
+
+class RestartRule(NamedTuple):
+    """An AUTORESTART line; waits in seconds."""
+
+    kind: str
+    pattern: str
+    retries: int = 2
+    wait: float = 120
+    reset: float = 1200
+
+
+class PurgeRule(NamedTuple):
+    """A PURGEOLDEXTRACTS line; ages in hours."""
+
+    trail: str
+    use_checkpoints: bool = True
+    keep_hours: int = 0
+    keep_files: int = 1
+
+
+class ManagerParameters(NamedTuple):
+    """Manager's file.  ``autostart``: (kind, pattern) pairs."""
+
+    port: int = 7809
+    autostart: tuple[tuple[str, str], ...] = ()
+    autorestart: tuple[RestartRule, ...] = ()
+    purge: tuple[PurgeRule, ...] = ()
+
+
+class Globals(NamedTuple):
+    """The GLOBALS file."""
+
+    schema: str = ""
+    checkpoint_table: str = ""
+
+
+def load_extract(path: Path) -> ExtractParameters:
+    """An Extract's parameters.  Raises ParameterError, StoreError."""
+    found = read_parameters(path, "Extract")
+    sizes = [item.args["cachesize"] for item in _named(found, "CACHEMGR") if "cachesize" in item.args]
+    result = ExtractParameters(
+        group=_group(found, "EXTRACT", path),
+        login=_login(found, path),
+        tables=tuple(
+            TableStatement(item.args["table"], item.args.get("keycols", ())) for item in _named(found, "TABLE")
+        ),
+        excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
+        trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
+        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+    )
+    if not result.tables:
+        raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
+    return result._replace(cache_size=_size(sizes[-1], path)) if sizes else result
+
+
+def load_replicat(path: Path) -> ReplicatParameters:
+    """A Replicat's parameters.  Raises ParameterError, StoreError."""
+    found = read_parameters(path, "Replicat")
+    discards = [item.args for item in _named(found, "DISCARDFILE")]
+    discard: dict[str, Any] = discards[-1] if discards else {}
+    maps = [
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()))
+        for item in _named(found, "MAP")
+    ]
+    if not maps:
+        raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
+    return ReplicatParameters(
+        group=_group(found, "REPLICAT", path),
+        login=_login(found, path),
+        maps=tuple(maps),
+        excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
+        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        group_operations=_last(found, "GROUPTRANSOPS", "number", 1000),
+        max_operations=_last(found, "MAXTRANSOPS", "number", None),
+        discard=discard.get("file", ""),
+        discard_append="purge" not in discard,
+        discard_megabytes=discard.get("megabytes", 50),
+        checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+    )
+
+
+def load_manager(path: Path) -> ManagerParameters:
+    """Manager's parameters; the defaults when there is no file.  Raises ParameterError."""
+    if not path.exists():
+        return ManagerParameters()
+    found = read_parameters(path, "Manager")
+    autostart = tuple((_kind(item), item.args["group_name"]) for item in _named(found, "AUTOSTART"))
+    return ManagerParameters(
+        port=_last(found, "PORT", "number", 7809),
+        autostart=autostart,
+        autorestart=tuple(_restart(item) for item in _named(found, "AUTORESTART")),
+        purge=tuple(_purge(item) for item in _named(found, "PURGEOLDEXTRACTS")),
+    )
+
+
+def load_globals(path: Path) -> Globals:
+    """The GLOBALS file; the defaults when there is none.  Raises ParameterError."""
+    if not path.exists():
+        return Globals()
+    found = read_parameters(path, "GLOBALS")
+    return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+
+
+def _named(found: list[Parameter], name: str) -> list[Parameter]:
+    return [item for item in found if item.name == name]
+
+
+def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:
+    values = [item.args[argument] for item in _named(found, name) if argument in item.args]
+    return values[-1] if values else default
+
+
+def _switch(found: list[Parameter], on: str, off: str) -> bool:
+    switches = [item.name for item in found if item.name in (on, off)]
+    return bool(switches) and switches[-1] == on
+
+
+def _group(found: list[Parameter], name: str, path: Path) -> str:
+    groups = _named(found, name)
+    if not groups:
+        raise ParameterError(f"the file does not begin with {name} and its group", where=f"{path}:1:1")
+    return str(groups[0].args["group_name"])
+
+
+def _login(found: list[Parameter], path: Path) -> LoginParameters:
+    result = LoginParameters()
+    for item in found:
+        if item.name in ("SOURCEDB", "TARGETDB", "USERID", "USERIDALIAS"):
+            given = {
+                "alias": item.args.get("alias") or item.args.get("useridalias"),
+                "domain": item.args.get("domain"),
+                "userid": item.args.get("userid"),
+                "password": item.args.get("password"),
+                "source": item.args.get("source"),
+            }
+            result = result._replace(**{name: value for name, value in given.items() if value})
+    return result
+
+
+def _size(text: str, path: Path) -> int:
+    match = re.fullmatch(r"(\d+)\s*([KMG]?B?)", str(text).upper())
+    if not match:
+        raise ParameterError(f"{text} is no size", code="OGG-10144", where=str(path), hint="for example 256MB")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _kind(item: Parameter) -> str:
+    return next(name.upper() for name in ("er", "extract", "replicat", "distpath") if name in item.args)
+
+
+def _restart(item: Parameter) -> RestartRule:
+    given = item.args
+    wait = given["waitseconds"] if "waitseconds" in given else given.get("waitminutes", 2) * 60
+    reset = given.get("resetminutes", 20) * 60
+    return RestartRule(_kind(item), given["group_name"], given.get("retries", 2), wait, reset)
+
+
+def _purge(item: Parameter) -> PurgeRule:
+    given = item.args
+    hours = given.get("minkeephours", 0) + 24 * given.get("minkeepdays", 0)
+    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, given.get("minkeepfiles", 1))

@@ -1,0 +1,278 @@
+"""The quickstart behind ``scripts/quickstart``: databases, replication, a workload, and a comparison row by row.
+
+Every step says what it does and how long it took.  Whatever happens, Ctrl-C included, nothing is left running; the home
+stays, with its reports and trails, until the next run begins with a fresh one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from ggshell.demo import load
+from ggshell.demo.cli import store_aliases
+from ggshell.demo.compare import TableComparison, compare
+from ggshell.demo.marker import has_marker, send_marker
+from ggshell.demo.processes import end_processes
+from ggshell.demo.servers import DemoServers, exists, open_servers
+from ggshell.errors import GgsError
+from ggshell.process.state import ProcessState, state_of
+from ggshell.store.home import Home
+
+SCRIPTS = Path(__file__).resolve().parent
+STEPS = 10
+PAIRS = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
+LAG_SECONDS = 90.0
+MARK = ".quickstart"
+WATCH = (
+    "INFO ALL; STATS EXTRACT ext1, TOTAL, TABLE shop.orders; STATS REPLICAT rep2, TOTAL, TABLE shop.orders; LAG ER *"
+)
+
+
+class Failed(Exception):  # noqa: N818
+    """The quickstart cannot go on; the message says why."""
+
+
+class Quickstart:
+    """One run in one home."""
+
+    def __init__(self, home: Path, seconds: float, rate: float) -> None:
+        self.home = home
+        self.seconds = seconds
+        self.rate = rate
+        self._step = 1  # the environment was the first
+        self._pause = threading.Event()
+        self._mine = False  # nothing is ended in a home that is not the quickstart's
+        self._workload: subprocess.Popen[str] | None = None
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        """A progress line, completed with the time that the step took."""
+        self._step += 1
+        print(f"[{self._step:2}/{STEPS}] {text}", flush=True)
+        began = time.monotonic()
+        yield
+        print(f"        {time.monotonic() - began:.1f} s", flush=True)
+
+    def run(self) -> bool:
+        """All steps; whether source and targets are equal."""
+        with self.step(f"home {self.home}"):
+            check_home(self.home)
+            self._mine = True
+            self.clean_up()
+            empty_home(self.home)
+        servers = open_servers(self.home)
+        with self.step("two PostgreSQL servers: north and south"):
+            servers.start()
+        self._fill(servers)
+        with self.step(
+            "replication: ggshell scripts/quickstart.oby, with the workload running from the start point on"
+        ):
+            self._replicate(servers)
+        with self.step(f"the workload goes on for {self.seconds:.0f} s"):
+            self._let_work()
+            self._ggshell("--continue-on-error", "-c", WATCH)
+        with self.step("the workload stops; waiting until the lag is zero"):
+            print(f"        {self._stop_workload()}")
+            self._wait_for_lag(servers)
+            self._ggshell("-c", "INFO ALL")
+        with self.step("source against target, row by row"):
+            result = [
+                compare(servers.dsn("north"), servers.dsn("south"), source_schema=a, target_schema=b) for a, b in PAIRS
+            ]
+            equal = report(result)
+        with self.step("stopping everything"):
+            self._ggshell("--continue-on-error", "-c", "STOP ER *; STOP DISTPATH dp1; STOP MGR !")
+            self.clean_up()
+        return equal
+
+    def _fill(self, servers: DemoServers) -> None:
+        with self.step("schema shop with foreign keys, and its rows in north"):
+            load.prepare_database(servers, "north", (load.SCHEMA,))
+            load.prepare_database(servers, "south", (load.SCHEMA, load.MIRROR))
+            with psycopg.connect(servers.dsn("north"), autocommit=True) as connection:
+                print(f"        {load.load_rows(connection):,} rows")
+        with self.step("the same rows in south, twice: schema shop and schema mirror"):
+            print(f"        {load.copy_rows(servers.dsn('north'), servers.dsn('south'), PAIRS):,} rows copied")
+
+    def _replicate(self, servers: DemoServers) -> None:
+        """Run the script; the workload starts as soon as Extract has its start point, so that no row falls between."""
+        store_aliases(servers)
+        (self.home / "dirprm").mkdir(exist_ok=True)
+        for file in (SCRIPTS / "quickstart.d").glob("*.prm"):
+            shutil.copy(file, self.home / "dirprm" / file.name)
+        start_point = self.home / "dirchk" / "EXT1.cpe"
+        command = self._command("--auto-manager", "--echo", str(SCRIPTS / "quickstart.oby"))
+        with subprocess.Popen(command, cwd=self.home) as script:
+            try:
+                self._until(lambda: script.poll() is not None or start_point.exists(), LAG_SECONDS)
+                if start_point.exists():
+                    self._start_workload(servers)
+                script.wait()
+            except BaseException:
+                script.kill()
+                raise
+        if script.returncode != 0:
+            raise Failed(f"scripts/quickstart.oby ended with exit code {script.returncode}")
+
+    def _start_workload(self, servers: DemoServers) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "ggshell.demo.workload",
+            "--dsn",
+            servers.dsn("north"),
+            "--rate",
+            str(self.rate),
+        ]
+        self._workload = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def _let_work(self) -> None:
+        if self._workload is None:
+            raise Failed("the workload was not started")
+        ended = time.monotonic() + self.seconds
+        while time.monotonic() < ended:
+            if self._workload.poll() is not None:
+                raise Failed("the workload ended by itself")
+            self._check_groups()
+            self._pause.wait(0.5)
+
+    def _stop_workload(self) -> str:
+        if self._workload is None:
+            return ""
+        workload, self._workload = self._workload, None
+        workload.terminate()
+        output, _ = workload.communicate(timeout=30)
+        if workload.returncode != 0:
+            raise Failed(f"the workload ended with exit code {workload.returncode}")
+        return output.strip()
+
+    def _wait_for_lag(self, servers: DemoServers) -> None:
+        """A last transaction goes the whole way: where it is visible, everything before it is."""
+        marker = send_marker(servers.dsn("north"))
+        with psycopg.connect(servers.dsn("south"), autocommit=True) as south:
+            for _, schema in PAIRS:
+
+                def arrived(schema: str = schema) -> bool:
+                    self._check_groups()
+                    return has_marker(south, schema, marker)
+
+                if not self._until(arrived, LAG_SECONDS):
+                    self._ggshell("--continue-on-error", "-c", "INFO ALL; LAG ER *")
+                    raise Failed(f"the last transaction did not reach schema {schema} within {LAG_SECONDS:.0f} s")
+
+    def _until(self, done: Callable[[], bool], seconds: float) -> bool:
+        limit = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > limit:
+                return False
+            self._pause.wait(0.1)
+        return True
+
+    def _check_groups(self) -> None:
+        """Raises Failed with the end of its report when a group has abended."""
+        home = Home(self.home)
+        for entry in home.groups():
+            state, _ = state_of(home.process(entry.group, entry.type))
+            if state is ProcessState.ABENDED:
+                path = home.report(entry.group)
+                tail = path.read_text(errors="replace").splitlines()[-25:] if path.exists() else []
+                raise Failed(f"{entry.type} {entry.group} has abended; the end of {path}:\n" + "\n".join(tail))
+
+    def _command(self, *words: str) -> list[str]:
+        return [str(Path(sys.executable).with_name("ggshell")), "--home", str(self.home), *words]
+
+    def _ggshell(self, *words: str) -> None:
+        subprocess.run(self._command(*words), cwd=self.home, check=False)
+
+    def clean_up(self) -> None:
+        """End everything that this run, or one before it in this home, has started."""
+        if not self._mine:
+            return
+        if self._workload is not None:
+            self._workload.kill()
+            self._workload.wait()
+        end_processes(self.home)
+        if exists(self.home):
+            open_servers(self.home).stop()
+
+
+def check_home(home: Path) -> None:
+    """Make the home, or take an earlier quickstart's.  Raises Failed for a folder that holds anything else."""
+    home.mkdir(parents=True, exist_ok=True)
+    if any(home.iterdir()) and not (home / MARK).exists():
+        raise Failed(f"{home} is not empty and not of an earlier quickstart; choose another --home")
+    (home / MARK).touch()
+
+
+def empty_home(home: Path) -> None:
+    """Delete what an earlier run left."""
+    if exists(home):
+        open_servers(home).remove()
+    for path in home.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != MARK:
+            path.unlink()
+
+
+def report(results: list[tuple[TableComparison, ...]]) -> bool:
+    """Print one line a table and way, and the first differences; whether all are equal."""
+    print(f"        {'table':<16}{'rows':>10}  {'shop':<10}mirror")
+    for pair in zip(*results, strict=True):
+        words = ["equal" if table.equal else "DIFFERS" for table in pair]
+        print(f"        {pair[0].table:<16}{pair[0].source_rows:>10,}  {words[0]:<10}{words[1]}")
+    for schema, tables in zip((pair[1] for pair in PAIRS), results, strict=True):
+        for table in tables:
+            for difference in table.differences:
+                print(f"{schema}.{table.table}: {difference}")
+    return all(table.equal for tables in results for table in tables)
+
+
+def _interrupt(number: int, _: Any) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def main() -> int:
+    """0 when source and target are equal, 1 when not or when a step failed, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
+    parser.add_argument("--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="where everything lives")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long the workload runs")
+    parser.add_argument("--rate", type=float, default=200.0, help="its transactions a second")
+    options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    run = Quickstart(options.home.resolve(), options.seconds, options.rate)
+    began, code = time.monotonic(), 1
+    try:
+        equal = run.run()
+        code = 0 if equal else 1
+        words = "source and target are equal" if equal else "SOURCE AND TARGET DIFFER"
+        print(f"{words}; {time.monotonic() - began:.0f} s. Reports and trails stay in {run.home}")
+    except (Failed, GgsError, psycopg.Error, subprocess.SubprocessError, OSError) as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("\ninterrupted: stopping everything", file=sys.stderr)
+        code = 130
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        run.clean_up()
+    return code
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Ending what a home has running, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ggshell.demo.processes import end_processes, running_processes
+from ggshell.process.state import ProcessFile, ProcessState, start_ticks, write_process_file
+
+WAIT = [sys.executable, "-c", "import signal; signal.pause()"]
+
+
+def _note(home: Path, name: str, pid: int, ticks: int) -> None:
+    (home / "dirpcs").mkdir(exist_ok=True)
+    write_process_file(home / "dirpcs" / name, ProcessFile(pid, ticks, ProcessState.RUNNING, "", 0))
+
+
+def _ended(child: subprocess.Popen[bytes]) -> bool:
+    return child.wait(timeout=5) == -9
+
+
+def test_manager_goes_first_and_all_go(tmp_path: Path) -> None:
+    children = {name: subprocess.Popen(WAIT) for name in ("EXT1.pce", "MGR.pcm", "REP1.pcr")}
+    for name, child in children.items():
+        _note(tmp_path, name, child.pid, start_ticks(child.pid) or 0)
+    assert end_processes(tmp_path) == ["MGR.pcm", "EXT1.pce", "REP1.pcr"]
+    assert all(_ended(child) for child in children.values())
+
+
+def test_a_process_that_has_no_file_yet_is_known_by_its_command_line(tmp_path: Path) -> None:
+    words = ["-", "ggshell.process", "extract", "--home", str(tmp_path), "--group", "ext1"]
+    other = [*words[:4], str(tmp_path / "other"), *words[5:]]
+    with subprocess.Popen([*WAIT, *words]) as mine, subprocess.Popen([*WAIT, *other]) as theirs:
+        while not running_processes(tmp_path):  # until the new process has its command line
+            assert mine.poll() is None
+        assert end_processes(tmp_path) == ["extract ext1"]
+        assert _ended(mine)
+        assert theirs.poll() is None
+        theirs.kill()
+
+
+def test_a_pid_that_another_process_got_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(WAIT) as child:
+        _note(tmp_path, "EXT1.pce", child.pid, 1)
+        assert end_processes(tmp_path) == []
+        assert child.poll() is None
+        child.kill()

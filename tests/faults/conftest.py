@@ -1,0 +1,30 @@
+"""Live replication for the fault tests, once a module, and how often each fault is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from replication import Replication
+
+from ggshell.demo.processes import end_processes
+from ggshell.demo.servers import open_servers
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=5, help="how often each process is killed (tests/faults)")
+
+
+@pytest.fixture(scope="module")
+def replication(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replication]:
+    home = Path(tmp_path_factory.mktemp("replication"))
+    servers = open_servers(home)
+    try:
+        servers.start()
+        running = Replication(servers)
+        running.set_up()
+        yield running
+    finally:
+        end_processes(home)
+        servers.remove()

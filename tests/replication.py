@@ -1,0 +1,82 @@
+"""A home in which the quickstart's own script has set up replication, for tests that disturb it while it works."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+from ggshell.demo import load
+from ggshell.demo.cli import store_aliases
+from ggshell.demo.compare import RowDifference, compare
+from ggshell.demo.marker import has_marker, send_marker
+from ggshell.demo.servers import DemoServers
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+TARGETS = (load.SCHEMA, load.MIRROR)
+ARRIVAL_SECONDS = 60.0
+
+
+class Replication:
+    """A home in which everything of the quickstart runs, without a Manager that would restart what a test kills."""
+
+    def __init__(self, servers: DemoServers) -> None:
+        self.servers = servers
+        self.home = servers.home
+        self._pause = threading.Event()
+
+    def ggshell(self, *words: str) -> str:
+        """Run the command line; its output.  Fails the test when it ends with an error."""
+        command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home), *words]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+        assert result.returncode == 0, f"{words}:\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    def set_up(self) -> None:
+        load.prepare_database(self.servers, "north", (load.SCHEMA,))
+        load.prepare_database(self.servers, "south", TARGETS)
+        with psycopg.connect(self.servers.dsn("north"), autocommit=True) as connection:
+            load.load_rows(connection)
+        pairs = tuple((load.SCHEMA, schema) for schema in TARGETS)
+        load.copy_rows(self.servers.dsn("north"), self.servers.dsn("south"), pairs)
+        store_aliases(self.servers)
+        shutil.copytree(SCRIPTS / "quickstart.d", self.home / "dirprm", dirs_exist_ok=True)
+        (self.home / "dirprm" / "mgr.prm").write_text("PORT 7809\n")
+        self.ggshell("--auto-manager", str(SCRIPTS / "quickstart.oby"))
+
+    def start_workload(self, seed: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "ggshell.demo.workload", "--rate", "150", "--seed", str(seed)]
+        return subprocess.Popen([*command, "--dsn", self.servers.dsn("north")], stdout=subprocess.PIPE, text=True)
+
+    def wait(self, seconds: float) -> None:
+        """Let the load go on for a moment of a length that the test's seed decides."""
+        self._pause.wait(seconds)
+
+    def until(self, what: str, done: Callable[[], bool], seconds: float = ARRIVAL_SECONDS) -> None:
+        limit = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < limit, f"{what}: not within {seconds:.0f} s\n{self.ggshell('-c', 'INFO ALL')}"
+            self._pause.wait(0.05)
+
+    def wait_for_everything(self) -> None:
+        """Wait until a transaction committed now has gone both ways."""
+        marker = send_marker(self.servers.dsn("north"))
+        with psycopg.connect(self.servers.dsn("south"), autocommit=True) as target:
+            for schema in TARGETS:
+                self.until(f"the last row in {schema}", lambda schema=schema: has_marker(target, schema, marker))  # type: ignore[misc]
+
+    def differences(self) -> dict[str, tuple[RowDifference, ...]]:
+        """Every table that differs on one of the two ways, with its first differing rows."""
+        found = {}
+        for schema in TARGETS:
+            source, target = self.servers.dsn("north"), self.servers.dsn("south")
+            for table in compare(source, target, source_schema=load.SCHEMA, target_schema=schema):
+                if not table.equal:
+                    found[f"{schema}.{table.table}"] = table.differences
+        return found
