@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.apply import groups
-from ggshell.apply.blame import Blame
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.groups import Group, Span
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, Target
-from ggshell.errors import ConnectionLostError
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.apply.target import CheckpointRow, RowError, TableMapping, Target
+from ggshell.errors import ApplyError
+from ggshell.record import ChangeBatch, IoType, TransactionPiece
+from ggshell.record.image import decode_image, split_key_update
 from ggshell.types import TableName, TrailPosition
 
-GROUP_BYTES = 32 << 20
-"""A group is committed when its rows hold this much, however few they are: it stays in memory until then."""
-
-LARGE_BYTES = 4 << 20
-"""A transaction without its end is held back up to this much; a larger one is applied while it comes."""
-
-MARK_BYTES = 8 << 20
-"""How much of a large transaction is kept, so that a refused row in it can be found."""
-
-ATTEMPTS = 4
-"""How often a transaction is tried that the target broke off (deadlock, serialization failure, lock time-out)."""
+REPLAY_ROWS = 100_000
+"""A group up to this size is kept until its commit, so that an error in it can be traced to its row."""
 
 Counted = Callable[[TableName, TableName, int, int], None]
+
+
+class _Span(NamedTuple):
+    """Rows of one batch within the group, and the pieces they belong to."""
+
+    batch: ChangeBatch
+    pieces: tuple[TransactionPiece, ...]
 
 
 class Delivery:
@@ -37,18 +34,12 @@ class Delivery:
 
     Guards against double and skipped work, each tested by its number:
 
-    1. a transaction that the checkpoint row (or this process since) counts as applied is skipped whole, in whatever pieces
-       it comes; transactions that share a CSN are told apart by their ids;
-    2. a group is committed only behind the end of a source transaction; only ``max_operations`` may split one, and then the
-       checkpoint row says how much of it is applied, and that much is left out after a restart;
+    1. a transaction whose CSN is not above the checkpoint row's was applied: it is skipped whole;
+    2. a group is committed only behind the end of a source transaction (``max_operations`` alone may split one);
     3. the checkpoint row is written in the same target transaction as the rows, and says the place behind the last of them;
-    4. after a refusal nothing of the group stays; its source transactions are applied again one at a time, so those before
-       the failing one are committed, and the failing one leaves nothing;
-    5. ``applied`` moves, and statistics count, only when the target has confirmed the commit;
-    6. after a lost connection everything unconfirmed is forgotten: ``restart`` asks the checkpoint row, which alone knows
-       whether the last commit succeeded, and reading goes on where it says.
-
-    The last commit may be on its way when ``feed`` returns; ``flush`` waits for it.
+    4. after an error nothing of the group stays; its source transactions are applied again one by one, so those before the
+       failing one are committed, and the failing one leaves nothing;
+    5. what was never committed is never reported as applied.
     """
 
     def __init__(
@@ -60,160 +51,224 @@ class Delivery:
         max_operations: int | None = None,
         counted: Counted | None = None,
         discard: DiscardFile | None = None,
-        position: CheckpointRow | None = None,
     ) -> None:
         self._target = target
         self._mapper = mapper
-        self._group_operations = max(1, group_operations)
+        self._group_operations = group_operations
         self._max_operations = max_operations
         self._counted = counted
-        self._blame = Blame(target, mapper, discard)
-        self._clear()
-        self.applied = position
-        self._mark = position
-
-    def _clear(self) -> None:
-        self._group = Group()
-        self._flying: deque[Group] = deque()
-        self._held: list[Span] = []
-        self._held_bytes = 0
-        self._large = False
-        self._begin: TrailPosition | None = None
-        self._done = 0
-        self._confirmed = self._target.confirmed
+        self._discard = discard
+        self._spans: list[_Span] = []
+        self._rows = 0
+        self._replayable = True
+        self._boundary: CheckpointRow | None = None
+        self._open = False
+        self._counts: Counter[tuple[TableName, TableName, int]] = Counter()
+        self.applied: CheckpointRow | None = None
 
     def start(self) -> CheckpointRow | None:
-        """Read the checkpoint row: where the target really stands.  It wins over any file; without one the position given
-        stands."""
-        self.applied = self._mark = self._target.checkpoint() or self.applied
+        """Read the checkpoint row: where the target really stands; it wins over any file."""
+        self.applied = self._target.checkpoint()
         return self.applied
-
-    def restart(self) -> CheckpointRow | None:
-        """Go on over a new connection after ConnectionLostError; the trail must be read from the position returned."""
-        self._target.reconnect()
-        self._mapper.forget()
-        self._clear()
-        return self.start()
 
     @property
     def pending(self) -> bool:
-        """Whether there are rows that no confirmed commit holds."""
-        return bool(self._group.spans or self._flying or self._held)
-
-    @property
-    def large(self) -> bool:
-        """Whether a large source transaction is being applied whose end has not come."""
-        return self._large
+        """Whether rows were applied that are not committed."""
+        return self._open
 
     def feed(self, batch: ChangeBatch) -> None:
         """Apply a batch; commits whenever a group is full.  Raises ApplyError, ConnectionLostError."""
         mappings = self._mappings(batch)
-        run: list[TransactionPiece] = []
-        room = self._room()
-        for piece in self._wanted(batch):
-            if run and run[-1].first + run[-1].count != piece.first:
-                self._take(Span(batch, tuple(run)), mappings)
-                run = []
-            if self._held or not piece.ends and self._max_operations is None:
-                self._take(Span(batch, tuple(run)), mappings)
-                self._hold(Span(batch, (piece,)), mappings)
-                run, room = [], self._room()
+        pieces: list[TransactionPiece] = []
+        for number, piece in enumerate(batch.pieces):
+            if self._known(piece):
+                self._apply(batch, pieces, mappings)
+                pieces = []
                 continue
-            run.append(piece)
-            room -= piece.count
-            if room <= 0 and (piece.ends or self._max_operations is not None):
-                self._take(Span(batch, tuple(run)), mappings)
+            pieces.append(piece)
+            self._rows += piece.count
+            if piece.ends:
+                self._boundary = _row(batch, number, piece)
+            full = self._rows >= self._group_operations and piece.ends
+            forced = self._max_operations is not None and self._rows >= self._max_operations and piece.ends
+            if full or forced:
+                self._apply(batch, pieces, mappings)
+                pieces = []
                 self._commit()
-                run, room = [], self._room()
-        self._take(Span(batch, tuple(run)), mappings)
-        if self._group.size >= GROUP_BYTES and self._group.spans[-1].ends:
-            self._commit()
+        self._apply(batch, pieces, mappings)
 
     def flush(self) -> None:
-        """Commit what is applied, if a source transaction ends there, and wait until it is certain."""
-        if self._group.spans and not self._large and self._group.spans[-1].ends:
+        """Commit what is applied, if a source transaction ends there.  Raises ApplyError, ConnectionLostError."""
+        if self._open and self._spans and self._spans[-1].pieces[-1].ends:
             self._commit()
-        self._settle()
 
     def abandon(self) -> None:
-        """Forget everything that is not committed: the process stops within a transaction."""
-        self._target.rollback()
-        self._clear()
-        self._mark = self.applied
+        """Forget the open group: its connection is gone, or the process stops within a transaction."""
+        self._spans = []
+        self._counts.clear()
+        self._rows, self._open, self._replayable, self._boundary = 0, False, True, None
 
-    def _room(self) -> int:
-        """How many operations the open group may still take."""
-        limit = self._group_operations
-        if self._max_operations is not None:
-            limit = min(limit, self._max_operations)
-        return limit - self._group.operations
-
-    def _wanted(self, batch: ChangeBatch) -> Iterator[TransactionPiece]:
-        """Pieces that are not applied yet (guards 1 and 2), cut where ``max_operations`` says."""
-        for piece in batch.pieces:
-            if groups.known(piece, self._mark):
-                continue
-            if piece.begins:
-                self._begin, self._done = groups.begin_of(batch, piece), 0
-            rest = self._unapplied(piece)
-            while rest is not None and self._max_operations is not None and rest.count > self._max_operations:
-                part, rest = groups.cut(rest, self._max_operations)
-                yield self._passed(batch, part)
-            if rest is not None:
-                yield self._passed(batch, rest)
-
-    def _unapplied(self, piece: TransactionPiece) -> TransactionPiece | None:
-        """A piece without the operations that a split left applied."""
-        split = self._mark.split if self._mark is not None else None
-        if split is None or (split.csn, split.xid) != (piece.header.csn, piece.header.xid):
-            return piece
-        skipped = min(piece.count, max(0, split.operations - self._done))
-        self._done += skipped
-        if skipped < piece.count:
-            return groups.without(piece, skipped) if skipped else piece
-        return None
-
-    def _passed(self, batch: ChangeBatch, piece: TransactionPiece) -> TransactionPiece:
-        self._done += piece.count
-        if piece.ends:
-            self._mark = groups.boundary(batch, piece, self._mark)
-        return piece
+    def _known(self, piece: TransactionPiece) -> bool:
+        mark = self.applied.csn if self.applied is not None else None
+        return mark is not None and piece.header.csn <= mark
 
     def _mappings(self, batch: ChangeBatch) -> dict[int, TableMapping]:
-        if not all(self._mapper.knows(table) for table in batch.tables):
-            self._settle()
         found = {number: self._mapper.resolve(table) for number, table in enumerate(batch.tables)}
         return {number: mapping for number, mapping in found.items() if mapping is not None}
 
-    def _take(self, span: Span, mappings: dict[int, TableMapping]) -> None:
-        """Apply a span as part of the open group."""
-        if not span.pieces:
+    def _apply(self, batch: ChangeBatch, pieces: list[TransactionPiece], mappings: dict[int, TableMapping]) -> None:
+        if not pieces:
             return
-        self._group.add(span)
-        self._count(span, mappings)
-        refusal = self._target.apply(span.batch, span.first, span.last, mappings)
-        self._look()
-        if refusal is not None:
-            self._refused(refusal)
+        self._open = True
+        self._replayable = self._replayable and self._rows <= REPLAY_ROWS
+        span = _Span(batch, tuple(pieces))
+        if self._replayable:
+            self._spans.append(span)
+        else:
+            self._spans = [span]
+        self._count(span)
+        first, last = pieces[0].first, pieces[-1].first + pieces[-1].count
+        try:
+            self._target.apply(batch, first, last, mappings)
+        except RowError as error:
+            self._trace(error)
 
-    def _hold(self, span: Span, mappings: dict[int, TableMapping]) -> None:
-        """Keep pieces of a transaction until its end; a large one is applied as it comes."""
-        self._held.append(span)
-        self._held_bytes += int(span.batch.length[span.first : span.last].sum())
-        if not span.ends and self._held_bytes < LARGE_BYTES:
+    def _commit(self) -> None:
+        boundary = self._boundary
+        if boundary is None:
             return
-        if not span.ends and not self._large:
-            self.flush()
-            self._large = True
-        held, self._held = self._held, []
-        for kept in held:
-            if self._large:
-                self._set_mark()
-            self._take(kept, mappings if kept is span else self._mappings(kept.batch))
-        if not span.ends:
-            self._held, self._held_bytes = [], LARGE_BYTES
+        try:
+            self._target.commit(boundary)
+        except RowError as error:
+            self._trace(error)
             return
-        self._held_bytes = 0
-        if self._large:
-            self._commit()
-            self._settle()
+        self._committed(boundary)
+
+    def _committed(self, boundary: CheckpointRow) -> None:
+        self.applied = boundary
+        if self._counted is not None:
+            for (source, target, io_type), number in self._counts.items():
+                self._counted(source, target, io_type, number)
+        self.abandon()
+
+    def _count(self, span: _Span) -> None:
+        """Remember what a span did, for STATS; told when it is committed."""
+        if self._counted is None:
+            return
+        first, last = span.pieces[0].first, span.pieces[-1].first + span.pieces[-1].count
+        codes = span.batch.table[first:last].astype(np.int64) << 8 | span.batch.io_type[first:last]
+        for code, number in zip(*(array.tolist() for array in np.unique(codes, return_counts=True)), strict=True):
+            mapping = self._mapper.resolve(span.batch.tables[code >> 8])
+            if mapping is not None:
+                self._counts[mapping.source.name, mapping.target.name, code & 0xFF] += number
+
+    def _trace(self, error: RowError) -> None:
+        """Apply the group's source transactions one at a time; the one that fails again is the end."""
+        self._target.rollback()
+        spans, replayable = self._spans, self._replayable
+        self.abandon()
+        if not replayable:
+            raise ApplyError(f"the target refuses a transaction of more than {REPLAY_ROWS} rows: {error}") from error
+        for transaction in _transactions(spans):
+            self._apply_transaction(transaction)
+
+    def _apply_transaction(self, spans: list[_Span]) -> None:
+        last = spans[-1]
+        piece = last.pieces[-1]
+        try:
+            for span in spans:
+                first = span.pieces[0].first
+                self._target.apply(span.batch, first, first + span.pieces[0].count, self._mappings(span.batch))
+            if not piece.ends:
+                # The group broke off within a transaction: the rest of it is still to come.
+                self._spans, self._open = list(spans), True
+                for span in spans:
+                    self._count(span)
+                self._rows = sum(span.pieces[0].count for span in spans)
+                return
+            boundary = _row(last.batch, last.batch.pieces.index(piece), piece)
+            self._target.commit(boundary)
+        except RowError as error:
+            self._target.rollback()
+            self._name(spans, error)
+        for span in spans:
+            self._count(span)
+        self._committed(boundary)
+
+    def _name(self, spans: list[_Span], error: RowError) -> None:
+        """Find the failing row of a transaction that failed, and say which it is.  Always raises ApplyError."""
+        try:
+            for span in spans:
+                mappings = self._mappings(span.batch)
+                piece = span.pieces[0]
+                for row in range(piece.first, piece.first + piece.count):
+                    mapping = mappings.get(int(span.batch.table[row]))
+                    if mapping is not None:
+                        try:
+                            self._target.apply_one(span.batch, row, mapping)
+                        except RowError as found:
+                            raise self._described(span.batch, row, mapping, found) from found
+        finally:
+            self._target.rollback()
+        raise ApplyError(f"the target refuses transaction {spans[0].pieces[0].header.xid}: {error}") from error
+
+    def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, error: RowError) -> ApplyError:
+        io_type = IoType(int(batch.io_type[row]))
+        place = TrailPosition(batch.seqno, int(batch.rba[row]))
+        values = row_values(batch, row, mapping)
+        key = ", ".join(f"{name} = {value}" for name, value in values if name in key_names(mapping)) or "no key"
+        if self._discard is not None:
+            self._discard.write(mapping, io_type, place, values, str(error))
+        where = f"trail file {place.seqno}, RBA {place.rba}"
+        hint = "mend the target's row or the mapping, then START REPLICAT: it goes on with this transaction"
+        if self._discard is not None:
+            hint += f"; the row is in {self._discard.path}"
+        return ApplyError(
+            f"{operation_word(io_type)} on {mapping.target.name} ({key}) failed: {error}",
+            code="OGG-01403" if error.missing else "OGG-01296",
+            where=where,
+            hint=hint,
+        )
+
+
+def _row(batch: ChangeBatch, number: int, piece: TransactionPiece) -> CheckpointRow:
+    """The checkpoint behind a piece: where the next one begins, or the batch ends."""
+    following = batch.pieces[number + 1].first if number + 1 < len(batch.pieces) else None
+    rba = batch.end_rba if following is None else int(batch.rba[following])
+    header = piece.header
+    return CheckpointRow(TrailPosition(batch.seqno, rba), header.csn, header.xid, header.commit_time, header.restart)
+
+
+def _transactions(spans: list[_Span]) -> Iterator[list[_Span]]:
+    """The spans cut into source transactions, one piece a span."""
+    current: list[_Span] = []
+    for span in spans:
+        for piece in span.pieces:
+            current.append(_Span(span.batch, (piece,)))
+            if piece.ends:
+                yield current
+                current = []
+    if current:
+        yield current
+
+
+def operation_word(io_type: IoType) -> str:
+    words = {IoType.INSERT: "insert", IoType.DELETE: "delete", IoType.PURGE_DATA: "truncate"}
+    return words.get(io_type, "update")
+
+
+def key_names(mapping: TableMapping) -> set[str]:
+    return {mapping.source.columns[index].name for index in mapping.key}
+
+
+def row_values(batch: ChangeBatch, row: int, mapping: TableMapping) -> list[tuple[str, str]]:
+    """The row's columns by name, as text, for messages and the discard file."""
+    start = int(batch.start[row])
+    data: bytes | memoryview = memoryview(batch.buffer)[start : start + int(batch.length[row])]
+    if batch.io_type[row] == IoType.KEY_FIELD_COMP:
+        data = split_key_update(data)[1]
+    columns = mapping.source.columns
+    return [
+        (columns[index].name, "NULL" if value is None else value.decode(errors="replace"))
+        for index, value in decode_image(data)
+    ]

@@ -7,29 +7,33 @@ dropped, and a slot that is ahead of the checkpoint file is refused, since the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.stream import Capture
-from ggshell.databases.postgres import session, slot
+from ggshell.clock import SystemClock, to_datetime
+from ggshell.databases.postgres import describe, session, slot, trandata
 from ggshell.databases.postgres.log import PostgresLog
 from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
-from ggshell.process.slot_watch import SlotWatch
+from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.store.checkpoint import GroupType, SourceType
+from ggshell.store.events import Severity
 from ggshell.store.home import Home
 from ggshell.trail import Producer
-from ggshell.types import Csn, LogPosition, format_lsn
+from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
+FLUSH_PAUSE = 0.002
+"""Under a steady stream one sync serves all that came within this time; a lone transaction is synced at once."""
+WATCH_SECONDS = 2.0
 
 
 def run(home: Home, group: str) -> int:
@@ -39,34 +43,35 @@ def run(home: Home, group: str) -> int:
 
 def _body(context: GroupContext) -> None:
     parameters = load_extract(context.home.parameters(context.group))
+    patterns = [table.pattern for table in parameters.tables]
     if context.checkpoint.read.source is SourceType.TRAIL:
-        path.forward(context, TableFilter(parameters.tables, parameters.excludes))
+        path.forward(context, TableFilter(patterns, parameters.excludes), parameters.checkpoint_seconds)
         return
-    LogExtract(context, parameters).run()
+    LogExtract(context, parameters, TableFilter(patterns, parameters.excludes)).run()
 
 
 class LogExtract:
     """One run of an Extract on a PostgreSQL log."""
 
-    def __init__(self, context: GroupContext, parameters: ExtractParameters) -> None:
+    def __init__(self, context: GroupContext, parameters: ExtractParameters, wanted: TableFilter) -> None:
         self._context = context
         self._parameters = parameters
-        self._login = context.login(parameters)
-        self._wanted = TableFilter([rule.pattern for rule in parameters.tables], parameters.excludes)
+        self._wanted = wanted
+        self._conninfo = conninfo(context.home, parameters.login)
+        checkpoint = context.checkpoint
+        self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
+        self._slot = str(checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._capture: Capture | None = None
-        self._caught_up = context.checkpoint.caught_up
-        self._recorded = context.checkpoint.record_time
-        self._last_lag: float | None = None
-        self._watch = SlotWatch(self._login, self.slot_name, context)
-        self._outputs = self._open_outputs()
-        self._register_verbs()
-
-    @property
-    def slot_name(self) -> str:
-        return str(self._context.checkpoint.options.get("slot") or slot.slot_name(self._context.group))
+        self._watch: dict[str, Any] = {}
+        self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
+        self._outputs: Outputs | None = None
+        context.verb("GETLAG", lambda _: self._progress.lag_answer())
+        context.verb("STATUS", lambda _: self._status())
+        context.verb("ROLLOVER", lambda _: self._rollover())
+        context.verb("SHOWTRANS", lambda _: self._transactions())
 
     def run(self) -> None:
-        """Capture until stopped; a database that goes away is waited for, with the trail and checkpoint as they are."""
+        """Capture until stopped; a database that goes away is waited for, with trail and checkpoint as they are."""
         backoff = Backoff()
         try:
             while not self._context.runner.stop_requested:
@@ -74,47 +79,196 @@ class LogExtract:
                     self._session(backoff)
                 except ConnectionLostError as error:
                     self._wait_for_database(error, backoff)
-            self._save()
         finally:
             self._close_capture()
-            self._outputs.close()
+            if self._outputs is not None:
+                self._outputs.close()
+
+    def _open_outputs(self, facts: tuple[str, str, str]) -> Outputs:
+        database, _, version = facts
+        producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
+        return Outputs(self._context.home, self._context.checkpoint.write, producer, self._context.clock)
+
+    def _open(self) -> Capture:
+        """Check the tables and the slot, and begin to read behind what the trail holds."""
+        context, checkpoint = self._context, self._context.checkpoint
+        with session.connect(self._conninfo) as connection:
+            if self._outputs is None:
+                self._outputs = self._open_outputs(session.database_facts(connection))
+            self._check_tables(connection)
+        begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
+        after = max(self._outputs.after or Csn(0), begin)
+        read = checkpoint.read.current
+        durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
+        self._outputs.begin(self._wanted, begin)
+        log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock())
+        cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
+        text = f"Capture begins behind CSN {after}, slot {self._slot}."
+        context.report.event(Severity.INFO, "OGG-01515", text)
+        return Capture(log, cache, after)
+
+    def _check_tables(self, connection: Any) -> None:
+        found: list[TableName] = []
+        for table in self._parameters.tables:
+            found += describe.resolve(connection, table.pattern)
+        for name in dict.fromkeys(found):
+            if self._wanted(name):
+                trandata.require_capturable(trandata.info(connection, name))
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
-        context, runner = self._context, self._context.runner
-        self._capture = capture = self._open_capture()
+        context, runner, clock = self._context, self._context.runner, self._context.clock
+        self._close_capture()
+        self._capture = capture = self._open()
+        outputs = self._require_outputs()
+        self._look_at_slot()
         backoff.reset()
-        next_save = context.clock.steady()
+        unsaved, flushed = True, 0.0
+        next_save = clock.steady()
+        dirty = False
         while not runner.stop_requested:
-            batch = capture.read(0)
+            batch = capture.read()
             if batch is not None:
-                for part in self._outputs.write(batch):
-                    self._count(part)
-                self._outputs.flush()
-            if context.clock.steady() >= next_save:
+                for part in outputs.write(batch):
+                    for table, io_type, count in tally(part):
+                        context.statistics.add(table, table, io_type, count)
+                header = batch.pieces[-1].header
+                self._latest = (str(header.csn), header.xid)
+                self._progress.processed(header.commit_time)
+                dirty = unsaved = True
+            now = clock.steady()
+            if dirty and (batch is None or now - flushed >= FLUSH_PAUSE):
+                outputs.flush()
+                dirty, flushed = False, now
+            if now >= next_save:
+                self._look_at_slot()
                 self._save()
-                next_save = context.clock.steady() + min(self._parameters.checkpoint_seconds, IDLE_SECONDS)
-            if batch is None or not capture.buffered:
-                runner.wait([capture.fileno()], 0 if batch is not None else IDLE_SECONDS)
+                unsaved, next_save = False, now + self._save_interval()
+            if batch is None and not dirty:
+                self._note_end(capture)
+                if unsaved and self._progress.at_end:
+                    next_save = min(next_save, now + IDLE_SECONDS)
+                runner.wait([capture.fileno()], min(IDLE_SECONDS, max(0.0, next_save - now)))
+            else:
+                runner.wait([], 0)
+        outputs.flush()
+        self._save()
 
-    def _open_capture(self) -> Capture:
-        context, checkpoint = self._context, self._context.checkpoint
-        begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        after = max(self._outputs.after or Csn(0), begin)
-        durable = max(
-            after.value, checkpoint.read.current.csn if isinstance(checkpoint.read.current, LogPosition) else 0
+    def _save_interval(self) -> float:
+        return float(min(self._parameters.checkpoint_seconds, WATCH_SECONDS))
+
+    def _note_end(self, capture: Capture) -> None:
+        """Nothing is left when all the log that there was at the last look has been read."""
+        end = int(self._watch.get("current", 0))
+        if capture.drained and capture.state.read >= end:
+            self._progress.reached_end()
+        elif capture.state.read < end:
+            self._progress.behind()
+
+    def _require_outputs(self) -> Outputs:
+        if self._outputs is None:
+            raise ConnectionLostError("the trail is not open")
+        return self._outputs
+
+    def _look_at_slot(self) -> None:
+        """What the slot holds back; the log's present end is the yardstick of lag."""
+        try:
+            with session.connect(self._conninfo) as connection:
+                status = slot.slot_status(connection, self._slot)
+        except ConnectionLostError:
+            return
+        if status is None:
+            return
+        now = self._context.clock.now()
+        growth = 0.0
+        if self._watch and now > self._watch["at"]:
+            hours = (now - self._watch["at"]) / 3.6e9
+            growth = (status.retained - self._watch["retained"]) / hours
+        left = status.room / growth if status.room is not None and growth > 0 else None
+        self._watch = {
+            "name": status.name,
+            "retained": status.retained,
+            "growth_per_hour": round(growth),
+            "hours_left": left,
+            "room": status.room,
+            "wal_status": status.wal_status,
+            "current": status.current,
+            "at": now,
+        }
+        if status.wal_status in ("unreserved", "extended") and status.room is not None:
+            text = f"Slot {status.name} holds back {status.retained} bytes of log; {status.room} more may follow."
+            self._context.report.event(Severity.WARNING, "GGS-00510", text)
+
+    def _save(self) -> None:
+        """Write the checkpoint, then tell the slot; never the other way round."""
+        capture, context = self._capture, self._context
+        if capture is None or self._outputs is None:
+            return
+        state = capture.state
+        oldest = capture.cache.oldest()
+        position = LogPosition.of_lsn(state.safe)
+        recovery = LogPosition.of_lsn(oldest.begin) if oldest is not None and oldest.begin else position
+        first = context.checkpoint.read.startup
+        read = context.checkpoint.read._replace(
+            startup=first if isinstance(first, LogPosition) and first.csn else position,
+            recovery=recovery,
+            recovery_time=oldest.begin_time if oldest is not None else self._progress.record_time,
+            current=position,
+            current_time=self._progress.record_time,
         )
-        log = PostgresLog.open(self._login.conninfo, self.slot_name, durable)
-        folder = context.home.root / "dirtmp"
-        cache = TransactionCache(self._parameters.cache_size, folder, context.group)
-        self._outputs.begin(self._wanted, after)
-        context.report.event("INFO", "OGG-01515", f"Capture begins after CSN {after} of slot {self.slot_name}.")
-        return Capture(log, cache, self._wanted, after)
+        context.save(
+            context.checkpoint._replace(
+                read=read,
+                write=self._outputs.checkpoints(),
+                record_time=self._progress.record_time,
+                caught_up=self._progress.caught_up,
+                latest_csn=self._latest[0],
+                latest_xid=self._latest[1],
+                options={**context.checkpoint.options, "slot": self._slot, "watch": self._watch},
+            )
+        )
+        capture.confirm(state.safe)
 
     def _wait_for_database(self, error: ConnectionLostError, backoff: Backoff) -> None:
         """Say what happened, keep answering on the control socket, and come back for another try."""
         self._close_capture()
         pause = backoff.next()
-        self._context.report.event("WARNING", error.code, f"{error} - try {backoff.attempts + 1} in {pause:g} s.")
-        self._save()
-        self._context.runner.wait([], pause)
+        text = f"{error} - trying again in {pause:g} seconds."
+        self._context.report.event(Severity.WARNING, error.code, text)
+        until = self._context.clock.steady() + pause
+        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
+            self._context.runner.wait([], until - self._context.clock.steady())
+
+    def _close_capture(self) -> None:
+        if self._capture is not None:
+            self._capture.close()
+            self._capture = None
+
+    def _rollover(self) -> dict[str, Any]:
+        self._require_outputs().rollover()
+        return {}
+
+    def _status(self) -> dict[str, Any]:
+        state = self._capture.state if self._capture is not None else None
+        reading = "At EOF" if self._progress.at_end else "Processing data"
+        read = {"lsn": format_lsn(state.safe) if state else "", "timestamp": self._progress.record_time}
+        write = [
+            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
+            for item in (self._outputs.checkpoints() if self._outputs is not None else ())
+        ]
+        words = f"Recovery complete: {reading}" if state else "Waiting for the database"
+        return {"status": words, "read": read, "write": write, "slot": self._watch}
+
+    def _transactions(self) -> dict[str, Any]:
+        found = self._capture.cache.open.values() if self._capture is not None else ()
+        return {
+            "transactions": [
+                {
+                    "xid": str(item.xid),
+                    "items": item.count,
+                    "start_time": to_datetime(item.begin_time).isoformat(),
+                    "lsn": format_lsn(item.begin),
+                }
+                for item in sorted(found, key=lambda item: item.begin)
+            ]
+        }

@@ -106,16 +106,18 @@ def _run(context: GroupContext, body: Callable[[GroupContext], None]) -> int:
     _tell(context, state, started)
     report.opening(context.home.parameters(context.group))
     program = f"{context.type} {context.group}"
-    report.event(Severity.INFO, "OGG-00992" if context.type is GroupType.EXTRACT else "OGG-00995", f"{program} starting.")
+    report.event(
+        Severity.INFO, "OGG-00992" if context.type is GroupType.EXTRACT else "OGG-00995", f"{program} starting."
+    )
     context.save(context.checkpoint._replace(started=started, stop=StopStatus.ABENDED, result=400))
     state = follow(state, ProcessState.RUNNING)
     try:
         _tell(context, state, started)
-        _signal_ready()
+        signal_ready()
         body(context)
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))
-        context._report_statistics()  # noqa: SLF001 - the frame and its context are one piece
+        context._report_statistics()
         code = "OGG-00994" if context.type is GroupType.REPLICAT else "OGG-00991"
         report.event(Severity.INFO, code, f"{program} stopped normally.")
         context.home.process(context.group, context.type).unlink(missing_ok=True)
@@ -124,7 +126,9 @@ def _run(context: GroupContext, body: Callable[[GroupContext], None]) -> int:
         return 1
     except Exception as error:  # noqa: BLE001 - a bug must end in the report, whole
         report.write(traceback.format_exc())
-        _abend(context, state, started, ProcessError(f"internal error: {type(error).__name__}: {error}", code="GGS-00999"))
+        _abend(
+            context, state, started, ProcessError(f"internal error: {type(error).__name__}: {error}", code="GGS-00999")
+        )
         return 1
     return 0
 
@@ -142,7 +146,8 @@ def _tell(context: GroupContext, state: ProcessState, started: int) -> None:
     write_process_file(context.home.process(context.group, context.type), entry)
 
 
-def _signal_ready() -> None:
+def signal_ready() -> None:
+    """Tell the launcher that the process runs."""
     descriptor = os.environ.pop(READY_VARIABLE, "")
     if descriptor:
         os.write(int(descriptor), b"!")

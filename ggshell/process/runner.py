@@ -19,7 +19,7 @@ class Runner:
         self._clock = clock
         self.stop_requested = False
         self.forced = False
-        self._periodic: list[tuple[float, float, Callable[[], None]]] = []
+        self._periodic: list[tuple[float, float, Callable[[], object]]] = []
         self._read_end, self._write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def install_signals(self) -> None:
@@ -33,7 +33,7 @@ class Runner:
         self.stop_requested = True
         self.forced = self.forced or forced
 
-    def every(self, seconds: float, action: Callable[[], None]) -> None:
+    def every(self, seconds: float, action: Callable[[], object]) -> None:
         """Call something at an interval, from ``wait``."""
         self._periodic.append((self._clock.steady() + seconds, seconds, action))
 

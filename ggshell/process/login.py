@@ -1,0 +1,19 @@
+"""From a parameter file's login to a connection string."""
+
+from __future__ import annotations
+
+from ggshell.databases.postgres.session import connection_info
+from ggshell.errors import ParameterError
+from ggshell.params import LoginParameters
+from ggshell.store.credential import CredentialStore
+from ggshell.store.home import Home
+
+
+def conninfo(home: Home, login: LoginParameters) -> str:
+    """The connection string of a process.  Raises NotFoundError for an unknown alias, ParameterError without a login."""
+    if login.alias:
+        found = CredentialStore(home).resolve(login.alias, login.domain)
+        return connection_info(found.userid, found.password, login.source or None)
+    if login.userid:
+        return connection_info(login.userid, login.password or None, login.source or None)
+    raise ParameterError("there is no login", hint="USERIDALIAS, or SOURCEDB / TARGETDB with USERID")

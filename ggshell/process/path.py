@@ -1,0 +1,134 @@
+"""Pump and distribution path: a trail carried on to another trail.  Wires reader, selection and writer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.outputs import Outputs
+from ggshell.process.progress import Progress
+from ggshell.process.tables import TableFilter
+from ggshell.process.tally import tally
+from ggshell.store.checkpoint import GroupType
+from ggshell.store.home import Home
+from ggshell.trail import Producer, TrailName, TrailReader
+from ggshell.types import TrailPosition
+
+SAVE_SECONDS = 2.0
+IDLE_SECONDS = 1.0
+
+
+def run(home: Home, group: str) -> int:
+    """Run a distribution path until it is told to stop; the exit code."""
+    return run_group(home, group, GroupType.PATH, lambda context: forward(context, TableFilter(["*.*"]), 10))
+
+
+def forward(context: GroupContext, wanted: TableFilter, checkpoint_seconds: int) -> None:
+    """Carry a group's source trail to its targets until stopped."""
+    producer = Producer(context.group, f"ggshell {context.type}")
+    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock)
+    try:
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds)).run()
+    finally:
+        outputs.close()
+
+
+class Forwarder:
+    """One run of a pump or path."""
+
+    def __init__(self, context: GroupContext, wanted: TableFilter, outputs: Outputs, save_seconds: float) -> None:
+        self._context = context
+        self._outputs = outputs
+        self._save_seconds = save_seconds
+        checkpoint = context.checkpoint
+        place = checkpoint.read.current
+        self._start = place if isinstance(place, TrailPosition) else None
+        self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
+        self._reader = TrailReader(self._trail, self._start)
+        self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
+        self._done = self._reader.position
+        self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
+        outputs.begin(wanted, None)
+        context.verb("GETLAG", lambda _: self._lag())
+        context.verb("STATUS", lambda _: self._status())
+        context.verb("ROLLOVER", lambda _: self._rollover())
+
+    def run(self) -> None:
+        context, runner, clock, reader = self._context, self._context.runner, self._context.clock, self._reader
+        wake = reader.fileno()
+        next_save, unsaved = clock.steady(), True
+        try:
+            while not runner.stop_requested:
+                reader.drain()
+                batch = reader.read()
+                if batch is not None:
+                    for part in self._outputs.write(batch):
+                        for table, io_type, count in tally(part):
+                            context.statistics.add(table, table, io_type, count)
+                    last = batch.pieces[-1]
+                    self._progress.processed(last.header.commit_time)
+                    if last.ends:
+                        self._outputs.flush()
+                        self._done = reader.position
+                        self._latest = (str(last.header.csn), last.header.xid)
+                    unsaved = True
+                else:
+                    self._progress.reached_end()
+                now = clock.steady()
+                if now >= next_save:
+                    self._save()
+                    unsaved, next_save = False, now + self._save_seconds
+                if batch is None:
+                    if unsaved:
+                        next_save = min(next_save, now + IDLE_SECONDS)
+                    runner.wait([wake], min(IDLE_SECONDS, max(0.0, next_save - now)))
+                else:
+                    runner.wait([], 0)
+            self._save()
+        finally:
+            reader.close()
+
+    def _save(self) -> None:
+        context = self._context
+        first = context.checkpoint.read.startup
+        read = context.checkpoint.read._replace(
+            startup=first if isinstance(first, TrailPosition) else self._done,
+            recovery=self._done,
+            recovery_time=self._progress.record_time,
+            current=self._done,
+            current_time=self._progress.record_time,
+        )
+        context.save(
+            context.checkpoint._replace(
+                read=read,
+                write=self._outputs.checkpoints(),
+                record_time=self._progress.record_time,
+                caught_up=self._progress.caught_up,
+                latest_csn=self._latest[0],
+                latest_xid=self._latest[1],
+            )
+        )
+
+    def _lag(self) -> dict[str, Any]:
+        if not self._reader.at_end():
+            self._progress.behind()
+        return self._progress.lag_answer()
+
+    def _rollover(self) -> dict[str, Any]:
+        self._outputs.rollover()
+        return {}
+
+    def _status(self) -> dict[str, Any]:
+        place = self._done
+        reading = "At EOF" if self._progress.at_end else "Processing data"
+        read = {
+            "trail": str(self._trail),
+            "seqno": place.seqno,
+            "rba": place.rba,
+            "timestamp": self._progress.record_time,
+        }
+        write = [
+            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
+            for item in self._outputs.checkpoints()
+        ]
+        return {"status": f"Recovery complete: {reading}", "read": read, "write": write, "slot": {}}

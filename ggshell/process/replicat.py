@@ -1,0 +1,201 @@
+"""Replicat: from a trail into a database.  Wires reader and delivery and answers for them.
+
+The checkpoint table decides where a run begins; the checkpoint file follows it, and is written only when what it says would
+survive a crash of the target.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ggshell.apply.delivery import Delivery
+from ggshell.apply.discard import DiscardFile
+from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.databases.postgres.target import PostgresTarget
+from ggshell.errors import ConnectionLostError, ParameterError
+from ggshell.params import ReplicatParameters, load_replicat
+from ggshell.process.backoff import Backoff
+from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.login import conninfo
+from ggshell.process.progress import Progress
+from ggshell.store.checkpoint import GroupType
+from ggshell.store.events import Severity
+from ggshell.store.home import Home
+from ggshell.trail import TrailName, TrailReader
+from ggshell.types import TableName, TrailPosition
+
+IDLE_SECONDS = 1.0
+SAVE_SECONDS = 2.0
+
+
+def run(home: Home, group: str) -> int:
+    """Run a Replicat until it is told to stop; the exit code."""
+    return run_group(home, group, GroupType.REPLICAT, _body)
+
+
+def _body(context: GroupContext) -> None:
+    Replicat(context, load_replicat(context.home.parameters(context.group))).run()
+
+
+class Replicat:
+    """One run of a classic Replicat."""
+
+    def __init__(self, context: GroupContext, parameters: ReplicatParameters) -> None:
+        self._context = context
+        self._parameters = parameters
+        self._conninfo = conninfo(context.home, parameters.login)
+        checkpoint = context.checkpoint
+        table = str(checkpoint.options.get("checkpoint_table", ""))
+        if not table:
+            raise ParameterError(
+                f"REPLICAT {context.group} has no checkpoint table",
+                hint="ADD REPLICAT …, CHECKPOINTTABLE schema.table, or name one in GLOBALS",
+            )
+        self._table = TableName.parse(table)
+        self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
+        self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
+        self._target: PostgresTarget | None = None
+        self._delivery: Delivery | None = None
+        self._reader: TrailReader | None = None
+        context.verb("GETLAG", lambda _: self._lag())
+        context.verb("STATUS", lambda _: self._status())
+
+    def run(self) -> None:
+        """Apply until stopped; a target that goes away is waited for."""
+        backoff = Backoff()
+        try:
+            while not self._context.runner.stop_requested:
+                try:
+                    self._session(backoff)
+                except ConnectionLostError as error:
+                    self._wait_for_target(error, backoff)
+        finally:
+            self._close()
+
+    def _open(self) -> tuple[Delivery, TrailReader]:
+        """Log in, and go to the place that the checkpoint table says."""
+        context, parameters = self._context, self._parameters
+        place = context.checkpoint.read.current
+        begin = place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
+        home = str(context.home.root)
+        self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, begin)
+        rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
+        mapper = Mapper(rules, target.describe, parameters.excludes)
+        path = context.home.resolve(parameters.discard) if parameters.discard else context.home.discard(context.group)
+        discard = DiscardFile(
+            path,
+            context.group,
+            context.clock,
+            append=parameters.discard_append,
+            megabytes=parameters.discard_megabytes,
+        )
+        self._delivery = delivery = Delivery(
+            target,
+            mapper,
+            group_operations=parameters.group_operations,
+            max_operations=parameters.max_operations,
+            counted=context.statistics.add,
+            discard=discard,
+        )
+        applied = delivery.start()
+        position = applied.position if applied is not None else begin
+        if applied is not None and position < begin:
+            text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
+            context.report.event(Severity.WARNING, "OGG-30200", text)
+        self._reader = reader = TrailReader(self._trail, position)
+        return delivery, reader
+
+    def _session(self, backoff: Backoff) -> None:
+        runner, clock = self._context.runner, self._context.clock
+        self._close()
+        delivery, reader = self._open()
+        backoff.reset()
+        wake = reader.fileno()
+        next_save, unsaved = clock.steady(), True
+        while not runner.stop_requested:
+            reader.drain()
+            batch = reader.read()
+            if batch is not None:
+                delivery.feed(batch)
+                unsaved = True
+            else:
+                delivery.flush()
+            if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
+                self._progress.processed(delivery.applied.commit_time)
+            if batch is None and not delivery.pending:
+                self._progress.reached_end()
+            now = clock.steady()
+            if now >= next_save and not delivery.pending:
+                self._save()
+                unsaved, next_save = False, now + min(SAVE_SECONDS, self._parameters.checkpoint_seconds)
+            if batch is None:
+                if unsaved:
+                    next_save = min(next_save, now + IDLE_SECONDS)
+                runner.wait([wake], min(IDLE_SECONDS, max(0.0, next_save - now)))
+            else:
+                runner.wait([], 0)
+        delivery.flush()
+        self._save()
+
+    def _save(self) -> None:
+        delivery, target, context = self._delivery, self._target, self._context
+        if delivery is None or target is None or delivery.applied is None:
+            return
+        if delivery.pending:
+            target.rollback()
+            delivery.abandon()
+        applied = delivery.applied
+        target.durable()
+        first = context.checkpoint.read.startup
+        read = context.checkpoint.read._replace(
+            startup=first if isinstance(first, TrailPosition) else applied.position,
+            recovery=applied.position,
+            current=applied.position,
+            current_time=applied.commit_time,
+        )
+        context.save(
+            context.checkpoint._replace(
+                read=read,
+                record_time=applied.commit_time or self._progress.record_time,
+                caught_up=self._progress.caught_up,
+                latest_csn=str(applied.csn or ""),
+                latest_xid=applied.xid,
+                options={**context.checkpoint.options, "checkpoint_table": str(self._table), "group_key": target.key},
+            )
+        )
+
+    def _wait_for_target(self, error: ConnectionLostError, backoff: Backoff) -> None:
+        """Say what happened, keep answering, and come back: the checkpoint table says what was committed."""
+        self._close()
+        pause = backoff.next()
+        text = f"{error} - trying again in {pause:g} seconds."
+        self._context.report.event(Severity.WARNING, error.code, text)
+        self._progress.behind()
+        until = self._context.clock.steady() + pause
+        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
+            self._context.runner.wait([], until - self._context.clock.steady())
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._target is not None:
+            self._target.close()
+            self._target = None
+
+    def _lag(self) -> dict[str, Any]:
+        if self._reader is None or not self._reader.at_end() or (self._delivery is not None and self._delivery.pending):
+            self._progress.behind()
+        return self._progress.lag_answer()
+
+    def _status(self) -> dict[str, Any]:
+        applied = self._delivery.applied if self._delivery is not None else None
+        place = applied.position if applied is not None else TrailPosition(0, 0)
+        read = {
+            "trail": str(self._trail),
+            "seqno": place.seqno,
+            "rba": place.rba,
+            "timestamp": self._progress.record_time,
+        }
+        status = "At EOF" if self._progress.at_end else "Processing data"
+        return {"status": status if self._target is not None else "Waiting for the database", "read": read, "write": []}
