@@ -36,6 +36,7 @@ STEPS = 10
 PAIRS = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
 LAG_SECONDS = 90.0
 MARK = ".quickstart"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WATCH = (
     "INFO ALL; STATS EXTRACT ext1, TOTAL, TABLE shop.orders; STATS REPLICAT rep2, TOTAL, TABLE shop.orders; LAG ER *"
 )
@@ -74,7 +75,8 @@ class Quickstart:
             self.clean_up()
             empty_home(self.home)
         servers = open_servers(self.home)
-        with self.step("two PostgreSQL servers: north and south"):
+        # Half a start would leave a server that nobody knows.
+        with self.step("two PostgreSQL servers: north and south"), undisturbed():
             servers.start()
         self._fill(servers)
         with self.step(
@@ -207,6 +209,7 @@ class Quickstart:
         end_processes(self.home)
         if exists(self.home):
             open_servers(self.home).stop()
+        end_processes(self.home)  # one that was just being started when the others ended
 
 
 def check_home(home: Path) -> None:
@@ -245,6 +248,20 @@ def _interrupt(number: int, _: Any) -> None:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off an interruption until the block is done."""
+    caught: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if caught:
+        raise KeyboardInterrupt
+
+
 def main() -> int:
     """0 when source and target are equal, 1 when not or when a step failed, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
@@ -252,7 +269,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workload runs")
     parser.add_argument("--rate", type=float, default=200.0, help="its transactions a second")
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, _interrupt)
     run = Quickstart(options.home.resolve(), options.seconds, options.rate)
     began, code = time.monotonic(), 1
@@ -267,7 +284,7 @@ def main() -> int:
         print("\ninterrupted: stopping everything", file=sys.stderr)
         code = 130
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         run.clean_up()
     return code

@@ -32,5 +32,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
             return 1000 * seconds(str(litecli), "bench.db", "-e", "select 1")
 
         ours(0), peer(0)  # compile and write first configurations
-        found = alternate(max(rounds, 5 if quick else 15), ours, peer)
-    return [less_is_better("startup", 'ggshell -c "INFO ALL"', "ms", *found, 'litecli bench.db -e "select 1"', 2.0)]
+        mine, theirs = alternate(max(rounds, 5 if quick else 15), ours, peer)
+    return [
+        less_is_better("startup", 'ggshell -c "INFO ALL"', "ms", mine, theirs, 'litecli bench.db -e "select 1"', 2.0)
+    ]

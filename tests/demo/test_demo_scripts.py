@@ -1,0 +1,40 @@
+"""The quickstart's files are ordinary ones: every statement and every parameter file is what the language takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.params import load_extract, load_manager, load_replicat
+from ggshell.syntax import grammar, statement
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PARAMETERS = SCRIPTS / "quickstart.d"
+
+
+def test_every_statement_of_the_script_is_in_the_grammar() -> None:
+    text = (SCRIPTS / "quickstart.oby").read_text()
+    keys = [grammar.parse(part.text).key for part in statement.split(text)]
+    assert {
+        "ADD EXTRACT",
+        "ADD DISTPATH",
+        "ADD REPLICAT",
+        "INFO ALL",
+        "REGISTER EXTRACT",
+        "ADD CHECKPOINTTABLE",
+    } <= set(keys)
+
+
+@pytest.mark.parametrize("name", ["ext1", "pmp1"])
+def test_extract_parameters_are_taken(name: str) -> None:
+    assert load_extract(PARAMETERS / f"{name}.prm").tables
+
+
+@pytest.mark.parametrize("name", ["rep1", "rep2"])
+def test_replicat_parameters_are_taken(name: str) -> None:
+    assert load_replicat(PARAMETERS / f"{name}.prm").maps
+
+
+def test_manager_parameters_are_taken() -> None:
+    assert load_manager(PARAMETERS / "mgr.prm").port == 7809
