@@ -10,8 +10,8 @@ import numpy as np
 
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.target import CheckpointRow, RowError, TableMapping, Target
-from ggshell.errors import ApplyError
+from ggshell.apply.target import CheckpointRow, TableMapping, Target
+from ggshell.errors import ApplyError, RowError
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.types import TableName, TrailPosition

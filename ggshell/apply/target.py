@@ -48,17 +48,6 @@ class CheckpointRow(NamedTuple):
     restart: int = 0
 
 
-class RowError(Exception):
-    """A target's refusal of an operation: ``row`` is its number in the batch (-1: not known), ``state`` the SQLSTATE,
-    ``missing`` whether the row to change was not there."""
-
-    def __init__(self, text: str, row: int, *, state: str = "", missing: bool = False) -> None:
-        super().__init__(text)
-        self.row = row
-        self.state = state
-        self.missing = missing
-
-
 class Target(Protocol):
     """A database that rows are applied to.  One transaction at a time; every method may raise ConnectionLostError."""
 

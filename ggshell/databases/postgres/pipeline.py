@@ -9,8 +9,7 @@ import select
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ggshell.apply.target import RowError
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, RowError
 
 _FATAL, _SYNC, _COPY_IN = 7, 10, 4
 WINDOW = 400

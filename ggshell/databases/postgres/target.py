@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ggshell.apply.target import CheckpointRow, RowError, TableMapping, TargetColumn, TargetTable
+from ggshell.apply.target import CheckpointRow, TableMapping, TargetColumn, TargetTable
 from ggshell.databases.postgres import checkpoint_sql, describe, session
 from ggshell.databases.postgres.copy_rows import copy_text, copy_text_slowly
 from ggshell.databases.postgres.pipeline import Pipeline
 from ggshell.databases.postgres.statements import StatementBuilder
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, RowError
 from ggshell.record import ChangeBatch, IoType
 from ggshell.types import TableName, TrailPosition
 
