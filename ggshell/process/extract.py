@@ -100,7 +100,7 @@ class LogExtract:
         after = max(self._outputs.after or Csn(0), begin)
         read = checkpoint.read.current
         durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
-        self._outputs.begin(self._wanted, begin)
+        self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates)
         log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock())
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         text = f"Capture begins behind CSN {after}, slot {self._slot}."

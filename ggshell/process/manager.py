@@ -169,11 +169,11 @@ class Manager:
         rule = next(
             (rule for rule in self._parameters.autorestart if pattern_matches(rule.kind, rule.pattern, group)), None
         )
-        if rule is not None and self._may_restart(rule, self._attempts.setdefault(group, Attempts())):
+        if rule is not None and self.may_restart(rule, self._attempts.setdefault(group, Attempts())):
             with contextlib.suppress(ConflictError):
                 self._try_start(group)
 
-    def _may_restart(self, rule: RestartRule, attempts: Attempts) -> bool:
+    def may_restart(self, rule: RestartRule, attempts: Attempts) -> bool:
         """Retries count within the reset time; each waits for the rule's time after the abend was seen."""
         now = self._clock.steady()
         if attempts.count and now - attempts.first > rule.reset:

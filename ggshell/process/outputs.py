@@ -44,12 +44,12 @@ class Outputs:
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) else None
 
-    def begin(self, wanted: Callable[[TableName], bool], floor: Csn | None) -> None:
-        """Say which tables to write and below which CSN everything is known (the start point)."""
+    def begin(self, wanted: Callable[[TableName], bool], floor: Csn | None, *, truncates: bool = True) -> None:
+        """Say what to write (tables, TRUNCATE or not) and below which CSN everything is known (the start point)."""
         self._guards = []
         for writer in self._writers:
             marks = [mark for mark in (writer.last_csn, floor) if mark is not None]
-            self._guards.append(Selection(wanted, max(marks) if marks else None))
+            self._guards.append(Selection(wanted, max(marks) if marks else None, truncates=truncates))
 
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Hand a batch to every trail; what the first of them took is returned, for the statistics."""

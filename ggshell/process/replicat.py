@@ -18,6 +18,7 @@ from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
+from ggshell.route.selection import Selection
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -57,6 +58,7 @@ class Replicat:
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
+        self._selection = Selection(lambda _: True, truncates=parameters.truncates)
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
 
@@ -102,6 +104,7 @@ class Replicat:
         if applied is not None and position < begin:
             text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
             context.report.event(Severity.WARNING, "OGG-30200", text)
+        self._selection = Selection(lambda _: True, truncates=parameters.truncates)
         self._reader = reader = TrailReader(self._trail, position)
         return delivery, reader
 
@@ -116,7 +119,8 @@ class Replicat:
             reader.drain()
             batch = reader.read()
             if batch is not None:
-                delivery.feed(batch)
+                for part in self._selection.select(batch):
+                    delivery.feed(part)
                 unsaved = True
             else:
                 delivery.flush()

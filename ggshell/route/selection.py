@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
 from ggshell.types import Csn, TableName
 
 
@@ -24,13 +24,17 @@ class Selection:
     whole.  Guards, each tested by its number:
 
     1. a transaction with csn <= after: no row of it leaves;
-    2. a row of an unwanted table does not leave; a transaction without any other row leaves no trace;
+    2. a row of an unwanted table, or a TRUNCATE where those are not wanted, does not leave; a transaction without any other
+       row leaves no trace;
     3. the first row that leaves of a transaction begins it;
     4. the last row that leaves of a transaction ends it, even if its own piece did not.
     """
 
-    def __init__(self, wanted: Callable[[TableName], bool], after: Csn | None = None) -> None:
+    def __init__(
+        self, wanted: Callable[[TableName], bool], after: Csn | None = None, *, truncates: bool = True
+    ) -> None:
         self._wanted = wanted
+        self._truncates = truncates
         self._after = after
         self._known: dict[TableDefinition, bool] = {}
         self._begun = False
@@ -57,10 +61,11 @@ class Selection:
             if flag is None:
                 flag = self._known[table] = self._wanted(table.name)
             flags.append(flag)
+        kept = None if self._truncates else batch.io_type != IoType.PURGE_DATA
         if all(flags):
-            return None
+            return kept if kept is not None and not kept.all() else None
         mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[batch.table]
-        return mask
+        return mask if kept is None else mask & kept
 
     def _rebuild(self, batch: ChangeBatch, keep: NDArray[np.bool_]) -> Iterator[ChangeBatch]:
         pieces: list[TransactionPiece] = []
