@@ -27,6 +27,14 @@ class Encoded(NamedTuple):
     length: Ints
 
 
+class _Heads(NamedTuple):
+    """The output as integers of 8, 4 and 2 bytes at any byte."""
+
+    eight: NDArray[np.integer]
+    four: NDArray[np.integer]
+    two: NDArray[np.integer]
+
+
 class _Step(NamedTuple):
     """One column of the rows that have it: which rows, where the value lies, how long (-1: NULL, -2: left out)."""
 
@@ -36,14 +44,19 @@ class _Step(NamedTuple):
     size: Ints
 
 
+def everywhere(raw: Bytes, kind: str) -> NDArray[np.integer]:
+    """A view in which element n is the integer that begins at byte n, aligned or not: one gather or scatter a field."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((max(0, len(raw) - size + 1),), dtype=kind, buffer=raw.data, strides=(1,))
+
+
 def big32(raw: Bytes, place: Ints) -> Ints:
     """Big-endian 4-byte integers at places."""
-    four: Ints = raw[place[:, None] + np.arange(4)].view(">u4").ravel().astype(np.int64)
-    return four
+    return everywhere(raw, ">u4")[place].astype(np.int64)
 
 
 def big16(raw: Bytes, place: Ints) -> Ints:
-    return raw[place].astype(np.int64) << 8 | raw[place + 1]
+    return everywhere(raw, ">u2")[place].astype(np.int64)
 
 
 def encode_tuples(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int) -> Encoded:
@@ -64,8 +77,9 @@ def encode_tuples(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longe
     place = start.copy()
     bad = np.zeros(rows, dtype=bool)
     bad[long_rows] = True
+    heads = _Heads(everywhere(out, "<u8"), everywhere(out, "<u4"), everywhere(out, "<u2"))
     for step in steps:
-        _put(step, place, bad, out, source_edges, target_edges)
+        _put(step, place, bad, heads, source_edges, target_edges)
     taken = np.cumsum(source_edges[:-1], dtype=np.int8).view(bool)
     given = np.cumsum(target_edges[:-1], dtype=np.int8).view(bool)
     out[given] = raw[taken]
@@ -100,28 +114,45 @@ def _put(
     step: _Step,
     place: Ints,
     bad: NDArray[np.bool_],
-    out: Bytes,
+    heads: _Heads,
     source_edges: NDArray[np.int8],
     target_edges: NDArray[np.int8],
 ) -> None:
     """Write one column's heads, and mark where its values come from and go to."""
-    good = (step.size > -2) & ~bad[step.rows]
-    rows, size, value = step.rows[good], step.size[good], step.place[good]
+    rows, size, value = step.rows, step.size, step.place
+    if bad.any() or (size == -2).any():
+        good = (size > -2) & ~bad[rows]
+        rows, size, value = rows[good], size[good], value[good]
     at = place[rows]
+    width = size + _SHORT_HEAD
     null = size < 0
-    _put16(out, at, np.full(len(at), step.column))
-    _put16(out, at + 2, np.where(null, 2, size + 4))
-    _put16(out, at + 4, np.where(null, 0xFFFF, 0))
-    some = ~null
-    _put16(out, at[some] + 6, size[some])
-    full = size > 0
-    source_edges[value[full]] = 1
-    source_edges[value[full] + size[full]] = -1
-    target_edges[at[full] + _SHORT_HEAD] = 1
-    target_edges[at[full] + _SHORT_HEAD + size[full]] = -1
-    place[rows] = at + np.where(null, _NULL_HEAD, size + _SHORT_HEAD)
+    if null.any():
+        nowhere = at[null]
+        heads.four[nowhere] = step.column | 2 << 16
+        heads.two[nowhere + 4] = 0xFFFF
+        width[null] = _NULL_HEAD
+        some = ~null
+        _values(step.column, at[some], size[some], value[some], heads, source_edges, target_edges)
+    else:
+        _values(step.column, at, size, value, heads, source_edges, target_edges)
+    place[rows] = at + width
 
 
-def _put16(out: Bytes, place: Ints, value: NDArray[np.integer]) -> None:
-    out[place] = value & 0xFF
-    out[place + 1] = value >> 8
+def _values(
+    column: int,
+    at: Ints,
+    size: Ints,
+    value: Ints,
+    heads: _Heads,
+    source_edges: NDArray[np.int8],
+    target_edges: NDArray[np.int8],
+) -> None:
+    heads.eight[at] = column | size + 4 << 16 | size << 48
+    empty = size == 0
+    if empty.any():
+        full = ~empty
+        at, size, value = at[full], size[full], value[full]
+    source_edges[value] = 1
+    source_edges[value + size] = -1
+    target_edges[at + _SHORT_HEAD] = 1
+    target_edges[at + _SHORT_HEAD + size] = -1
