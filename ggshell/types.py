@@ -24,10 +24,12 @@ class Csn(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Csn:
         """Read either printed form.  Raises ValueError for anything else."""
-        match = _LSN.fullmatch(text.strip())
-        if match:
-            return cls(int(match[1], 16) << 32 | int(match[2], 16), True)
-        return cls(int(text), False)
+        high, slash, low = text.partition("/")
+        if not slash:
+            return cls(int(text), False)
+        if not (0 < len(high) <= 8 and 0 < len(low) <= 8):
+            raise ValueError(f"not a CSN: {text!r}")
+        return cls(int(high, 16) << 32 | int(low, 16), True)
 
     def __str__(self) -> str:
         if self.lsn:

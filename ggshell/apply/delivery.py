@@ -35,7 +35,7 @@ class Delivery:
     Guards against double and skipped work, each tested by its number:
 
     1. a transaction whose CSN is not above the checkpoint row's was applied: it is skipped whole;
-    2. a group is committed only behind the end of a source transaction (``max_operations`` alone may split one);
+    2. a group is committed only behind the end of a source transaction;
     3. the checkpoint row is written in the same target transaction as the rows, and says the place behind the last of them;
     4. after an error nothing of the group stays; its source transactions are applied again one by one, so those before the
        failing one are committed, and the failing one leaves nothing;
@@ -61,7 +61,7 @@ class Delivery:
         self._spans: list[_Span] = []
         self._rows = 0
         self._replayable = True
-        self._boundary: CheckpointRow | None = None
+        self._boundary: tuple[ChangeBatch, int] | None = None
         self._open = False
         self._counts: Counter[tuple[TableName, TableName, int]] = Counter()
         self.applied: CheckpointRow | None = None
@@ -80,18 +80,22 @@ class Delivery:
         """Apply a batch; commits whenever a group is full.  Raises ApplyError, ConnectionLostError."""
         mappings = self._mappings(batch)
         pieces: list[TransactionPiece] = []
+        mark = self.applied.csn if self.applied is not None else None
+        most = (
+            self._group_operations
+            if self._max_operations is None
+            else min(self._group_operations, self._max_operations)
+        )
         for number, piece in enumerate(batch.pieces):
-            if self._known(piece):
+            if mark is not None and piece.header.csn <= mark:
                 self._apply(batch, pieces, mappings)
                 pieces = []
                 continue
             pieces.append(piece)
             self._rows += piece.count
             if piece.ends:
-                self._boundary = _row(batch, number, piece)
-            full = self._rows >= self._group_operations and piece.ends
-            forced = self._max_operations is not None and self._rows >= self._max_operations and piece.ends
-            if full or forced:
+                self._boundary = (batch, number)
+            if piece.ends and self._rows >= most:
                 self._apply(batch, pieces, mappings)
                 pieces = []
                 self._commit()
@@ -107,10 +111,6 @@ class Delivery:
         self._spans = []
         self._counts.clear()
         self._rows, self._open, self._replayable, self._boundary = 0, False, True, None
-
-    def _known(self, piece: TransactionPiece) -> bool:
-        mark = self.applied.csn if self.applied is not None else None
-        return mark is not None and piece.header.csn <= mark
 
     def _mappings(self, batch: ChangeBatch) -> dict[int, TableMapping]:
         found = {number: self._mapper.resolve(table) for number, table in enumerate(batch.tables)}
@@ -134,9 +134,10 @@ class Delivery:
             self._trace(error)
 
     def _commit(self) -> None:
-        boundary = self._boundary
-        if boundary is None:
+        if self._boundary is None:
             return
+        batch, number = self._boundary
+        boundary = _row(batch, number, batch.pieces[number])
         try:
             self._target.commit(boundary)
         except RowError as error:

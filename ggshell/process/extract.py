@@ -62,6 +62,7 @@ class LogExtract:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._slot = str(checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._capture: Capture | None = None
+        self._control: Any = None
         self._watch: dict[str, Any] = {}
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
@@ -172,11 +173,9 @@ class LogExtract:
 
     def _look_at_slot(self) -> None:
         """What the slot holds back; the log's present end is the yardstick of lag."""
-        try:
-            with session.connect(self._conninfo) as connection:
-                status = slot.slot_status(connection, self._slot)
-        except ConnectionLostError:
-            return
+        if self._control is None:
+            self._control = session.connect(self._conninfo, program=f"ggshell extract {self._context.group}")
+        status = slot.slot_status(self._control, self._slot)
         if status is None:
             return
         now = self._context.clock.now()
@@ -243,6 +242,9 @@ class LogExtract:
         if self._capture is not None:
             self._capture.close()
             self._capture = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
 
     def _rollover(self) -> dict[str, Any]:
         self._require_outputs().rollover()

@@ -121,6 +121,8 @@ class Replicat:
             if batch is not None:
                 for part in self._selection.select(batch):
                     delivery.feed(part)
+                if reader.at_end():
+                    delivery.flush()
                 unsaved = True
             else:
                 delivery.flush()

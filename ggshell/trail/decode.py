@@ -17,6 +17,7 @@ from ggshell.trail import layout
 from ggshell.types import Csn
 
 _LENGTH = struct.Struct("<H")
+_LSN_SIZE = 17
 _SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
 _HEAD_RANGE = np.arange(layout.BARE_HEAD_SIZE - 8, dtype=np.int64)
 _CLOSING_RANGE = np.arange(12, dtype=np.int64)
@@ -125,6 +126,14 @@ def tokens(chunk: bytes | memoryview, first: int, end: int) -> dict[str, bytes]:
 
 def transaction_header(chunk: bytes, first: int, end: int, io_time: int) -> TransactionHeader:
     """The transaction that a record's GGS tokens announce.  Raises ValueError when they do not."""
+    # What this program writes: LOGCSN of 17 bytes, TRANID, and LOGBSN of 17 bytes, without a dictionary for each.
+    if chunk[first] == layout.LOGCSN and chunk[first + 2] == _LSN_SIZE and chunk[first + 21] == layout.TRANID:
+        xid_end = first + 25 + chunk[first + 23]
+        csn = Csn.parse(bytes(chunk[first + 4 : first + 21]).decode())
+        if xid_end == end or (end - xid_end == 4 + _LSN_SIZE and chunk[xid_end] == layout.LOGBSN):
+            restart = Csn.parse(bytes(chunk[xid_end + 4 : end]).decode()).value if xid_end < end else 0
+            xid = bytes(chunk[first + 25 : xid_end]).decode()
+            return TransactionHeader(xid, csn, io_time - JULIAN_EPOCH_MICROSECONDS, restart)
     found = tokens(chunk, first, end)
     if "L" not in found or "6" not in found:
         raise ValueError("the first record of a transaction without LOGCSN and TRANID")
