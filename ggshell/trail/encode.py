@@ -29,12 +29,12 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
     """Each row's place in its transaction, and the tokens of the rows that begin one."""
     places = np.full(len(batch), TransInd.MIDDLE, dtype=np.uint8)
     tokens: dict[int, bytes] = {}
+    begin, end, sole = int(TransInd.BEGIN), int(TransInd.END), int(TransInd.SOLE)
     for piece in batch.pieces:
-        last = piece.first + piece.count - 1
         if piece.ends:
-            places[last] = TransInd.END
+            places[piece.first + piece.count - 1] = end
         if piece.begins:
-            places[piece.first] = TransInd.SOLE if piece.ends and piece.count == 1 else TransInd.BEGIN
+            places[piece.first] = sole if piece.ends and piece.count == 1 else begin
             tokens[piece.first] = transaction_tokens(piece.header)
     return places, tokens
 

@@ -21,6 +21,8 @@ from ggshell.trail.wake import Listener
 from ggshell.types import TrailPosition
 
 CHUNK = 1 << 20
+_BEGINS, _END = (int(TransInd.BEGIN), int(TransInd.SOLE)), int(TransInd.END)
+"""As plain integers: a look into an enumeration costs more than all else that a row of one transaction does."""
 
 
 class TrailReader:
@@ -258,23 +260,23 @@ class TrailReader:
         token_end: NDArray[np.int64],
     ) -> tuple[TransactionPiece, ...]:
         """Cut the rows into transactions by TransInd; the tokens of each first row tell which transaction it is."""
-        places = header["trans_ind"]
-        stops = np.flatnonzero(places >= TransInd.END).tolist()
+        stops = np.flatnonzero(header["trans_ind"] >= _END).tolist()
         if not stops or stops[-1] != len(batch) - 1:
             stops.append(len(batch) - 1)
+        places, times = header["trans_ind"].tolist(), header["io_time"].tolist()
+        lows, highs = token_start.tolist(), token_end.tolist()
         pieces, first = [], 0
         for stop in stops:
-            begins = bool(places[first] in (TransInd.BEGIN, TransInd.SOLE))
+            begins = places[first] in _BEGINS
             if begins:
-                low, high, time = int(token_start[first]), int(token_end[first]), int(header["io_time"][first])
                 try:
-                    self._header = decode.transaction_header(chunk, low, high, time)
+                    self._header = decode.transaction_header(chunk, lows[first], highs[first], times[first])
                 except ValueError as error:
                     rba = int(batch.rba[first])
                     raise decode.damaged(self._path(), rba, f"transaction tokens ({error})") from None
             if self._header is None:
                 raise decode.damaged(self._path(), int(batch.rba[first]), "the first record of a transaction")
-            finished = bool(places[stop] >= TransInd.END)
+            finished = places[stop] >= _END
             pieces.append(TransactionPiece(self._header, first, stop - first + 1, begins, finished))
             if finished:
                 self._header = None
