@@ -97,10 +97,20 @@ class LogExtract:
             if self._outputs is None:
                 self._outputs = self._open_outputs(session.database_facts(connection))
             self._check_tables(connection)
+            status = slot.slot_status(connection, self._slot)
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
         after = max(self._outputs.after or Csn(0), begin)
         read = checkpoint.read.current
         durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
+        if durable == begin.value and status is not None and status.confirmed > durable:
+            # Nothing was captured yet: the slot, made after ADD EXTRACT, is where capture can begin.
+            text = (
+                f"The slot begins at {Csn(status.confirmed)}, behind BEGIN ({begin}): earlier changes are not captured."
+            )
+            context.report.event(
+                Severity.WARNING, "GGS-00511", f"{text} REGISTER EXTRACT before ADD EXTRACT avoids it."
+            )
+            durable = status.confirmed
         self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates)
         log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock())
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
