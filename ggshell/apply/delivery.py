@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from ggshell.apply import groups
+from ggshell.apply.blame import Blame
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.groups import Group, Mappings, Span
+from ggshell.apply.known import Known
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.target import CheckpointRow, TableMapping, Target
-from ggshell.errors import ApplyError, RowError
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
-from ggshell.record.image import decode_image, split_key_update
+from ggshell.apply.target import CheckpointRow, Refusal, Target
+from ggshell.errors import ConnectionLostError
+from ggshell.record import ChangeBatch, TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
-REPLAY_ROWS = 100_000
-"""A group up to this size is kept until its commit, so that an error in it can be traced to its row."""
+GROUP_BYTES = 32 << 20
+"""A group is committed when its rows hold this much, however few they are: it stays in memory until then."""
+
+LARGE_BYTES = 4 << 20
+"""A transaction without its end is held back up to this much; a larger one is applied while it comes."""
+
+MARK_BYTES = 8 << 20
+"""How much of a large transaction is kept, so that a refused row in it can be found."""
+
+ATTEMPTS = 4
+"""How often a transaction is tried that the target broke off (deadlock, serialization failure, lock time-out)."""
 
 Counted = Callable[[TableName, TableName, int, int], None]
-
-
-class _Span(NamedTuple):
-    """Rows of one batch within the group, and the pieces they belong to."""
-
-    batch: ChangeBatch
-    pieces: tuple[TransactionPiece, ...]
 
 
 class Delivery:
@@ -34,12 +36,18 @@ class Delivery:
 
     Guards against double and skipped work, each tested by its number:
 
-    1. a transaction whose CSN is not above the checkpoint row's was applied: it is skipped whole;
-    2. a group is committed only behind the end of a source transaction;
+    1. a transaction that the checkpoint row (or this process since) counts as applied is skipped whole, in whatever pieces
+       it comes; transactions that share a CSN are told apart by their ids;
+    2. a group is committed only behind the end of a source transaction; only ``max_operations`` may split one, and then the
+       checkpoint row says how much of it is applied, and that much is left out after a restart;
     3. the checkpoint row is written in the same target transaction as the rows, and says the place behind the last of them;
-    4. after an error nothing of the group stays; its source transactions are applied again one by one, so those before the
-       failing one are committed, and the failing one leaves nothing;
-    5. what was never committed is never reported as applied.
+    4. after a refusal nothing of the group stays; its source transactions are applied again one at a time, so those before
+       the failing one are committed, and the failing one leaves nothing;
+    5. ``applied`` moves, and statistics count, only when the target has confirmed the commit;
+    6. after a lost connection everything unconfirmed is forgotten: ``restart`` asks the checkpoint row, which alone knows
+       whether the last commit succeeded, and reading goes on where it says.
+
+    The last commit may be on its way when ``feed`` returns; ``flush`` waits for it.
     """
 
     def __init__(
@@ -51,225 +59,275 @@ class Delivery:
         max_operations: int | None = None,
         counted: Counted | None = None,
         discard: DiscardFile | None = None,
+        position: CheckpointRow | None = None,
     ) -> None:
         self._target = target
         self._mapper = mapper
-        self._group_operations = group_operations
+        self._group_operations = max(1, group_operations)
         self._max_operations = max_operations
         self._counted = counted
-        self._discard = discard
-        self._spans: list[_Span] = []
-        self._rows = 0
-        self._replayable = True
-        self._boundary: tuple[ChangeBatch, int] | None = None
-        self._open = False
-        self._counts: Counter[tuple[TableName, TableName, int]] = Counter()
-        self.applied: CheckpointRow | None = None
+        self._blame = Blame(target, discard)
+        self.applied = position
+        self._reset()
 
     def start(self) -> CheckpointRow | None:
-        """Read the checkpoint row: where the target really stands; it wins over any file."""
-        self.applied = self._target.checkpoint()
+        """Read the checkpoint row: where the target really stands.  It wins over any file; without one the ``position``
+        given at the beginning stands."""
+        self.applied = self._target.checkpoint() or self.applied
+        self._reset()
         return self.applied
+
+    def restart(self) -> CheckpointRow | None:
+        """Go on over a new connection after ConnectionLostError; the trail must be read from the position returned."""
+        self._target.reconnect()
+        self._mapper.forget()
+        return self.start()
 
     @property
     def pending(self) -> bool:
-        """Whether rows were applied that are not committed."""
-        return self._open
+        """Whether there are rows that no confirmed commit holds."""
+        return bool(self._group.spans or self._flying or self._held)
+
+    @property
+    def large(self) -> bool:
+        """Whether a large source transaction is being applied whose end has not come."""
+        return self._large
 
     def feed(self, batch: ChangeBatch) -> None:
         """Apply a batch; commits whenever a group is full.  Raises ApplyError, ConnectionLostError."""
+        pieces = self._known.fresh(batch.pieces)
+        if not pieces:
+            return
         mappings = self._mappings(batch)
-        pieces: list[TransactionPiece] = []
-        mark = self.applied.csn if self.applied is not None else None
-        most = (
-            self._group_operations
-            if self._max_operations is None
-            else min(self._group_operations, self._max_operations)
-        )
-        for number, piece in enumerate(batch.pieces):
-            if mark is not None and piece.header.csn <= mark:
-                self._apply(batch, pieces, mappings)
-                pieces = []
-                continue
-            pieces.append(piece)
-            self._rows += piece.count
-            if piece.ends:
-                self._boundary = (batch, number)
-            if piece.ends and self._rows >= most:
-                self._apply(batch, pieces, mappings)
-                pieces = []
-                self._commit()
-        self._apply(batch, pieces, mappings)
+        if self._max_operations is not None:
+            self._feed_split(batch, pieces, mappings, self._max_operations)
+            return
+        if self._held or self._large:
+            self._continue(Span(batch, pieces[:1], mappings))
+            pieces = pieces[1:]
+        tail = pieces.pop() if pieces and not pieces[-1].ends else None
+        self._feed_whole(batch, pieces, mappings)
+        if tail is not None:
+            self._continue(Span(batch, [tail], mappings))
 
     def flush(self) -> None:
-        """Commit what is applied, if a source transaction ends there.  Raises ApplyError, ConnectionLostError."""
-        if self._open and self._spans and self._spans[-1].pieces[-1].ends:
+        """Commit what is applied, if a source transaction ends there, and wait until it is certain."""
+        if self._group.whole and not self._large:
             self._commit()
+        self._settle()
 
     def abandon(self) -> None:
-        """Forget the open group: its connection is gone, or the process stops within a transaction."""
-        self._spans = []
-        self._counts.clear()
-        self._rows, self._open, self._replayable, self._boundary = 0, False, True, None
+        """Undo everything that is not committed: the process stops within a transaction."""
+        self._target.rollback()
+        self._reset()
 
-    def _mappings(self, batch: ChangeBatch) -> dict[int, TableMapping]:
+    def _reset(self) -> None:
+        self._group = Group()
+        self._flying: deque[Group] = deque()
+        self._held: list[Span] = []
+        self._large = False
+        self._begin: TrailPosition | None = None
+        self._done = 0
+        self._last = self.applied
+        self._known = Known(self.applied)
+        self._confirmed = self._target.confirmed
+
+    def _mappings(self, batch: ChangeBatch) -> Mappings:
+        if not all(self._mapper.knows(table) for table in batch.tables):
+            self._settle()
         found = {number: self._mapper.resolve(table) for number, table in enumerate(batch.tables)}
         return {number: mapping for number, mapping in found.items() if mapping is not None}
 
-    def _apply(self, batch: ChangeBatch, pieces: list[TransactionPiece], mappings: dict[int, TableMapping]) -> None:
-        if not pieces:
-            return
-        self._open = True
-        self._replayable = self._replayable and self._rows <= REPLAY_ROWS
-        span = _Span(batch, tuple(pieces))
-        if self._replayable:
-            self._spans.append(span)
-        else:
-            self._spans = [span]
-        self._count(span)
-        first, last = pieces[0].first, pieces[-1].first + pieces[-1].count
-        try:
-            self._target.apply(batch, first, last, mappings)
-        except RowError as error:
-            self._trace(error)
+    def _feed_whole(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
+        """Whole transactions, cut into groups."""
+        first, room = 0, self._group_operations - self._group.operations
+        for number, piece in enumerate(pieces, 1):
+            room -= piece.count
+            if room <= 0:
+                self._take(batch, pieces[first:number], mappings)
+                self._commit()
+                first, room = number, self._group_operations
+        self._take(batch, pieces[first:], mappings)
+        if self._group.size >= GROUP_BYTES:
+            self._commit()
+
+    def _continue(self, span: Span) -> None:
+        """A transaction that comes in pieces: held back until its end, or applied as it comes when it is large."""
+        self._held.append(span)
+        if not self._large:
+            if span.ends:
+                held, self._held = self._held, []
+                for kept in held:
+                    self._apply(kept)
+                if self._group.operations >= self._group_operations or self._group.size >= GROUP_BYTES:
+                    self._commit()
+                return
+            if sum(kept.size for kept in self._held) < LARGE_BYTES:
+                return
+            self.flush()
+            self._large = True
+            self._mark()
+        self._apply_large(span.ends)
+
+    def _apply_large(self, ends: bool) -> None:
+        held, self._held = self._held, []
+        for kept in held:
+            if self._group.size >= MARK_BYTES:
+                self._mark()
+            self._apply(kept)
+        if ends:
+            self._commit()
+            self._settle()
+            self._large = False
+
+    def _mark(self) -> None:
+        """A place within a large transaction that a refusal can go back to; what lies before need not be kept."""
+        refusal = self._target.mark()
+        if refusal is not None:
+            self._refused(refusal)
+            refusal = self._target.mark()
+            if refusal is not None:
+                raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+        self._group.spans.clear()
+        self._group.size = 0
+
+    def _feed_split(
+        self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings, limit: int
+    ) -> None:
+        """Transactions with a limit to what one target transaction may hold: a longer one is split (guard 2)."""
+        for whole in pieces:
+            if whole.begins:
+                self._begin, self._done = groups.begin_of(batch, whole), 0
+            elif self._begin is None:
+                # The begin was applied before a restart, and the row says where it is.
+                self._begin = self._last.position if self._last is not None else groups.begin_of(batch, whole)
+                split = self._last.split if self._last is not None else None
+                self._done = split.operations if split is not None else 0
+            rest = whole
+            while True:
+                room = limit - self._group.operations
+                part = rest if rest.count <= room else groups.head(rest, room)
+                self._done += part.count
+                self._take(batch, (part,), mappings)
+                if self._group.operations >= (min(limit, self._group_operations) if part.ends else limit):
+                    self._commit()
+                if part is rest:
+                    break
+                rest = groups.without(rest, part.count)
+
+    def _take(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
+        for span in groups.contiguous(batch, pieces, mappings):
+            self._apply(span)
+
+    def _apply(self, span: Span) -> None:
+        """Apply a span as part of the open group."""
+        self._group.add(span)
+        refusal = self._target.apply(span.batch, span.first, span.last, span.mappings)
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
 
     def _commit(self) -> None:
-        if self._boundary is None:
+        """Send the commit of the open group; the next look or settle finds its answer."""
+        if not self._group.spans:
             return
-        batch, number = self._boundary
-        boundary = _row(batch, number, batch.pieces[number])
-        try:
-            self._target.commit(boundary)
-        except RowError as error:
-            self._trace(error)
-            return
-        self._committed(boundary)
+        group, self._group = self._group, Group()
+        group.boundary = self._last = self._boundary(group.spans)
+        self._flying.append(group)
+        refusal = self._target.commit(group.boundary)
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
 
-    def _committed(self, boundary: CheckpointRow) -> None:
-        self.applied = boundary
-        if self._counted is not None:
-            for (source, target, io_type), number in self._counts.items():
-                self._counted(source, target, io_type, number)
-        self.abandon()
-
-    def _count(self, span: _Span) -> None:
-        """Remember what a span did, for STATS; told when it is committed."""
-        if self._counted is None:
-            return
-        first, last = span.pieces[0].first, span.pieces[-1].first + span.pieces[-1].count
-        codes = span.batch.table[first:last].astype(np.int64) << 8 | span.batch.io_type[first:last]
-        for code, number in zip(*(array.tolist() for array in np.unique(codes, return_counts=True)), strict=True):
-            mapping = self._mapper.resolve(span.batch.tables[code >> 8])
-            if mapping is not None:
-                self._counts[mapping.source.name, mapping.target.name, code & 0xFF] += number
-
-    def _trace(self, error: RowError) -> None:
-        """Apply the group's source transactions one at a time; the one that fails again is the end."""
-        self._target.rollback()
-        spans, replayable = self._spans, self._replayable
-        self.abandon()
-        if not replayable:
-            raise ApplyError(f"the target refuses a transaction of more than {REPLAY_ROWS} rows: {error}") from error
-        for transaction in _transactions(spans):
-            self._apply_transaction(transaction)
-
-    def _apply_transaction(self, spans: list[_Span]) -> None:
+    def _boundary(self, spans: Sequence[Span]) -> CheckpointRow:
         last = spans[-1]
-        piece = last.pieces[-1]
-        try:
-            for span in spans:
-                first = span.pieces[0].first
-                self._target.apply(span.batch, first, first + span.pieces[0].count, self._mappings(span.batch))
-            if not piece.ends:
-                # The group broke off within a transaction: the rest of it is still to come.
-                self._spans, self._open = list(spans), True
-                for span in spans:
-                    self._count(span)
-                self._rows = sum(span.pieces[0].count for span in spans)
+        if last.ends or self._begin is None:
+            return groups.boundary(spans, self._last)
+        whole = [span for span in groups.transactions(spans) if span[-1].ends]
+        before = groups.boundary([part for parts in whole for part in parts], self._last) if whole else self._last
+        return groups.split_boundary(self._begin, last.pieces[-1], self._done, before)
+
+    def _settle(self) -> None:
+        """Wait for every answer."""
+        refusal = self._target.settle()
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
+
+    def _look(self) -> None:
+        """Take note of the commits that the target has confirmed (guard 5)."""
+        while self._flying and self._confirmed < self._target.confirmed:
+            self._confirmed += 1
+            group = self._flying.popleft()
+            self.applied = group.boundary
+            if self._counted is not None:
+                for (source, target, io_type), number in group.counts.items():
+                    self._counted(source, target, io_type, number)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """Something sent since the last settling was refused: find out what (guard 4)."""
+        spans = [span for group in (*self._flying, self._group) for span in group.spans]
+        if self._large:
+            self._refused_large(spans, refusal)
+            return
+        self._target.rollback()
+        self._flying.clear()
+        self._group, self._last = Group(), self.applied
+        self._confirmed = self._target.confirmed
+        for transaction in groups.transactions(spans):
+            self._alone(transaction)
+
+    def _refused_large(self, spans: Sequence[Span], refusal: Refusal) -> None:
+        """Go back to the last mark of a large transaction, and on from there row by row."""
+        committing, self._large = bool(self._flying), False
+        if not self._target.back_to_mark():
+            self._blame.commit_refused(spans[-1], refusal)
+        if refusal.transient:
+            self._target.rollback()
+            raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+        self._blame.find(spans)
+        self._large = True
+        if committing:
+            again = self._target.commit(self._flying[-1].boundary or groups.boundary(spans, self._last))
+            again = again or self._target.settle()
+            if again is not None:
+                self._blame.commit_refused(spans[-1], again)
+            self._look()
+
+    def _alone(self, transaction: Sequence[Span]) -> None:
+        """Apply one transaction (or, at the end, the part of one that was split) in a target transaction of its own."""
+        refusal: Refusal | None = None
+        for _ in range(ATTEMPTS):
+            refusal = self._try(transaction)
+            if refusal is None:
                 return
-            boundary = _row(last.batch, last.batch.pieces.index(piece), piece)
-            self._target.commit(boundary)
-        except RowError as error:
             self._target.rollback()
-            self._name(spans, error)
-        for span in spans:
-            self._count(span)
-        self._committed(boundary)
+            if not refusal.transient:
+                break
+        if refusal is not None and refusal.transient:
+            raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
+        self._blame.find(transaction)
+        # No row is refused alone: only together, or by a trigger at the commit.
+        refusal = self._finish(transaction)
+        if refusal is not None:
+            self._blame.commit_refused(transaction[-1], refusal)
 
-    def _name(self, spans: list[_Span], error: RowError) -> None:
-        """Find the failing row of a transaction that failed, and say which it is.  Always raises ApplyError."""
-        try:
-            for span in spans:
-                mappings = self._mappings(span.batch)
-                piece = span.pieces[0]
-                for row in range(piece.first, piece.first + piece.count):
-                    mapping = mappings.get(int(span.batch.table[row]))
-                    if mapping is not None:
-                        try:
-                            self._target.apply_one(span.batch, row, mapping)
-                        except RowError as found:
-                            raise self._described(span.batch, row, mapping, found) from found
-        finally:
-            self._target.rollback()
-        raise ApplyError(f"the target refuses transaction {spans[0].pieces[0].header.xid}: {error}") from error
+    def _try(self, transaction: Sequence[Span]) -> Refusal | None:
+        for span in transaction:
+            refusal = self._target.apply(span.batch, span.first, span.last, span.mappings)
+            if refusal is not None:
+                return refusal
+        return self._finish(transaction)
 
-    def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, error: RowError) -> ApplyError:
-        io_type = IoType(int(batch.io_type[row]))
-        place = TrailPosition(batch.seqno, int(batch.rba[row]))
-        values = row_values(batch, row, mapping)
-        key = ", ".join(f"{name} = {value}" for name, value in values if name in key_names(mapping)) or "no key"
-        if self._discard is not None:
-            self._discard.write(mapping, io_type, place, values, str(error))
-        where = f"trail file {place.seqno}, RBA {place.rba}"
-        hint = "mend the target's row or the mapping, then START REPLICAT: it goes on with this transaction"
-        if self._discard is not None:
-            hint += f"; the row is in {self._discard.path}"
-        return ApplyError(
-            f"{operation_word(io_type)} on {mapping.target.name} ({key}) failed: {error}",
-            code="OGG-01403" if error.missing else "OGG-01296",
-            where=where,
-            hint=hint,
-        )
-
-
-def _row(batch: ChangeBatch, number: int, piece: TransactionPiece) -> CheckpointRow:
-    """The checkpoint behind a piece: where the next one begins, or the batch ends."""
-    following = batch.pieces[number + 1].first if number + 1 < len(batch.pieces) else None
-    rba = batch.end_rba if following is None else int(batch.rba[following])
-    header = piece.header
-    return CheckpointRow(TrailPosition(batch.seqno, rba), header.csn, header.xid, header.commit_time, header.restart)
-
-
-def _transactions(spans: list[_Span]) -> Iterator[list[_Span]]:
-    """The spans cut into source transactions, one piece a span."""
-    current: list[_Span] = []
-    for span in spans:
-        for piece in span.pieces:
-            current.append(_Span(span.batch, (piece,)))
-            if piece.ends:
-                yield current
-                current = []
-    if current:
-        yield current
-
-
-def operation_word(io_type: IoType) -> str:
-    words = {IoType.INSERT: "insert", IoType.DELETE: "delete", IoType.PURGE_DATA: "truncate"}
-    return words.get(io_type, "update")
-
-
-def key_names(mapping: TableMapping) -> set[str]:
-    return {mapping.source.columns[index].name for index in mapping.key}
-
-
-def row_values(batch: ChangeBatch, row: int, mapping: TableMapping) -> list[tuple[str, str]]:
-    """The row's columns by name, as text, for messages and the discard file."""
-    start = int(batch.start[row])
-    data: bytes | memoryview = memoryview(batch.buffer)[start : start + int(batch.length[row])]
-    if batch.io_type[row] == IoType.KEY_FIELD_COMP:
-        data = split_key_update(data)[1]
-    columns = mapping.source.columns
-    return [
-        (columns[index].name, "NULL" if value is None else value.decode(errors="replace"))
-        for index, value in decode_image(data)
-    ]
+    def _finish(self, transaction: Sequence[Span]) -> Refusal | None:
+        """Commit a transaction on its own and wait for it."""
+        group = Group()
+        for span in transaction:
+            group.add(span)
+        group.boundary = self._boundary(transaction)
+        refusal = self._target.commit(group.boundary) or self._target.settle()
+        if refusal is None:
+            self._flying.append(group)
+            self._last = group.boundary
+            self._look()
+        return refusal

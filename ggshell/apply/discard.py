@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
-from ggshell.apply.target import TableMapping
 from ggshell.clock import Clock, local_text
 from ggshell.errors import DiskError
-from ggshell.record import IoType
-from ggshell.types import TrailPosition
+from ggshell.types import TableName, TrailPosition
+
+
+class Discarded(NamedTuple):
+    """A refused operation: from where to where, what, its place in the trail, its columns, the refusal."""
+
+    source: TableName
+    target: TableName
+    operation: str
+    place: TrailPosition
+    before: list[tuple[str, str]]
+    after: list[tuple[str, str]]
+    error: str
 
 
 class DiscardFile:
@@ -21,33 +32,37 @@ class DiscardFile:
         self._append = append
         self._limit = megabytes << 20
 
-    def write(
-        self, mapping: TableMapping, io_type: IoType, place: TrailPosition, values: list[tuple[str, str]], error: str
-    ) -> None:
+    def write(self, discarded: Discarded) -> None:
         """Append one operation.  Raises DiskError when the file cannot be written or is full."""
-        word = {IoType.INSERT: "insert", IoType.DELETE: "delete"}.get(io_type, "update")
-        lines = [
-            error,
-            f"Operation failed at seqno {place.seqno} rba {place.rba}",
-            f"Problem replicating {mapping.source.name} to {mapping.target.name}",
-            f"Error occurred with {word} record (target format)...",
-            "*",
-            *(f"{name} = {value}" for name, value in values),
-            "*",
-            "",
-        ]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists() or not self._append
-            if not new and self.path.stat().st_size > self._limit:
+            text = layout(discarded)
+            if not new and self.path.stat().st_size + len(text) > self._limit:
                 raise DiskError(f"discard file {self.path} is full", code="OGG-01172", hint="move it away")
-            with self.path.open("w" if new else "a") as file:
+            with self.path.open("w" if new else "a", encoding="utf-8") as file:
                 if new:
                     opened = local_text(self._clock.now())
                     file.write(
                         f"ggshell Delivery process started, group {self._group} discard file opened: {opened}\n\n"
                     )
-                file.write("\n".join(lines))
+                file.write(text)
             self._append = True
         except OSError as failure:
             raise DiskError(f"cannot write discard file {self.path}: {failure.strerror}") from failure
+
+
+def layout(discarded: Discarded) -> str:
+    """An operation as the file shows it: the refusal, the place, the tables, then the columns between two stars."""
+    lines = [
+        discarded.error,
+        f"Operation failed at seqno {discarded.place.seqno} rba {discarded.place.rba}",
+        f"Problem replicating {discarded.source} to {discarded.target}",
+        f"Error occurred with {discarded.operation} record (target format)...",
+        "*",
+        *(f"{name} (before) = {value}" for name, value in discarded.before),
+        *(f"{name} = {value}" for name, value in discarded.after),
+        "*",
+        "",
+    ]
+    return "\n".join(lines)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ggshell.apply.families import fits
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.errors import ApplyError
 from ggshell.record import TableDefinition
@@ -34,10 +35,14 @@ class Mapper:
         self._describe = describe
         self._known: dict[TableDefinition, TableMapping | None] = {}
 
+    def knows(self, source: TableDefinition) -> bool:
+        """Whether the table was resolved before, so that the target need not be asked."""
+        return source in self._known
+
     def resolve(self, source: TableDefinition) -> TableMapping | None:
         """How a source table is mapped; None when no MAP takes it.
 
-        Raises ApplyError when the target table or one of its columns is missing.
+        Raises ApplyError when the target table or one of its columns is missing, or a type cannot fit.
         """
         if source not in self._known:
             self._known[source] = self._resolve(source)
@@ -53,21 +58,29 @@ class Mapper:
             return None
         for rule, pattern in self._rules:
             if pattern.fullmatch(text):
-                target = target_name(rule.target, source.name)
-                table = self._describe(target)
-                if table is None:
-                    raise ApplyError(
-                        f"target table {target} does not exist (MAP {rule.source}, TARGET {rule.target})",
-                        code="OGG-00199",
-                        hint="create it, or take the table out with MAPEXCLUDE",
-                    )
-                return _columns(source, table, rule)
+                return self._by_rule(source, rule)
         return None
+
+    def _by_rule(self, source: TableDefinition, rule: MapRule) -> TableMapping:
+        name = target_name(rule.target, source.name)
+        table = self._describe(name)
+        if table is None:
+            raise ApplyError(
+                f"target table {name} does not exist (MAP {rule.source}, TARGET {rule.target})",
+                code="OGG-00199",
+                hint="create it, or take the table out with MAPEXCLUDE",
+            )
+        columns = tuple(_column(source, index, table) for index in range(len(source.columns)))
+        key = _key(source, table, columns, rule)
+        names = {column.name for index in key if (column := columns[index]) is not None}
+        single = any(unique <= names for unique in table.unique)
+        return TableMapping(source, table, columns, key, single)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    """Wildcards ``*`` and ``?`` in both parts; a NUL stands between them."""
     owner, name = split_name(text)[-2:]
-    parts = [re.escape(part).replace(r"\*", ".*").replace(r"\?", ".") for part in (owner, name)]
+    parts = [re.escape(part).replace(r"\*", "[^\0]*").replace(r"\?", "[^\0]") for part in (owner, name)]
     return re.compile("\0".join(parts), re.DOTALL)
 
 
@@ -77,25 +90,44 @@ def target_name(text: str, source: TableName) -> TableName:
     return TableName(owner.replace("*", source.owner), name.replace("*", source.name))
 
 
-def _columns(source: TableDefinition, table: TargetTable, rule: MapRule) -> TableMapping:
-    exact = {column.name: column for column in table.columns}
-    folded = {column.name.lower(): column for column in table.columns}
-    found: list[TargetColumn | None] = []
-    for column in source.columns:
-        match = exact.get(column.name) or folded.get(column.name.lower())
-        if match is None:
-            raise ApplyError(
-                f"target table {table.name} has no column {column.name} (source {source.name})",
-                code="OGG-00919",
-                hint="add the column to the target",
-            )
-        found.append(match if match.writable else None)
-    names = [column.name.lower() for column in source.columns]
+def _column(source: TableDefinition, index: int, table: TargetTable) -> TargetColumn:
+    """The target column of a source column: the same name, or the only one that differs in case."""
+    wanted = source.columns[index]
+    found = [column for column in table.columns if column.name == wanted.name]
+    found = found or [column for column in table.columns if column.name.lower() == wanted.name.lower()]
+    if len(found) != 1:
+        raise ApplyError(
+            f"target table {table.name} has no column {wanted.name} (source {source.name})",
+            code="GGS-00511",
+            hint="add the column to the target",
+        )
+    if not fits(wanted.type_name, found[0].type_name):
+        raise ApplyError(
+            f"column {found[0].name} of target table {table.name} is {found[0].type_name},"
+            f" which cannot hold the {wanted.type_name} of {source.name}",
+            code="GGS-00512",
+            hint="change the column's type on the target",
+        )
+    return found[0]
+
+
+def _key(
+    source: TableDefinition, table: TargetTable, columns: tuple[TargetColumn, ...], rule: MapRule
+) -> tuple[int, ...]:
+    """KEYCOLS, else the source's key, else (every column is known before a change then) the target's, else the row."""
     if rule.keycols:
+        names = [column.name.lower() for column in source.columns]
         unknown = [name for name in rule.keycols if name.lower() not in names]
         if unknown:
-            raise ApplyError(f"KEYCOLS names {', '.join(unknown)}, which {source.name} does not have", code="OGG-00919")
-        key = tuple(names.index(name.lower()) for name in rule.keycols)
-    else:
-        key = source.key
-    return TableMapping(source, table, tuple(found), key or source.identity)
+            raise ApplyError(
+                f"KEYCOLS names {', '.join(unknown)}, which {source.name} does not have",
+                code="GGS-00511",
+                hint="correct MAP",
+            )
+        return tuple(names.index(name.lower()) for name in rule.keycols)
+    if source.key:
+        return source.key
+    mine = {column.name: index for index, column in enumerate(columns)}
+    if table.key and all(name in mine for name in table.key):
+        return tuple(mine[name] for name in table.key)
+    return source.identity

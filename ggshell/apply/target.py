@@ -9,75 +9,141 @@ from ggshell.types import Csn, TableName, TrailPosition
 
 
 class TargetColumn(NamedTuple):
-    """A column of a target table; ``writable`` is false for generated columns, ``comparable`` for types without equality."""
+    """A column of a target table.
+
+    ``base_type`` is the type without length or precision (what a value is cast to before it is compared); ``writable`` is
+    false for generated columns; ``comparable``: the type has an equality; ``exact``: equal values of it have one text form
+    (numeric has not: 1.0 = 1.00); ``identity_always``: the database lets nobody update it.
+    """
 
     name: str
     type_name: str
+    base_type: str = ""
     writable: bool = True
     comparable: bool = True
+    exact: bool = True
+    identity_always: bool = False
 
 
 class TargetTable(NamedTuple):
-    """A target table as its catalog describes it; ``key`` holds names."""
+    """A target table as its catalog describes it.
+
+    ``key`` is the primary key, ``unique`` every set of columns that a unique index covers, by names; ``bulk``: rows can be
+    copied in; ``cascades``: the tables whose deleted rows take rows of this one with them.
+    """
 
     name: TableName
     columns: tuple[TargetColumn, ...]
-    key: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    unique: tuple[frozenset[str], ...] = ()
+    partitioned: bool = False
+    bulk: bool = True
+    cascades: tuple[TableName, ...] = ()
 
 
 class TableMapping(NamedTuple):
     """How rows of a source table become rows of a target table.
 
-    ``columns``: for each source column index the target column, or None where the target has no place for it.
-    ``key``: source column indexes that find a row.
+    ``columns``: for each source column index its target column, None where it is left out.  ``key``: the source column
+    indexes that find a row; ``single``: they find one row at most.
     """
 
     source: TableDefinition
     target: TargetTable
     columns: tuple[TargetColumn | None, ...]
     key: tuple[int, ...]
+    single: bool
+
+
+class Split(NamedTuple):
+    """A source transaction of which only the first ``operations`` are applied (MAXTRANSOPS)."""
+
+    csn: Csn
+    xid: str
+    operations: int
 
 
 class CheckpointRow(NamedTuple):
-    """A Replicat's row of the checkpoint table: where it stands, and the last transaction it has applied."""
+    """A Replicat's row of the checkpoint table: where to read on, and the last transaction that is applied whole.
+
+    ``restart`` is LOGBSN; ``same_csn`` the ids of all transactions applied that share ``csn`` (the last one's id alone where
+    no two do); ``split`` the transaction that follows when a part of it is applied already: ``position`` is its begin.
+    """
 
     position: TrailPosition
     csn: Csn | None
     xid: str = ""
     commit_time: int = 0
     restart: int = 0
+    same_csn: tuple[str, ...] = ()
+    split: Split | None = None
+
+
+class Refusal(NamedTuple):
+    """A target's refusal of an operation or a commit: what it said, its SQLSTATE, whether the row to change was missing,
+    whether the same may succeed when it is tried again (deadlock, serialization, lock time-out)."""
+
+    text: str
+    state: str = ""
+    missing: bool = False
+    transient: bool = False
 
 
 class Target(Protocol):
-    """A database that rows are applied to.  One transaction at a time; every method may raise ConnectionLostError."""
+    """A database that rows are applied to, one transaction at a time.
+
+    ``apply`` and ``commit`` may send and not wait, so a refusal may concern anything sent since the last ``settle``; after
+    one, ``rollback`` or ``back_to_mark`` must follow.  Every method may raise ConnectionLostError: what was committed then is
+    for the checkpoint row to say, after ``reconnect``.
+    """
+
+    @property
+    def confirmed(self) -> int:
+        """How many commits are known to have succeeded on this connection."""
+        ...
 
     def describe(self, table: TableName) -> TargetTable | None:
-        """A table, None when it does not exist."""
+        """A table, None when it does not exist.  Everything sent must be settled."""
         ...
 
     def checkpoint(self) -> CheckpointRow | None:
-        """The group's row of the checkpoint table, None when it has none yet."""
+        """The group's row of the checkpoint table, None when there is none."""
         ...
 
-    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> None:
-        """Apply rows ``first`` to ``last - 1``; ``mappings`` by the batch's table numbers, rows of others are left out.
-
-        Raises RowError; the transaction must then be rolled back.
-        """
+    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        """Apply rows ``first`` to ``last - 1``; ``mappings`` by the batch's table numbers, rows of others are left out."""
         ...
 
-    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> None:
-        """Apply one row and wait for the answer.  Raises RowError."""
+    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
+        """Apply one row and wait for the answer."""
         ...
 
-    def commit(self, row: CheckpointRow) -> None:
-        """Write the checkpoint row and commit.  Raises RowError for what shows only now."""
+    def commit(self, row: CheckpointRow) -> Refusal | None:
+        """Write the checkpoint row and commit, rows and row in one transaction."""
         ...
 
-    def rollback(self) -> None: ...
+    def settle(self) -> Refusal | None:
+        """Wait until everything sent is answered, commits included."""
+        ...
+
+    def mark(self) -> Refusal | None:
+        """Settle, and remember this place within the transaction."""
+        ...
+
+    def back_to_mark(self) -> bool:
+        """Undo what came after the mark; False when the transaction is gone altogether."""
+        ...
+
+    def rollback(self) -> None:
+        """Forget everything that is not committed, also what was never sent."""
+        ...
 
     def durable(self) -> None:
         """Return when everything that was committed would survive a crash of the target."""
+        ...
+
+    def reconnect(self) -> None:
+        """Open a new connection in place of a lost one."""
         ...
 
     def close(self) -> None: ...

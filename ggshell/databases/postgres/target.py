@@ -1,200 +1,271 @@
-"""PostgreSQL as a target: COPY for runs of inserts, pipelined prepared statements for everything else.
+"""PostgreSQL as a target: rows and checkpoint row in one transaction, sent ahead of their answers.
 
 Commits are asynchronous (``synchronous_commit = off``): rows and checkpoint row are one transaction, so what a crash of
-the server takes is applied again; ``durable`` waits before anybody relies on it.
+the server takes is applied again; ``durable`` waits before anybody relies on it.  While the server works on one group the
+next one is prepared here; a group is sent when the one before is answered.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ggshell.apply.target import CheckpointRow, TableMapping, TargetColumn, TargetTable
-from ggshell.databases.postgres import checkpoint_sql, describe, session
-from ggshell.databases.postgres.copy_rows import copy_text, copy_text_slowly
-from ggshell.databases.postgres.pipeline import Pipeline
-from ggshell.databases.postgres.statements import StatementBuilder
-from ggshell.errors import ConnectionLostError, RowError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
+from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
+from ggshell.databases.postgres.apply_steps import StepMaker
+from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
+from ggshell.databases.postgres.target_tables import target_table
+from ggshell.errors import ApplyError, ConflictError
+from ggshell.record import ChangeBatch
 from ggshell.types import TableName, TrailPosition
 
-COPY_ROWS = 16
-"""From this many inserts in a row on, COPY costs less than statements."""
+if TYPE_CHECKING:
+    import psycopg
 
-_NO_EQUALITY = frozenset({"json", "xml", "point", "box", "polygon", "path", "line", "lseg", "circle"})
-_TRANSIENT = ("40001", "40P01", "55P03")
+STREAM_ROWS = 4000
+"""Rows of an unfinished group that are sent without waiting for its commit."""
 
+STREAM_BYTES = 4 << 20
 
-@contextlib.contextmanager
-def _passing() -> Iterator[None]:
-    """Deadlocks, shutdowns and the like pass: they are no fault of the row, and trying again helps."""
-    try:
-        yield
-    except RowError as error:
-        if error.state.startswith(("57P", "08", "53")) or error.state in _TRANSIENT:
-            raise ConnectionLostError(f"the target broke off: {error}") from error
-        raise
+LOCK_SECONDS = 20
+"""How long to wait for the end of an earlier session of the same group."""
+
+_LOCK = 0x6767_0000_0000
+_SAVEPOINT = "ggs_mark"
 
 
 class PostgresTarget:
-    """A connection that applies one group's rows."""
+    """A connection that applies one group's rows.
 
-    def __init__(self, conninfo: str, group: str, home: str, table: TableName, begin: TrailPosition) -> None:
-        self._connection = session.connect(conninfo, program=f"ggshell replicat {group.upper()}")
-        self._pipeline = Pipeline(self._connection.pgconn)
+    It holds an advisory lock of the group's key: a session that a killed process left behind may still be committing, and
+    the checkpoint row must not be read before that is over.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        group: str,
+        home: str,
+        table: TableName | None,
+        begin: CheckpointRow | TrailPosition,
+        *,
+        suppress_triggers: bool = False,
+    ) -> None:
+        """``begin``: the group's first row, when the checkpoint table has none yet.  Without a ``table`` the target keeps no
+        position (NODBCHECKPOINT).  Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError."""
+        self._conninfo = conninfo
         self._group = group
-        self._key = checkpoint_sql.group_key(group, home)
+        self._home = home
         self._table = table
-        self._update = checkpoint_sql.UPDATE.format(table=describe.quote_table(table))
-        self._builders: dict[int, tuple[TableMapping, StatementBuilder]] = {}
-        self._begun = False
-        self._changed = False
-        session.execute(self._connection, "SET synchronous_commit = off")
-        checkpoint_sql.require(self._connection, table)
-        if self.checkpoint() is None:
-            first = CheckpointRow(begin, None)
-            checkpoint_sql.insert(self._connection, table, group, self._key, first, home)
+        self._key = checkpoint_sql.group_key(group, home)
+        self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
+        self._suppress_triggers = suppress_triggers
+        self._update = checkpoint_sql.update_text(table) if table is not None else ""
+        self._gone = f"group {group.upper()} has no row in checkpoint table {table} any more"
+        self._commits = self._durable = 0
+        self._begun = self._owed = self._counted = self._marked = False
+        self.origin: str | None = None
+        self._connect()
 
     @property
     def key(self) -> int:
         """The group's key in the checkpoint table."""
         return self._key
 
+    @property
+    def confirmed(self) -> int:
+        return self._commits + self._wire.commits
+
     def describe(self, table: TableName) -> TargetTable | None:
-        self._settle()
-        relation = describe.table_id(self._connection, table)
-        if relation is None:
-            return None
-        rows = describe.columns(self._connection, relation)
-        columns = tuple(
-            TargetColumn(name, kind, writable=not generated, comparable=kind.split("(")[0] not in _NO_EQUALITY)
-            for name, kind, _, _, _, _, generated in rows
-        )
-        return TargetTable(table, columns, tuple(row[0] for row in rows if row[4]))
+        return target_table(self._idle(), table)
 
     def checkpoint(self) -> CheckpointRow | None:
-        return checkpoint_sql.read(self._connection, self._table, self._group, self._key)
+        if self._table is None:
+            return None
+        return checkpoint_sql.read(self._idle(), self._table, self._group, self._key)
 
-    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> None:
-        self._begin()
-        with _passing():
-            self._apply(batch, first, last, mappings)
+    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        try:
+            steps = self._maker.steps(batch, first, last, mappings)
+        except ApplyError as error:
+            return Refusal(error.message)
+        self._steps += steps
+        self._rows += last - first
+        self._bytes += int(batch.length[first:last].sum()) if last - first > 1 else int(batch.length[first])
+        return self._push() if self._rows >= STREAM_ROWS or self._bytes >= STREAM_BYTES else None
 
-    def _apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> None:
-        codes = batch.table[first:last].astype(np.int64) << 8 | batch.io_type[first:last]
-        edges = [first, *(np.flatnonzero(np.diff(codes)) + first + 1).tolist(), last]
-        truncated: list[str] = []
-        for number, low in enumerate(edges[:-1]):
-            mapping = mappings.get(int(batch.table[low]))
-            if mapping is None:
-                continue
-            high = edges[number + 1]
-            if batch.io_type[low] == IoType.PURGE_DATA:
-                truncated.append(describe.quote_table(mapping.target.name))
-                following = high < last and batch.io_type[high] == IoType.PURGE_DATA
-                if not following:
-                    self._pipeline.send(f"TRUNCATE {', '.join(dict.fromkeys(truncated))}", [], row=low)
-                    truncated = []
-            elif (
-                batch.io_type[low] != IoType.INSERT
-                or high - low < COPY_ROWS
-                or not self._copy(batch, low, high, mapping)
-            ):
-                self._statements(batch, low, high, mapping)
+    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
+        number = int(batch.table[row])
+        try:
+            steps = self._maker.steps(batch, row, row + 1, {number: mapping}, bulk=False)
+        except ApplyError as error:
+            return Refusal(error.message)
+        self._steps += steps
+        return self._push() or self._collect()
 
-    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> None:
-        self._begin()
-        if batch.io_type[row] == IoType.PURGE_DATA:
-            self._pipeline.send(f"TRUNCATE {describe.quote_table(mapping.target.name)}", [], row=row)
-        else:
-            self._statements(batch, row, row + 1, mapping)
-        self._finish()
+    def commit(self, row: CheckpointRow) -> Refusal | None:
+        """Where every count of changed rows is known to be right the commit goes out with the rows, else when their
+        answers have come."""
+        counted = any(step.affects is not None for step in self._steps) or self._counted
+        last = next((step for step in reversed(self._steps) if step.data is not None or step.values is not None), None)
+        if self._table is not None:
+            if last is None or last.data is not None:
+                text = checkpoint_sql.update_literally(self._table, row, self._group, self._key)
+                self._steps.append(Step(text, guard=self._gone))
+            else:
+                values = checkpoint_sql.update_values(row, self._group, self._key)
+                self._steps.append(Step(self._update, values, guard=self._gone))
+        if not counted:
+            self._steps.append(Step("COMMIT", commits=True))
+        refusal = self._push()
+        self._maker.begin()
+        if refusal is None:
+            self._owed, self._begun, self._counted = counted, counted, False
+            self._marked = self._marked and counted
+        return refusal
 
-    def commit(self, row: CheckpointRow) -> None:
-        """One round trip; two where the number of changed rows must be known before."""
-        self._begin()
-        self._pipeline.send(self._update, checkpoint_sql.update_values(row, self._group, self._key), affects=1)
-        if self._changed:
-            self._finish()
-        self._pipeline.simple(b"COMMIT")
-        self._finish()
-        self._begun = self._changed = False
+    def settle(self) -> Refusal | None:
+        refusal = (self._push() if self._steps else None) or self._collect()
+        if refusal is None and self._owed:
+            self._owed = self._begun = self._marked = False
+            refusal = self._wire.send([Step("COMMIT", commits=True)]) or self._collect()
+        return refusal
+
+    def mark(self) -> Refusal | None:
+        refusal = self.settle()
+        if refusal is not None:
+            return refusal
+        steps = [] if self._begun else [Step("BEGIN")]
+        if self._marked:
+            steps.append(Step(f"RELEASE SAVEPOINT {_SAVEPOINT}"))
+        self._begun = self._marked = True
+        return self._wire.send([*steps, Step(f"SAVEPOINT {_SAVEPOINT}")]) or self._collect()
+
+    def back_to_mark(self) -> bool:
+        self._forget()
+        self._wire.collect()
+        if not self._marked or not self._wire.in_transaction:
+            self.rollback()
+            return False
+        self._begun, self._owed = True, False
+        refusal = self._wire.run(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        if refusal is not None:
+            self.rollback()
+        return refusal is None
 
     def rollback(self) -> None:
-        if not self._begun:
-            return
-        self._begun = self._changed = False
-        self._settle()
-        self._pipeline.simple(b"ROLLBACK")
-        self._finish()
+        self._forget()
+        # What was on its way is undone or committed by now; its answers have been looked at.
+        self._wire.collect()
+        if self._wire.in_transaction:
+            self._wire.run("ROLLBACK")
+        self._begun = self._owed = self._counted = self._marked = False
+        self._maker.begin()
 
     def durable(self) -> None:
-        self._settle()
-        session.execute(self._connection, "SET synchronous_commit = on")
-        session.execute(
-            self._connection,
-            f"UPDATE {describe.quote_table(self._table)} SET last_update_ts = localtimestamp"
-            " WHERE group_name = %s AND group_key = %s",
-            [self._group.upper(), self._key],
-        )
-        session.execute(self._connection, "SET synchronous_commit = off")
+        """Any durable commit makes all earlier ones durable: one is made, on a connection beside when this one is busy."""
+        confirmed = self.confirmed
+        if confirmed == self._durable:
+            return
+        if self._begun or self._wire.busy:
+            with session.connect(self._conninfo, program=self._program) as beside:
+                session.execute(beside, _DURABLE)
+        else:
+            session.execute(self._idle(), _DURABLE)
+        self._durable = confirmed
+
+    def reconnect(self) -> None:
+        """Raises DatabaseError, ConnectionLostError, ConflictError."""
+        self._commits = self.confirmed
+        self.close()
+        self._connect()
 
     def close(self) -> None:
         self._connection.close()
 
-    def _begin(self) -> None:
-        if not self._begun:
-            self._pipeline.simple(b"BEGIN")
-            self._begun = True
+    @property
+    def _program(self) -> str:
+        return f"ggshell replicat {self._group.upper()}"
 
-    def _finish(self) -> None:
-        with _passing():
-            self._pipeline.finish()
-
-    def _settle(self) -> None:
-        """Leave pipeline mode, for statements through psycopg."""
+    def _connect(self) -> None:
+        self._connection: psycopg.Connection[Any] = session.connect(self._conninfo, program=self._program)
+        self._wire = Wire(self._connection.pgconn)
+        self._maker = StepMaker()
+        self._forget()
+        self._begun = self._owed = self._counted = self._marked = False
         try:
-            self._finish()
-        except RowError:
-            if self._begun:
-                raise
-        self._pipeline.leave()
+            self._prepare_session()
+            if self._table is not None:
+                checkpoint_sql.require(self._connection, self._table)
+                checkpoint_sql.insert(self._connection, self._table, self._group, self._key, self._begin, self._home)
+        except BaseException:
+            self._connection.close()
+            raise
 
-    def _builder(self, mapping: TableMapping) -> StatementBuilder:
-        known = self._builders.get(id(mapping))
-        if known is None:
-            known = self._builders[id(mapping)] = (mapping, StatementBuilder(mapping))
-        return known[1]
+    def _prepare_session(self) -> None:
+        connection = self._connection
+        session.execute(connection, f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        if not self._locked(connection):
+            raise ConflictError(
+                f"another session applies for group {self._group.upper()}",
+                code="GGS-00515",
+                hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{self._program}'",
+            )
+        session.execute(connection, "RESET lock_timeout")
+        session.execute(connection, "SET synchronous_commit = off")
+        session.execute(connection, "SET idle_in_transaction_session_timeout = 0")
+        if self._suppress_triggers:
+            session.execute(connection, "SET session_replication_role = replica")
+        self.origin = apply_origin.take(connection, self._group, self._key)
 
-    def _statements(self, batch: ChangeBatch, first: int, last: int, mapping: TableMapping) -> None:
-        builder, view, send = self._builder(mapping), memoryview(batch.buffer), self._pipeline.send
-        starts, lengths = batch.start[first:last].tolist(), batch.length[first:last].tolist()
-        io_type = int(batch.io_type[first])
-        self._changed = self._changed or io_type != IoType.INSERT
-        for row, start, length in zip(range(first, last), starts, lengths, strict=True):
-            operation = builder.operation(io_type, view[start : start + length])
-            if operation is not None:
-                send(operation.statement, operation.values, row=row, affects=operation.affects)
+    def _locked(self, connection: psycopg.Connection[Any]) -> bool:
+        import psycopg
 
-    def _copy(self, batch: ChangeBatch, first: int, last: int, mapping: TableMapping) -> bool:
-        """Insert a run by COPY; False when its rows do not all have the same columns."""
-        chosen = [index for index, column in enumerate(mapping.columns) if column is not None]
-        start, length = batch.start[first:last], batch.length[first:last]
-        text = (
-            copy_text(batch.buffer, start, length, len(mapping.columns))
-            if len(chosen) == len(mapping.columns)
-            else None
-        )
-        if text is None:
-            view = memoryview(batch.buffer)
-            images = [view[low : low + size] for low, size in zip(start.tolist(), length.tolist(), strict=True)]
-            text = copy_text_slowly(images, chosen)
-        if text is None:
+        try:
+            connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK | self._key])
+        except psycopg.errors.LockNotAvailable:
             return False
-        names = ", ".join(describe.quote(column.name) for column in mapping.columns if column is not None)
-        statement = f"COPY {describe.quote_table(mapping.target.name)} ({names}) FROM STDIN"
-        self._finish()
-        self._pipeline.copy(statement.encode(), text, last - first, first)
+        except psycopg.Error as error:
+            raise session.translate(error) from error
         return True
+
+    def _idle(self) -> psycopg.Connection[Any]:
+        """The connection for statements of psycopg's own; everything sent must be answered."""
+        self._wire.leave()
+        return self._connection
+
+    def _forget(self) -> None:
+        self._steps: list[Step] = []
+        self._rows = self._bytes = 0
+
+    def _push(self) -> Refusal | None:
+        """Send the steps that have gathered, as soon as those before are answered."""
+        refusal = self._collect()
+        if refusal is not None:
+            return refusal
+        steps: list[Step] = []
+        if self._owed:
+            steps.append(Step("COMMIT", commits=True))
+            self._begun = self._owed = self._marked = False
+        if not self._begun:
+            steps.append(Step("BEGIN"))
+            self._begun = True
+        self._counted = self._counted or any(step.affects is not None for step in self._steps)
+        steps += self._steps
+        self._forget()
+        return self._refused(self._wire.send(steps))
+
+    def _collect(self) -> Refusal | None:
+        return self._refused(self._wire.collect())
+
+    def _refused(self, refusal: Refusal | None) -> Refusal | None:
+        if refusal is not None and refusal.state == CHECKPOINT_GONE:
+            raise ApplyError(
+                refusal.text, code="GGS-00516", hint="restart the group: it takes the position of its checkpoint file"
+            )
+        return refusal
+
+
+_DURABLE = """DO $$ BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
+  PERFORM pg_logical_emit_message(true, 'ggs.durable', '');
+END $$"""

@@ -1,208 +1,394 @@
-"""Replicat's side of PostgreSQL, against a real server: rows and checkpoint row together, and every refusal named."""
+"""Delivery into a real PostgreSQL: grouping, the guards, restarts, refusals."""
 
 from __future__ import annotations
 
-import random
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from apply.hand_made import (
+    BEGIN,
+    CHECKPOINTS,
+    FIRST_RBA,
+    Replicats,
+    T,
+    behind,
+    delete,
+    image,
+    insert,
+    move,
+    placed,
+    trail,
+    truncate,
+    update,
+    update_a,
+)
 from batches import Row, Tx, make_batch
 
-from ggshell.apply.delivery import Delivery
+from ggshell.apply import delivery as delivery_module
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.mapping import Mapper, MapRule
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import checkpoint_sql, session
-from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.errors import ApplyError, ConnectionLostError
-from ggshell.record import Column, TableDefinition
-from ggshell.record.image import encode_image, join_key_update
+from ggshell.errors import ApplyError, ConflictError, ConnectionLostError
+from ggshell.record import Column, IoType, TableDefinition
 from ggshell.types import Csn, TableName, TrailPosition
-
-CHECKPOINTS = TableName("public", "ggs_checkpoint")
-T = TableDefinition(
-    TableName("hr", "t"), (Column("id", "integer"), Column("a", "text"), Column("b", "numeric")), (0,)
-)  # fmt: skip
-BEGIN = TrailPosition(0, 100)
-
-
-def image(identity: int, a: str | None = "x", b: str | None = "1.5") -> bytes:
-    return encode_image(
-        [(0, b"%d" % identity), *((n, v.encode() if v is not None else None) for n, v in ((1, a), (2, b)))]
-    )
-
-
-def insert(identity: int, a: str | None = "x") -> Row:
-    return Row(T, 5, image(identity, a))
-
-
-def update(identity: int, a: str) -> Row:
-    return Row(T, 15, encode_image([(0, b"%d" % identity), (1, a.encode())]))
-
-
-def delete(identity: int) -> Row:
-    return Row(T, 3, encode_image([(0, b"%d" % identity)]))
 
 
 @pytest.fixture
-def table(south: str) -> str:
+def replicats(south: str) -> Iterator[Replicats]:
     with session.connect(south) as connection:
         connection.execute("CREATE TABLE public.t (id integer PRIMARY KEY, a text, b numeric)")
         checkpoint_sql.create(connection, CHECKPOINTS)
-    return south
+    made = Replicats(south)
+    yield made
+    made.close()
 
 
-def delivery(dsn: str, group: int = 1000, discard: DiscardFile | None = None) -> Delivery:
-    target = PostgresTarget(dsn, "rep1", "/home", CHECKPOINTS, BEGIN)
-    made = Delivery(
-        target, Mapper([MapRule("hr.*", "public.*")], target.describe), group_operations=group, discard=discard
-    )
-    made.start()
-    return made
-
-
-def rows(dsn: str) -> list[tuple[object, ...]]:
+def query(dsn: str, text: str) -> list[tuple[object, ...]]:
     with session.connect(dsn) as connection:
-        return connection.execute("SELECT id, a, b::text FROM t ORDER BY id").fetchall()
+        return [(*row,) for row in connection.execute(text).fetchall()]
 
 
-def test_rows_and_checkpoint_row_are_committed_together(table: str) -> None:
-    replicat = delivery(table)
-    assert replicat.applied is not None
-    assert replicat.applied.position == BEGIN
-    replicat.feed(make_batch([Tx(1, [insert(n) for n in range(50)]), Tx(2, [update(3, "y"), delete(4)])]))
-    assert rows(table) == []
-    replicat.flush()
-    assert len(rows(table)) == 49
-    again = delivery(table)
-    assert again.applied is not None
-    assert again.applied.csn == Csn(2)
-    assert again.applied.xid == "702"
+def identities(replicats: Replicats) -> list[object]:
+    return [row[0] for row in query(replicats.dsn, "SELECT id FROM t ORDER BY id")]
 
 
-def test_guard_1_a_transaction_that_the_row_knows_is_skipped(table: str) -> None:
-    batch = make_batch([Tx(1, [insert(1)]), Tx(2, [insert(2)])])
-    first = delivery(table)
-    first.feed(make_batch([Tx(1, [insert(1)])]))
+def content(replicats: Replicats) -> dict[object, object]:
+    return {row[0]: row[1] for row in query(replicats.dsn, "SELECT id, a FROM t")}
+
+
+def test_guard_1_transactions_that_the_row_knows_are_skipped(replicats: Replicats) -> None:
+    batches = trail([Tx(n, [insert(n), insert(100 + n)]) for n in range(1, 6)], rows_a_batch=3)
+    first = replicats.start()
+    for batch in batches[:2]:
+        first.feed(batch)
     first.flush()
-    again = delivery(table)
-    again.feed(batch)
+    assert first.applied is not None
+    assert first.applied.csn == Csn(3)
+    again = replicats.start()
+    for batch in batches:
+        again.feed(batch)
     again.flush()
-    assert [row[0] for row in rows(table)] == [1, 2]
+    assert len(identities(replicats)) == 10
 
 
-def test_guard_2_a_group_ends_only_behind_a_transaction(table: str) -> None:
-    replicat = delivery(table, group=2)
-    replicat.feed(make_batch([Tx(1, [insert(1), insert(2), insert(3)], ends=False)]))
+def test_guard_1_transactions_of_one_csn_are_told_apart_by_their_ids(replicats: Replicats) -> None:
+    def same(*xids: str) -> list[Tx]:
+        return [Tx(7, [insert(int(xid))]) for xid in xids]
+
+    def named(transactions: list[Tx], *xids: str) -> object:
+        batch = placed(make_batch(transactions))
+        pieces = [
+            piece.__class__(piece.header._replace(xid=xid), piece.first, piece.count, piece.begins, piece.ends)
+            for piece, xid in zip(batch.pieces, xids, strict=True)
+        ]
+        return batch.__class__(**{**{f: getattr(batch, f) for f in batch.__slots__}, "pieces": tuple(pieces)})
+
+    first = replicats.start()
+    first.feed(named(same("1", "2"), "1", "2"))  # type: ignore[arg-type]
+    first.flush()
+    again = replicats.start()
+    again.feed(named(same("1", "2", "3"), "1", "2", "3"))  # type: ignore[arg-type]
+    again.flush()
+    assert identities(replicats) == [1, 2, 3]
+    assert query(replicats.dsn, "SELECT log_cmplt_xids FROM ggs_checkpoint") == [("1,2,3",)]
+
+
+def test_guard_2_a_group_ends_only_behind_a_transaction(replicats: Replicats) -> None:
+    replicat = replicats.start(group=2)
+    batches = trail([Tx(1, [insert(n) for n in range(5)]), Tx(2, [insert(9)])], rows_a_batch=3)
+    replicat.feed(batches[0])
     replicat.flush()
-    assert rows(table) == []
-    replicat.feed(make_batch([Tx(1, [insert(4)], begins=False), Tx(2, [insert(5)])]))
-    assert len(rows(table)) == 4
+    assert identities(replicats) == []
+    assert replicat.pending
+    replicat.feed(batches[1])
     replicat.flush()
-    assert len(rows(table)) == 5
+    assert len(identities(replicats)) == 6
+    assert not replicat.pending
+
+
+def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Replicats) -> None:
+    batches = trail([Tx(1, [insert(0)]), Tx(2, [insert(n) for n in range(1, 30)]), Tx(3, [insert(30)])], 11)
+    for stop in range(1, 3):
+        replicat = replicats.start(limit=4)
+        assert replicat.applied is not None
+        for batch in behind(batches, replicat.applied.position)[:stop]:
+            replicat.feed(batch)
+        replicat._settle()
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(1)
+    assert replicat.applied.split is not None
+    assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 1)
+    assert query(replicats.dsn, "SELECT log_csn, log_cmplt_csn FROM ggs_checkpoint") == [(str(Csn(2)), str(Csn(1)))]
+    replicat = replicats.start(limit=4)
+    assert replicat.applied is not None
+    for batch in behind(batches, replicat.applied.position):
+        replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == list(range(31))
+    assert query(replicats.dsn, "SELECT max(n) FROM (SELECT count(*) n FROM t GROUP BY xmin) x") == [(4,)]
+
+
+def test_guard_3_the_row_says_the_place_behind_the_last_row(replicats: Replicats) -> None:
+    transactions = [Tx(n, [insert(10 * n + k) for k in range(n % 3 + 1)]) for n in range(1, 12)]
+    batches = trail(transactions, rows_a_batch=4)
+    expected, seen = [], 0
+    for transaction in transactions:
+        seen += len(transaction.rows)
+        expected.append(seen)
+    replicat = replicats.start(group=1)
+    for batch in batches:
+        replicat.feed(batch)
+        replicat.flush()
+        assert replicat.applied is not None
+        done = expected[replicat.applied.csn.value - 1] if replicat.applied.csn is not None else 0
+        assert replicat.applied.position == (TrailPosition(0, FIRST_RBA + done) if done else BEGIN)
+        assert len(identities(replicats)) == done
+    row = checkpoint_sql.read(
+        session.connect(replicats.dsn), CHECKPOINTS, "REP1", checkpoint_sql.group_key("rep1", "/home")
+    )
+    assert row == replicat.applied
 
 
 def test_guard_4_what_comes_before_the_failing_transaction_stays_and_the_row_is_named(
-    table: str, tmp_path: Path
+    replicats: Replicats, tmp_path: Path
 ) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
-    replicat = delivery(table, discard=discard)
-    batch = make_batch([Tx(1, [insert(1)]), Tx(2, [insert(2), insert(1, "again")]), Tx(3, [insert(3)])])
+    replicat = replicats.start(discard=discard)
+    (batch,) = trail([Tx(1, [insert(1)]), Tx(2, [insert(2), insert(1, "again")]), Tx(3, [insert(3)])])
     replicat.feed(batch)
     with pytest.raises(ApplyError) as raised:
         replicat.flush()
     assert "insert on public.t (id = 1) failed: duplicate key" in str(raised.value)
-    assert "RBA" in raised.value.where
-    assert [row[0] for row in rows(table)] == [1]
+    assert "SQLSTATE 23505" in str(raised.value)
+    assert raised.value.where == f"trail file 0, RBA {FIRST_RBA + 2}"
+    assert str(discard.path) in raised.value.hint
+    assert identities(replicats) == [1]
     assert replicat.applied is not None
     assert replicat.applied.csn == Csn(1)
-    assert "a = again" in discard.path.read_text()
+    lines = discard.path.read_text().splitlines()
+    assert f"Operation failed at seqno 0 rba {FIRST_RBA + 2}" in lines
+    assert "Problem replicating hr.t to public.t" in lines
+    assert lines[lines.index("*") + 1 :] == ["id = 1", "a = again", "b = 1.5", "*"]
 
 
-@pytest.mark.parametrize("change", [update(9, "z"), delete(9)])
-def test_a_missing_row_is_an_error_that_names_its_key(table: str, change: Row) -> None:
-    replicat = delivery(table)
-    replicat.feed(make_batch([Tx(1, [change])]))
+def test_guard_4_holds_when_the_refusal_shows_after_the_next_group_began(replicats: Replicats) -> None:
+    replicat = replicats.start(group=2)
+    transactions = [Tx(n, [insert(n)]) for n in range(1, 10)]
+    transactions[2] = Tx(3, [insert(1, "twice")])
+    with pytest.raises(ApplyError, match=r"id = 1"):
+        for batch in trail(transactions, rows_a_batch=1):
+            replicat.feed(batch)
+        replicat.flush()
+    assert identities(replicats) == [1, 2]
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(2)
+
+
+def test_guard_4_a_deferred_constraint_names_the_transaction(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("ALTER TABLE t ADD UNIQUE (b) DEFERRABLE INITIALLY DEFERRED")
+    replicat = replicats.start()
+    replicat.feed(trail([Tx(1, [insert(1, b="1")]), Tx(2, [insert(2, b="1")]), Tx(3, [insert(3, b="3")])])[0])
+    with pytest.raises(ApplyError, match="refuses to commit transaction 702"):
+        replicat.flush()
+    assert identities(replicats) == [1]
+
+
+@pytest.mark.parametrize("change", [update(9, "z"), delete(9), move(9, 10)])
+@pytest.mark.parametrize("others", [0, 40])
+def test_a_missing_row_is_an_error_that_names_its_key(replicats: Replicats, change: Row, others: int) -> None:
+    replicat = replicats.start()
+    change_others = [
+        update(100 + n, "u") if change.io_type != IoType.DELETE else delete(100 + n) for n in range(others)
+    ]
+    replicat.feed(trail([Tx(1, [insert(100 + n) for n in range(others)] or [insert(100)])])[0])
+    replicat.feed(placed(make_batch([Tx(2, [*change_others, change])]), 5000))
     with pytest.raises(ApplyError, match="id = 9") as raised:
         replicat.flush()
     assert raised.value.code == "OGG-01403"
+    assert raised.value.where.endswith(str(5000 + others))
 
 
-def test_special_characters_and_nulls_survive_copy_and_statements(table: str) -> None:
-    texts = ["tab\there", "new\nline", "back\\slash", "\\N", "", None, "ünï", "\r\x08\x0b\x0c"] * 4
-    replicat = delivery(table)
-    replicat.feed(make_batch([Tx(1, [insert(n, text) for n, text in enumerate(texts)])]))
-    replicat.feed(make_batch([Tx(2, [insert(100 + n, text)]) for n, text in enumerate(texts[:8])][:1]))
-    replicat.flush()
-    assert [row[1] for row in rows(table)] == [*texts, texts[0]]
+def test_guard_5_statistics_count_what_is_confirmed(replicats: Replicats) -> None:
+    counts: Counter[int] = Counter()
+
+    def counted(source: TableName, target: TableName, io_type: int, number: int) -> None:
+        assert (str(source), str(target)) == ("hr.t", "public.t")
+        counts[io_type] += number
+
+    replicat = replicats.start(group=2, counted=counted)
+    replicat.feed(trail([Tx(1, [insert(1), insert(2)]), Tx(2, [update(1, "y")]), Tx(3, [insert(1), delete(2)])])[0])
+    with pytest.raises(ApplyError):
+        replicat.flush()
+    assert counts == {IoType.INSERT: 2, IoType.FIELD_COMP: 1}
 
 
-def test_random_operations_give_what_a_dictionary_gives(table: str) -> None:
-    chance = random.Random(5)
-    expected: dict[int, str] = {}
-    transactions = []
-    for csn in range(1, 120):
-        changes = []
-        for _ in range(chance.choice([1, 1, 3, 40])):
-            kind = chance.random()
-            if kind < 0.6 or not expected:
-                identity = max(expected, default=0) + 1
-                expected[identity] = "x"
-                changes.append(insert(identity))
-            elif kind < 0.75:
-                identity = chance.choice(list(expected))
-                expected[identity] = f"u{csn}"
-                changes.append(update(identity, f"u{csn}"))
-            elif kind < 0.9:
-                identity = chance.choice(list(expected))
-                del expected[identity]
-                changes.append(delete(identity))
-            else:
-                identity, new = chance.choice(list(expected)), max(expected) + 1
-                expected[new] = expected.pop(identity)
-                before = encode_image([(0, b"%d" % identity)])
-                changes.append(Row(T, 115, join_key_update(before, image(new, expected[new]))))
-        transactions.append(Tx(csn, changes))
-    replicat = delivery(table, group=50)
-    for start in range(0, len(transactions), 7):
-        replicat.feed(make_batch(transactions[start : start + 7]))
-    replicat.flush()
-    assert {row[0]: row[1] for row in rows(table)} == expected
-
-
-def test_a_table_without_key_loses_exactly_one_of_equal_rows(south: str) -> None:
-    with session.connect(south) as connection:
-        connection.execute("CREATE TABLE n (a text, j json)")
-        checkpoint_sql.create(connection, CHECKPOINTS)
-    n = TableDefinition(TableName("hr", "n"), (Column("a", "text"), Column("j", "json")), ())
-    whole = encode_image([(0, None), (1, b'{"k": 1}')])
-    replicat = delivery(south)
-    replicat.feed(make_batch([Tx(1, [Row(n, 5, whole)] * 3), Tx(2, [Row(n, 3, whole)])]))
-    replicat.flush()
-    with session.connect(south) as connection:
-        assert connection.execute("SELECT count(*) FROM n").fetchall() == [(2,)]
-
-
-def test_a_lost_connection_is_told_apart_and_the_table_decides(table: str) -> None:
-    replicat = delivery(table)
-    with session.connect(table) as connection:
-        replicat.feed(make_batch([Tx(1, [insert(1)])]))
+def test_guard_6_after_a_lost_connection_the_row_decides(replicats: Replicats) -> None:
+    batches = trail([Tx(n, [insert(n)]) for n in range(1, 21)], rows_a_batch=5)
+    replicat = replicats.start(group=3)
+    with session.connect(replicats.dsn) as connection:
+        replicat.feed(batches[0])
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ggshell rep%%'"
         )
     with pytest.raises(ConnectionLostError):
+        for batch in batches[1:]:
+            replicat.feed(batch)
         replicat.flush()
-    again = delivery(table)
-    again.feed(make_batch([Tx(1, [insert(1)])]))
-    again.flush()
-    assert len(rows(table)) == 1
+    row = replicat.restart()
+    assert row is not None
+    for batch in behind(batches, row.position):
+        replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == list(range(1, 21))
 
 
-def test_a_missing_target_table_or_column_is_named(table: str) -> None:
-    replicat = delivery(table)
-    other = TableDefinition(TableName("hr", "other"), (Column("id", "integer"),), (0,))
-    with pytest.raises(ApplyError, match=r"public.other does not exist"):
-        replicat.feed(make_batch([Tx(1, [Row(other, 5, encode_image([(0, b"1")]))])]))
-    wider = TableDefinition(T.name, (*T.columns, Column("extra", "text")), (0,))
-    with pytest.raises(ApplyError, match="no column extra"):
-        replicat.feed(make_batch([Tx(1, [Row(wider, 5, image(1))])]))
+def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Replicats) -> None:
+    transactions = [Tx(1, [insert(n) for n in range(25)])]
+    transactions += [Tx(n, [update(n, f"v{n}"), delete(n - 1), insert(100 + n)]) for n in range(2, 14)]
+    batches = trail(transactions, rows_a_batch=7)
+    for stop in range(1, len(batches) + 1):
+        replicat = replicats.start(group=4)
+        assert replicat.applied is not None
+        for batch in behind(batches, replicat.applied.position)[:stop]:
+            replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == [0, *range(13, 25), *range(102, 114)]
+
+
+def test_a_large_transaction_is_applied_as_it_comes(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_module, "LARGE_BYTES", 2000)
+    monkeypatch.setattr(delivery_module, "MARK_BYTES", 3000)
+    rows = [insert(n) for n in range(900)] + [update(n, "y") for n in range(0, 900, 3)]
+    replicat = replicats.start()
+    batches = trail([Tx(1, [insert(1000)]), Tx(2, rows), Tx(3, [insert(1001)])], rows_a_batch=50)
+    for batch in batches[:-3]:
+        replicat.feed(batch)
+        replicat.flush()
+    assert replicat.large
+    assert identities(replicats) == [1000]
+    for batch in batches[-3:]:
+        replicat.feed(batch)
+    replicat.flush()
+    assert len(identities(replicats)) == 902
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(3)
+
+
+@pytest.mark.parametrize("place", [30, 400, 885])
+def test_a_refused_row_of_a_large_transaction_is_named(
+    replicats: Replicats, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    monkeypatch.setattr(delivery_module, "LARGE_BYTES", 2000)
+    monkeypatch.setattr(delivery_module, "MARK_BYTES", 3000)
+    rows = [insert(n) for n in range(900)]
+    rows[place] = insert(1000, "twice")
+    replicat = replicats.start()
+    with pytest.raises(ApplyError, match=r"id = 1000") as raised:
+        for batch in trail([Tx(1, [insert(1000)]), Tx(2, rows)], rows_a_batch=50):
+            replicat.feed(batch)
+        replicat.flush()
+    assert raised.value.where.endswith(str(FIRST_RBA + 1 + place))
+    assert identities(replicats) == [1000]
+
+
+def test_a_deadlock_is_tried_again(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute(
+            "CREATE SEQUENCE tries;"
+            "CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF nextval('tries') < 3 THEN RAISE EXCEPTION 'stumbled' USING ERRCODE = '40P01'; END IF;"
+            " RETURN NEW; END $$;"
+            "CREATE TRIGGER stumble BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION stumble()"
+        )
+    replicat = replicats.start()
+    replicat.feed(trail([Tx(1, [insert(1)]), Tx(2, [insert(2)])])[0])
+    replicat.flush()
+    assert identities(replicats) == [1, 2]
+
+
+def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ggshell.databases.postgres.target.LOCK_SECONDS", 0.2)
+    replicats.start()
+    with pytest.raises(ConflictError, match="another session"):
+        Replicats(replicats.dsn).start()
+
+
+def test_a_checkpoint_row_that_vanished_stops_everything(replicats: Replicats) -> None:
+    replicat = replicats.start()
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("DELETE FROM ggs_checkpoint")
+    replicat.feed(trail([Tx(1, [insert(1)])])[0])
+    with pytest.raises(ApplyError, match="has no row in checkpoint table"):
+        replicat.flush()
+    assert identities(replicats) == []
+
+
+def test_unmapped_tables_are_left_out_and_the_position_moves(replicats: Replicats) -> None:
+    other = TableDefinition(TableName("elsewhere", "o"), (Column("id", "integer"),), (0,))
+    replicat = replicats.start()
+    replicat.feed(trail([Tx(1, [Row(other, 5, image("1"))] * 3), Tx(2, [insert(1)])])[0])
+    replicat.flush()
+    assert identities(replicats) == [1]
+    assert replicat.applied is not None
+    assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 4)
+
+
+OTHER = TableDefinition(TableName("hr", "other"), (Column("id", "integer"),), (0,))
+WIDER = TableDefinition(T.name, (*T.columns, Column("extra", "text")), (0,))
+STAMPED = TableDefinition(T.name, (*T.columns[:2], Column("b", "timestamp with time zone")), (0,))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (OTHER, r"public.other does not exist"),
+        (WIDER, "no column extra"),
+        (STAMPED, "b of target table public.t is numeric, which cannot hold the timestamp"),
+    ],
+    ids=["table", "column", "type"],
+)
+def test_what_the_target_lacks_is_named(replicats: Replicats, table: TableDefinition, message: str) -> None:
+    replicat = replicats.start()
+    with pytest.raises(ApplyError, match=message):
+        replicat.feed(trail([Tx(1, [Row(table, 5, image("1"))])])[0])
+
+
+def test_foreign_keys_hold_in_commit_order_and_truncates_go_together(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("CREATE TABLE child (id integer PRIMARY KEY, parent integer NOT NULL REFERENCES t)")
+    child = TableDefinition(TableName("hr", "child"), (Column("id", "integer"), Column("parent", "integer")), (0,))
+    replicat = replicats.start()
+    transactions = []
+    for n in range(1, 31):
+        transactions.append(Tx(2 * n, [insert(n), Row(child, 5, image(str(n), str(n)))]))
+        if n % 5 == 0:
+            transactions.append(Tx(2 * n + 1, [Row(child, 3, image(str(n))), delete(n)]))
+    transactions.append(Tx(99, [truncate(), truncate(child), insert(77)]))
+    for batch in trail(transactions, rows_a_batch=9):
+        replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == [77]
+    assert query(replicats.dsn, "SELECT count(*) FROM child") == [(0,)]
+
+
+def test_rows_that_a_cascade_took_are_no_error(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("CREATE TABLE child (id integer PRIMARY KEY, parent integer REFERENCES t ON DELETE CASCADE)")
+    child = TableDefinition(TableName("hr", "child"), (Column("id", "integer"), Column("parent", "integer")), (0,))
+    replicat = replicats.start()
+    gone = [delete(1), *(Row(child, 3, image(str(n))) for n in range(40))]
+    replicat.feed(trail([Tx(1, [insert(1), *(Row(child, 5, image(str(n), "1")) for n in range(40))]), Tx(2, gone)])[0])
+    replicat.flush()
+    assert query(replicats.dsn, "SELECT count(*) FROM child") == [(0,)]
+
+
+def test_an_update_without_some_column_leaves_it_alone(replicats: Replicats) -> None:
+    replicat = replicats.start()
+    replicat.feed(
+        trail([Tx(1, [insert(n, "old", "7") for n in range(30)]), Tx(2, [update_a(n, "new") for n in range(30)])])[0]
+    )
+    replicat.flush()
+    assert set(query(replicats.dsn, "SELECT a, b::text FROM t")) == {("new", "7")}

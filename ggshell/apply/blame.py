@@ -1,0 +1,108 @@
+"""Which operation a target refuses: rows are applied one at a time until it says no, and that row is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ggshell.apply.discard import Discarded, DiscardFile
+from ggshell.apply.groups import Span
+from ggshell.apply.target import Refusal, TableMapping, Target
+from ggshell.errors import ApplyError, ConnectionLostError
+from ggshell.record import ChangeBatch, IoType
+from ggshell.record.image import decode_image, split_key_update
+from ggshell.types import TrailPosition
+
+LONGEST_SHOWN = 80
+MOST_SHOWN = 8
+"""How many columns of a row without a key a message names; the discard file has them all."""
+
+_WORDS = {IoType.INSERT: "insert", IoType.DELETE: "delete", IoType.PURGE_DATA: "truncate"}
+_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
+
+
+class Blame:
+    """Applies the rows of a failed transaction one by one, in an open and otherwise empty place of the target."""
+
+    def __init__(self, target: Target, discard: DiscardFile | None) -> None:
+        self._target = target
+        self._discard = discard
+
+    def find(self, spans: Sequence[Span]) -> None:
+        """Apply one by one; returns when no row is refused alone (the rows are applied then, not committed).
+
+        Raises ApplyError naming the operation; nothing of the transaction stays then.
+        """
+        for span in spans:
+            for row in range(span.first, span.last):
+                mapping = span.mappings.get(int(span.batch.table[row]))
+                if mapping is None:
+                    continue
+                refusal = self._target.apply_one(span.batch, row, mapping)
+                if refusal is not None:
+                    self._target.rollback()
+                    if refusal.transient:
+                        raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+                    raise self._described(span.batch, row, mapping, refusal)
+
+    def commit_refused(self, span: Span, refusal: Refusal) -> NoReturn:
+        """The rows went in, the commit did not (a deferred constraint).  Raises ApplyError."""
+        self._target.rollback()
+        piece = span.pieces[-1]
+        raise ApplyError(
+            f"the target refuses to commit transaction {piece.header.xid} (CSN {piece.header.csn}): {refusal.text}",
+            where=_where(TrailPosition(span.batch.seqno, int(span.batch.rba[piece.first]))),
+            hint="mend what the target's constraint names, then START REPLICAT: it goes on with this transaction",
+        )
+
+    def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> ApplyError:
+        io_type = IoType(int(batch.io_type[row]))
+        place = TrailPosition(batch.seqno, int(batch.rba[row]))
+        before, after = row_values(batch, row, mapping)
+        source, target = mapping.source.name, mapping.target.name
+        word = operation_word(io_type)
+        keys = {mapping.source.columns[index].name for index in mapping.key}
+        found = [f"{name} = {_short(value)}" for name, value in before or after if name in keys]
+        if len(found) > MOST_SHOWN:
+            found[MOST_SHOWN:] = ["…"]
+        text = f"{word} on {target} ({', '.join(found) or 'no key'}) failed: {refusal.text}"
+        hint = "mend the target's row or the mapping, then START REPLICAT: it goes on with this transaction"
+        if self._discard is not None:
+            self._discard.write(Discarded(source, target, word, place, before, after, refusal.text))
+            hint += f"; the row is in {self._discard.path}"
+        code = "OGG-01403" if refusal.missing else "OGG-01296"
+        return ApplyError(text, code=code, where=_where(place), hint=hint)
+
+
+def _where(place: TrailPosition) -> str:
+    return f"trail file {place.seqno}, RBA {place.rba}"
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}… ({len(value)} characters)"
+
+
+def operation_word(io_type: int) -> str:
+    """What an operation does, in one word."""
+    return _WORDS.get(IoType(io_type), "update")
+
+
+def row_values(
+    batch: ChangeBatch, row: int, mapping: TableMapping
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The columns by name, as text: those before the change that are known, and those after it (of a delete: its row)."""
+    start = int(batch.start[row])
+    data = bytes(batch.buffer[start : start + int(batch.length[row])])
+    before: bytes | memoryview = b""
+    after: bytes | memoryview = data
+    if int(batch.io_type[row]) in _TWO_IMAGES:
+        before, after = split_key_update(data)
+    names = [column.name for column in mapping.source.columns]
+    return _named(before, names), _named(after, names)
+
+
+def _named(image: bytes | memoryview, names: list[str]) -> list[tuple[str, str]]:
+    return [
+        (names[index], "NULL" if value is None else value.decode(errors="replace"))
+        for index, value in decode_image(image)
+    ]

@@ -1,0 +1,56 @@
+"""Which transactions of a trail are applied already: guard 1 of delivery, and half of guard 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ggshell.apply.groups import without
+from ggshell.apply.target import CheckpointRow
+from ggshell.record import TransactionPiece
+from ggshell.types import Csn
+
+
+class Known:
+    """Remembers the highest transaction that was taken, beginning with what a checkpoint row says."""
+
+    def __init__(self, row: CheckpointRow | None) -> None:
+        self._last: Csn | None = row.csn if row is not None else None
+        self._split = row.split if row is not None else None
+        self._skipped = 0
+        # Without ids every transaction of that CSN counts as applied.
+        self._ids: set[str] | None = set(row.same_csn) if row is not None and row.same_csn else None
+
+    def fresh(self, pieces: Sequence[TransactionPiece]) -> list[TransactionPiece]:
+        """The pieces that are not applied yet; they count as known from now on once their transaction ended."""
+        result = []
+        last, ids = self._last, self._ids
+        for piece in pieces:
+            csn = piece.header.csn
+            if last is not None and csn <= last and (csn < last or ids is None or piece.header.xid in ids):
+                continue
+            wanted: TransactionPiece | None = piece
+            if self._split is not None:
+                wanted = self._behind_split(piece)
+            if wanted is not None:
+                result.append(wanted)
+            if piece.ends:
+                if csn == last and ids is not None:
+                    ids.add(piece.header.xid)
+                else:
+                    last, ids = csn, {piece.header.xid}
+        self._last, self._ids = last, ids
+        return result
+
+    def _behind_split(self, piece: TransactionPiece) -> TransactionPiece | None:
+        """A piece without the operations that were committed before the transaction's end."""
+        split = self._split
+        if split is None or (split.csn, split.xid) != (piece.header.csn, piece.header.xid):
+            self._split = None
+            return piece
+        if piece.begins:
+            self._skipped = 0
+        skip = min(piece.count, split.operations - self._skipped)
+        self._skipped += skip
+        if piece.ends or skip < piece.count:
+            self._split = None
+        return without(piece, skip) if skip < piece.count else None

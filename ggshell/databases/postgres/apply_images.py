@@ -1,0 +1,96 @@
+"""Row images of a trail, read: one row in plain Python, or the columns of thousands of rows in lock-step."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Value = bytes | None
+Image = tuple[tuple[int, ...], list[Value]]
+"""The column indexes that stand in an image, and their values (None for NULL)."""
+
+_HEAD = struct.Struct("<HHHH")
+_LONG = struct.Struct("<I")
+_SHORTEST = 6
+
+
+class Field(NamedTuple):
+    """One column of many rows: where its values lie and how long they are (-1 for NULL)."""
+
+    column: int
+    place: Ints
+    size: Ints
+
+
+def split_image(image: bytes) -> Image:
+    """The columns of one image.  The trail reader has checked its record, so lengths are believed."""
+    columns: list[int] = []
+    values: list[Value] = []
+    place, end = 0, len(image)
+    unpack = _HEAD.unpack_from
+    image = image + b"\0\0"
+    while place < end:
+        column, length, null, size = unpack(image, place)
+        columns.append(column)
+        if null:
+            values.append(None)
+            place += _SHORTEST
+            continue
+        first = place + 8
+        if length == 0xFFFF:
+            size, first = _LONG.unpack_from(image, place + 6)[0], place + 10
+        place = first + size
+        values.append(image[first:place])
+    return tuple(columns), values
+
+
+def walk(raw: Bytes, start: Ints, length: Ints) -> list[Field] | None:
+    """The columns of images; None when they do not all hold the same ones."""
+    place, end = start.copy(), start + length
+    fields: list[Field] = []
+    # Heads are read at once, so a value at the very end must not lead outside.
+    limit = len(raw) - 10
+    while True:
+        done = place >= end
+        if done.any():
+            return fields if done.all() and (place == end).all() else None
+        at = np.minimum(place, limit)
+        if (at != place).any():
+            raw = np.concatenate([raw, np.zeros(10, dtype=np.uint8)])
+            limit, at = len(raw) - 10, place
+        column = _small(raw, at)
+        if (column != column[0]).any():
+            return None
+        size = _small(raw, at + 2) - 4
+        null = raw[at + 4] != 0
+        first = at + 8
+        long = (size == 0xFFFF - 4) & ~null
+        if long.any():
+            first = np.where(long, at + 10, first)
+            size = np.where(long, _small(raw, at + 6) | _small(raw, at + 8) << 16, size)
+        fields.append(Field(int(column[0]), first, np.where(null, -1, size)))
+        place = np.where(null, at + _SHORTEST, first + size)
+
+
+def _small(raw: Bytes, place: Ints) -> Ints:
+    return raw[place].astype(np.int64) | raw[place + 1].astype(np.int64) << 8
+
+
+def values_of(buffer: bytes | bytearray | memoryview, field: Field) -> list[Value]:
+    """One column's values."""
+    view = buffer if isinstance(buffer, bytes) else memoryview(buffer)
+    ends = (field.place + field.size).tolist()
+    places = zip(field.place.tolist(), ends, strict=True)
+    if isinstance(view, bytes):
+        found: list[Value] = [view[first:last] for first, last in places]
+    else:
+        found = [bytes(view[first:last]) for first, last in places]
+    if (field.size < 0).any():
+        for row in np.flatnonzero(field.size < 0).tolist():
+            found[row] = None
+    return found

@@ -1,0 +1,56 @@
+"""The discard file: its layout, appending, its limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.apply.discard import Discarded, DiscardFile
+from ggshell.clock import FakeClock
+from ggshell.errors import DiskError
+from ggshell.types import TableName, TrailPosition
+
+ONE = Discarded(
+    TableName("hr", "a"),
+    TableName("x", "b"),
+    "update",
+    TrailPosition(4, 1234),
+    [("id", "1")],
+    [("id", "2"), ("v", "NULL")],
+    "no row was found to change",
+)
+
+
+def test_an_operation_stands_between_two_stars(tmp_path: Path) -> None:
+    file = DiscardFile(tmp_path / "deep" / "r.dsc", "R", FakeClock())
+    file.write(ONE)
+    lines = file.path.read_text().splitlines()
+    assert lines[0].startswith("ggshell Delivery process started, group R discard file opened: 2023-11-")
+    assert lines[2:] == [
+        "no row was found to change",
+        "Operation failed at seqno 4 rba 1234",
+        "Problem replicating hr.a to x.b",
+        "Error occurred with update record (target format)...",
+        "*",
+        "id (before) = 1",
+        "id = 2",
+        "v = NULL",
+        "*",
+    ]
+
+
+def test_append_keeps_and_purge_replaces_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "r.dsc"
+    for append, expected in ((True, 1), (True, 2), (False, 1)):
+        DiscardFile(path, "R", FakeClock(), append=append).write(ONE)
+        assert path.read_text().count("Operation failed") == expected
+
+
+def test_a_full_or_unwritable_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "r.dsc"
+    DiscardFile(path, "R", FakeClock()).write(ONE)
+    with pytest.raises(DiskError, match="full"):
+        DiscardFile(path, "R", FakeClock(), megabytes=0).write(ONE)
+    with pytest.raises(DiskError, match="cannot write"):
+        DiscardFile(path / "below", "R", FakeClock()).write(ONE)
