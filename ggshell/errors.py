@@ -130,22 +130,6 @@ class ApplyError(GgsError):
     code = "OGG-01296"
 
 
-class RowError(GgsError):
-    """A target's refusal of one operation, before it is known which transaction and trail position that was.
-
-    ``row`` is its number in the batch (-1: not known), ``state`` the SQLSTATE, ``missing`` whether the row to change was
-    not there.
-    """
-
-    code = "GGS-00521"
-
-    def __init__(self, message: str, row: int, *, state: str = "", missing: bool = False) -> None:
-        super().__init__(message)
-        self.row = row
-        self.state = state
-        self.missing = missing
-
-
 class ProcessError(GgsError):
     """A process cannot be started, reached, or ended."""
 

@@ -60,12 +60,15 @@ class Delivery:
         counted: Counted | None = None,
         discard: DiscardFile | None = None,
         position: CheckpointRow | None = None,
+        truncates: bool = True,
     ) -> None:
+        """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for IGNORETRUNCATES."""
         self._target = target
         self._mapper = mapper
         self._group_operations = max(1, group_operations)
         self._max_operations = max_operations
         self._counted = counted
+        self._truncates = truncates
         self._blame = Blame(target, discard)
         self.applied = position
         self._reset()
@@ -98,6 +101,8 @@ class Delivery:
         pieces = self._known.fresh(batch.pieces)
         if not pieces:
             return
+        if not self._truncates:
+            batch = groups.without_truncates(batch)
         mappings = self._mappings(batch)
         if self._max_operations is not None:
             self._feed_split(batch, pieces, mappings, self._max_operations)

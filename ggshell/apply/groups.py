@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import CheckpointRow, Split, TableMapping
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
 Counts = Counter[tuple[TableName, TableName, int]]
@@ -84,6 +84,15 @@ def contiguous(batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings:
         if number == len(pieces) or pieces[number].first != before.first + before.count:
             yield Span(batch, pieces[first:number], mappings)
             first = number
+
+
+def without_truncates(batch: ChangeBatch) -> ChangeBatch:
+    """The batch with its truncates belonging to no table, so that nothing is mapped and every place stays."""
+    truncates = batch.io_type == IoType.PURGE_DATA
+    if not truncates.any():
+        return batch
+    nowhere = np.uint16(len(batch.tables))
+    return replace(batch, table=np.where(truncates, nowhere, batch.table).astype(np.uint16))
 
 
 def transactions(spans: Iterable[Span]) -> Iterator[list[Span]]:

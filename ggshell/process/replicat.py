@@ -11,6 +11,7 @@ from typing import Any
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
@@ -18,12 +19,11 @@ from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
-from ggshell.route.selection import Selection
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
 from ggshell.trail import TrailName, TrailReader
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
 
 IDLE_SECONDS = 1.0
 SAVE_SECONDS = 2.0
@@ -58,7 +58,6 @@ class Replicat:
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
-        self._selection = Selection(lambda _: True, truncates=parameters.truncates)
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
 
@@ -80,7 +79,7 @@ class Replicat:
         place = context.checkpoint.read.current
         begin = place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
         home = str(context.home.root)
-        self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, begin)
+        self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
         rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
         mapper = Mapper(rules, target.describe, parameters.excludes)
         path = context.home.resolve(parameters.discard) if parameters.discard else context.home.discard(context.group)
@@ -98,15 +97,21 @@ class Replicat:
             max_operations=parameters.max_operations,
             counted=context.statistics.add,
             discard=discard,
+            truncates=parameters.truncates,
         )
         applied = delivery.start()
         position = applied.position if applied is not None else begin
         if applied is not None and position < begin:
             text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
             context.report.event(Severity.WARNING, "OGG-30200", text)
-        self._selection = Selection(lambda _: True, truncates=parameters.truncates)
         self._reader = reader = TrailReader(self._trail, position)
         return delivery, reader
+
+    def _begin(self, position: TrailPosition) -> CheckpointRow:
+        """The first row of the checkpoint table: what the checkpoint file knows, should the row be gone."""
+        checkpoint = self._context.checkpoint
+        csn = Csn.parse(checkpoint.latest_csn) if checkpoint.latest_csn else None
+        return CheckpointRow(position, csn, checkpoint.latest_xid, checkpoint.record_time)
 
     def _session(self, backoff: Backoff) -> None:
         runner, clock = self._context.runner, self._context.clock
@@ -119,8 +124,7 @@ class Replicat:
             reader.drain()
             batch = reader.read()
             if batch is not None:
-                for part in self._selection.select(batch):
-                    delivery.feed(part)
+                delivery.feed(batch)
                 if reader.at_end():
                     delivery.flush()
                 unsaved = True
@@ -131,7 +135,7 @@ class Replicat:
             if batch is None and not delivery.pending:
                 self._progress.reached_end()
             now = clock.steady()
-            if now >= next_save and not delivery.pending:
+            if now >= next_save:
                 self._save()
                 unsaved, next_save = False, now + min(SAVE_SECONDS, self._parameters.checkpoint_seconds)
             if batch is None:
@@ -141,15 +145,14 @@ class Replicat:
             else:
                 runner.wait([], 0)
         delivery.flush()
+        if delivery.pending:  # stopped within a transaction: it comes whole at the next start
+            delivery.abandon()
         self._save()
 
     def _save(self) -> None:
         delivery, target, context = self._delivery, self._target, self._context
         if delivery is None or target is None or delivery.applied is None:
             return
-        if delivery.pending:
-            target.rollback()
-            delivery.abandon()
         applied = delivery.applied
         target.durable()
         first = context.checkpoint.read.startup

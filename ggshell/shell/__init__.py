@@ -1,1 +1,1 @@
-"""The shell: statements in, answers out.  Handlers return data; ``render`` alone turns it into text."""
+"""The shell: statements in, answers out.  The highest floor: it may use everything, nothing uses it."""

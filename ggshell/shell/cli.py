@@ -1,143 +1,81 @@
-"""The command line: which program is meant, and with which options."""
+"""The console script: options, then a batch, a GGSCI session, the shell, or the demo."""
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import NamedTuple, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ggshell import __version__
 from ggshell.errors import GgsError, UsageError
-from ggshell.shell.render import Format
+from ggshell.shell.options import USAGE, Options, parse_options
 
-_HELP = """ggshell                        the shell (a session with prompts when its input is a pipe)
-ggshell -c STATEMENTS          run statements, by newline or ;
-ggshell FILE ...               run obey files, - is the standard input
-ggshell paramfile FILE         run a file as a GGSCI session does
-ggshell demo up|load|status|down
+if TYPE_CHECKING:
+    from ggshell.shell.session import Session
 
-  --home DIR            home directory (GGSHELL_HOME, else the current folder)
-  --format FORMAT       ggsci, table, vertical, csv, json, markdown
-  --continue-on-error   go on after a statement that failed
-  --echo                show each statement before its answer
-  --auto-manager        START starts Manager when it does not run
-  --no-shell            no SHELL and HOST
-  --no-color            plain text
-  --version
-"""
-_FLAGS = ("--continue-on-error", "--echo", "--no-color", "--no-shell", "--auto-manager")
+DONE, FAILED, USAGE_ERROR, SYNTAX_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-class Options(NamedTuple):
-    """What the command line says."""
-
-    home: Path
-    form: Format
-    flags: frozenset[str]
-    statements: str | None
-    files: tuple[str, ...]
-
-
-def _value(arguments: list[str], option: str) -> str:
-    if not arguments:
-        raise UsageError(f"{option} needs a value")
-    return arguments.pop(0)
-
-
-def parse_options(arguments: list[str]) -> Options:
-    """Read the command line.  Raises UsageError."""
-    home, form = os.environ.get("GGSHELL_HOME") or ".", Format.GGSCI
-    flags, files, statements = set(), [], None
-    rest = list(arguments)
-    while rest:
-        item = rest.pop(0)
-        name, equals, value = item.partition("=")
-        if equals and name in ("--home", "--format"):
-            rest.insert(0, value)
-            item = name
-        if item == "--home":
-            home = _value(rest, item)
-        elif item == "--format":
-            text = _value(rest, item).lower()
-            if text not in [known.value for known in Format]:
-                raise UsageError(f"{text} is no format", hint=", ".join(known.value for known in Format))
-            form = Format(text)
-        elif item == "-c":
-            statements = _value(rest, item)
-        elif item in _FLAGS:
-            flags.add(item)
-        elif item.startswith("-") and item != "-":
-            raise UsageError(f"unknown option {item}", hint="ggshell --help")
-        else:
-            files.append(item)
-    return Options(Path(home), form, frozenset(flags), statements, tuple(files))
-
-
-def main(argv: list[str] | None = None) -> int:
-    """The console script; its exit code: 0 done, 1 a statement failed, 2 wrong usage, 3 a statement cannot be understood."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``ggshell``; its exit code: 0 done, 1 a statement failed, 2 wrong usage, 3 a syntax error, nothing was run."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments and arguments[0] == "demo":
-        from ggshell.demo.cli import main as demo
-
-        return demo(arguments[1:])
-    if "--help" in arguments or "-h" in arguments:
-        sys.stdout.write(_HELP)
-        return 0
-    if "--version" in arguments or arguments == ["-v"]:
-        sys.stdout.write(f"ggshell {__version__}\n")
-        return 0
     try:
+        if arguments and arguments[0].lower() == "demo":
+            from ggshell.demo.cli import main as demo
+
+            return demo(arguments[1:])
         return _run(parse_options(arguments))
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")
-        return 2
+        return USAGE_ERROR
     except GgsError as error:
-        sys.stderr.write(f"ggshell: {error.code} {error}\n")
-        return 1
+        sys.stderr.write(f"ERROR: {error.code}  {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return INTERRUPTED
     except BrokenPipeError:
+        # The reader went away (| head): nothing to say, and nothing more may be flushed at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return FAILED
 
 
 def _run(options: Options) -> int:
-    from ggshell.shell.batch import Interpreter, run_batch, standard_output
+    if options.help:
+        sys.stdout.write(USAGE)
+        return DONE
+    if options.version:
+        from ggshell import __version__
+
+        sys.stdout.write(f"ggshell {__version__}\n")
+        return DONE
     from ggshell.shell.session import Session
-    from ggshell.store.home import Home
-    from ggshell.syntax.statement import split
 
-    session = Session(Home(options.home))
-    session.allow_shell = "--no-shell" not in options.flags
-    session.auto_manager = "--auto-manager" in options.flags
-    interpreter = Interpreter(session, options.form)
-    files = list(options.files)
-    if options.statements is None and (not files or files[0].lower() == "paramfile"):
-        from ggshell.shell.repl import run_interactive, run_piped
-
-        if files:
-            if len(files) != 2:
-                raise UsageError("paramfile needs one file")
-            with _open(Path(files[1])) as source:
-                return run_piped(interpreter, source)
-        if sys.stdin.isatty():
-            return run_interactive(interpreter, Path.home() / ".ggshell_history")
-        return run_piped(interpreter, sys.stdin)
-    statements = split(options.statements) if options.statements is not None else []
-    for file in files:
-        if file == "-":
-            statements += split(sys.stdin.read(), "-")
-        else:
-            with _open(Path(file)) as source:
-                statements += split(source.read(), file)
-    go_on = "--continue-on-error" in options.flags
-    return run_batch(interpreter, statements, standard_output, go_on=go_on, echo="--echo" in options.flags)
-
-
-def _open(path: Path) -> TextIO:
+    session = Session(options)
     try:
-        return path.open(errors="replace")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        return _with_session(session)
+    finally:
+        session.close()
+
+
+def _with_session(session: Session) -> int:
+    options = session.options
+    if options.commands or options.files:
+        from ggshell.shell import batch
+
+        sources = [("", text) for text in options.commands] or [batch.read_source(name) for name in options.files]
+        return batch.run(session, sources)
+    from ggshell.shell import conversation
+
+    if options.paramfile:
+        from ggshell.shell.batch import read_source
+
+        return conversation.run_lines(session, iter(read_source(options.paramfile)[1].splitlines()))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from ggshell.shell import repl
+
+        return repl.run(session)
+    return conversation.run_lines(session, (line.rstrip("\n") for line in iter(sys.stdin.readline, "")))
 
 
 if __name__ == "__main__":

@@ -1,37 +1,50 @@
-"""Lag and ages, from checkpoint files alone: right while a process runs, when it is idle, and when it does not run."""
+"""Lag that is true: how far a group is behind its source, also when it does not run.
+
+Pure arithmetic on what checkpoint files say; times are microseconds since 1970.
+"""
 
 from __future__ import annotations
 
 from ggshell.process.state import ProcessState
 from ggshell.store.checkpoint import Checkpoint, SourceType
 
+RUNNING = (ProcessState.RUNNING, ProcessState.STARTING)
 
-def checkpoint_lag(checkpoint: Checkpoint, state: ProcessState, now: int, waiting_since: int | None) -> int | None:
-    """Seconds of lag; None before anything was ever read.
 
-    ``waiting_since``: the commit time of the first record that waits in the source trail, None when none does (or the source
-    is a log).  A running process: how old the last record was at the checkpoint, 0 when it had reached the end.  One that
-    does not run: the age of the oldest record that waits for it; behind a log, which is not looked at here, the time since
-    it is known to have been at the end.
+def reference(checkpoint: Checkpoint) -> int:
+    """The last moment of which it is known that everything committed before it was processed (0: no such moment)."""
+    return max(checkpoint.record_time, checkpoint.caught_up) or checkpoint.begin_time
+
+
+def lag(checkpoint: Checkpoint, state: ProcessState, now: int, unprocessed: int | None) -> int | None:
+    """A group's lag in microseconds, None for tasks, which have none.
+
+    ``unprocessed``: commit time of the first record that a trail reader has not processed, None when there is none.
+    Running: as of the last checkpoint.  Not running: it grows, for a log always (nobody has looked since), for a trail
+    when records wait in it.
     """
-    if checkpoint.read.source is SourceType.TRAIL and waiting_since is not None:
-        return _seconds(now - waiting_since)
-    if checkpoint.read.source is SourceType.TRAIL and state is not ProcessState.RUNNING:
-        return 0
-    known = max(checkpoint.caught_up, checkpoint.record_time)
-    if state is not ProcessState.RUNNING:
-        if not known:
-            return None if not checkpoint.begin_time else _seconds(now - checkpoint.begin_time)
-        return _seconds(now - known)
-    return _seconds(checkpoint.updated - known) if known else 0
+    if checkpoint.read.source is SourceType.TABLE:
+        return None
+    if state in RUNNING:
+        if not checkpoint.updated or checkpoint.caught_up >= checkpoint.updated:
+            return 0
+        known = reference(checkpoint)
+        return max(0, checkpoint.updated - known) if known else 0
+    if checkpoint.read.source is SourceType.TRAIL:
+        return max(0, now - unprocessed) if unprocessed else 0
+    known = reference(checkpoint)
+    return max(0, now - known) if known else 0
 
 
-def _seconds(microseconds: int) -> int:
-    return max(0, microseconds // 1_000_000)
+def since(checkpoint: Checkpoint, now: int) -> int:
+    """The age of the checkpoint."""
+    return max(0, now - (checkpoint.updated or checkpoint.created))
 
 
-def duration(seconds: int | None) -> str:
-    """``HH:MM:SS``; the hours may have more than two digits."""
-    if seconds is None:
-        return "00:00:00"
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+def clock_text(microseconds: int | None) -> str:
+    """``HH:MM:SS``; hours may have more than two digits; empty where there is none."""
+    if microseconds is None:
+        return ""
+    minutes, second = divmod(microseconds // 1_000_000, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours:02}:{minute:02}:{second:02}"

@@ -1,51 +1,90 @@
-"""Which function carries out which action."""
+"""From a statement's key to its handler; only the module that the key needs is loaded.
+
+A handler is a function ``handler(session, [bound values,] *, names of its syntax lines) -> Result``.  A decorator binds it to
+the key of a line of the manual, with values that tell lines of one handler apart; tests hold names and lines together.
+"""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
 
 from ggshell.errors import UsageError
 from ggshell.shell.results import Result
 
 Handler = Callable[..., Result]
-MODULES = ("groups", "add", "lifecycle", "requests", "database", "trails", "manager", "credential", "view", "session")
-_EARLY = {"INFO ALL": "groups"}
-"""Actions whose module is loaded alone, since how soon they answer matters."""
-
-_HANDLERS: dict[str, Handler] = {}
+_F = TypeVar("_F", bound=Handler)
 
 
-def command(*keys: str) -> Callable[[Handler], Handler]:
-    """Register a function for actions; its keyword-only parameters are the names of their syntax lines."""
+class Entry(NamedTuple):
+    """A handler with the values bound to it for one key."""
 
-    def register(function: Handler) -> Handler:
-        for key in keys:
-            _HANDLERS[key] = function
+    handler: Handler
+    bound: tuple[Any, ...]
+
+
+_KEYS = {
+    "info_all": "INFO ALL, INFO ALL TASKS, INFO ALL ALLPROCESSES",
+    "manager": "START MANAGER, START MGR, STOP MANAGER, STOP MGR, INFO MANAGER, INFO MGR, STATUS MANAGER, STATUS MGR",
+    "info": "INFO EXTRACT, INFO REPLICAT, INFO DISTPATH, INFO ER, INFO,"
+    " STATUS EXTRACT, STATUS REPLICAT, STATUS DISTPATH, STATUS ER, STATUS",
+    "run": "START EXTRACT, START REPLICAT, START DISTPATH, START ER, START,"
+    " STOP EXTRACT, STOP REPLICAT, STOP DISTPATH, STOP ER, STOP,"
+    " KILL EXTRACT, KILL REPLICAT, KILL DISTPATH, KILL ER, KILL",
+    "stats": "STATS EXTRACT, STATS REPLICAT, STATS DISTPATH, STATS ER, STATS",
+    "send": "LAG EXTRACT, LAG REPLICAT, LAG ER, LAG,"
+    " SEND EXTRACT STATUS, SEND EXTRACT GETLAG, SEND EXTRACT REPORT, SEND EXTRACT STOP, SEND EXTRACT FORCESTOP,"
+    " SEND EXTRACT ROLLOVER, SEND EXTRACT SHOWTRANS,"
+    " SEND REPLICAT STATUS, SEND REPLICAT GETLAG, SEND REPLICAT REPORT, SEND REPLICAT STOP, SEND REPLICAT FORCESTOP,"
+    " SEND DISTPATH STATUS, SEND DISTPATH GETLAG, SEND DISTPATH REPORT, SEND DISTPATH STOP, SEND DISTPATH FORCESTOP,"
+    " SEND DISTPATH ROLLOVER,"
+    " SEND STATUS, SEND GETLAG, SEND REPORT, SEND STOP, SEND FORCESTOP, SEND ROLLOVER, SEND SHOWTRANS",
+    "extract": "ADD EXTRACT, DELETE EXTRACT, REGISTER EXTRACT, UNREGISTER EXTRACT",
+    "replicat": "ADD REPLICAT, DELETE REPLICAT",
+    "path": "ADD DISTPATH, DELETE DISTPATH",
+    "trail": "ADD EXTTRAIL, ADD RMTTRAIL, DELETE EXTTRAIL, DELETE RMTTRAIL, INFO EXTTRAIL, INFO RMTTRAIL",
+    "database": "DBLOGIN USERIDALIAS, DBLOGIN USERID, DBLOGIN SOURCEDB",
+    "trandata": "ADD TRANDATA, DELETE TRANDATA, INFO TRANDATA",
+    "checkpoint_table": "ADD CHECKPOINTTABLE, DELETE CHECKPOINTTABLE, INFO CHECKPOINTTABLE, CLEANUP CHECKPOINTTABLE",
+    "credential": "ADD CREDENTIALSTORE, INFO CREDENTIALSTORE, ALTER CREDENTIALSTORE ADD USER,"
+    " ALTER CREDENTIALSTORE REPLACE USER, ALTER CREDENTIALSTORE DELETE USER",
+    "view": "VIEW REPORT, VIEW PARAMS, VIEW GGSEVT, EDIT PARAMS",
+    "shell": "HELP, HISTORY, SHELL, HOST, SHOW, VERSIONS, EXIT, QUIT, CREATE SUBDIRS",
+    "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",
+}
+MODULES = {key.strip(): module for module, keys in _KEYS.items() for key in keys.split(",")}
+"""The module of every key."""
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def command(key: str, *bound: Any) -> Callable[[_F], _F]:
+    """Make a function the handler of a syntax line; ``bound`` goes before the statement's own arguments."""
+
+    def register(function: _F) -> _F:
+        _ENTRIES[key] = Entry(function, bound)
         return function
 
     return register
 
 
-def handler(key: str) -> Handler:
-    """The function for an action.  Raises UsageError when it has a page but no function."""
-    if key not in _HANDLERS:
-        for name in [_EARLY[key]] if key in _EARLY else MODULES:
-            importlib.import_module(f"ggshell.shell.commands.{name}")
-    found = _HANDLERS.get(key)
-    if found is None:
-        raise UsageError(f"{key} is understood, but not carried out yet", code="GGS-00005")
-    return found
+def unavailable(what: str) -> UsageError:
+    """The refusal of something that the manual knows and this version does not carry out."""
+    return UsageError(f"{what} is not available in this version.", code="GGS-00103", hint="leave it out")
 
 
-def handlers() -> dict[str, Handler]:
-    """Every registered action, all modules loaded."""
-    for name in MODULES:
-        importlib.import_module(f"ggshell.shell.commands.{name}")
-    return dict(_HANDLERS)
+def find(key: str) -> Entry:
+    """The handler of a key.  Raises UsageError when nothing carries the statement out."""
+    module = MODULES.get(key)
+    if module is None:
+        raise unavailable(key)
+    import_module(f"ggshell.shell.commands.{module}")
+    return _ENTRIES[key]
 
 
-def call(key: str, session: Any, arguments: dict[str, Any]) -> Result:
-    """Carry out an action."""
-    return handler(key)(session, **arguments)
+def load_all() -> dict[str, Entry]:
+    """Every handler, for tests and for completion."""
+    for key in MODULES:
+        find(key)
+    return dict(_ENTRIES)

@@ -1,57 +1,63 @@
-"""Answers to text.  GGSCI's layout comes ready; tables, CSV and JSON are made here."""
+"""Answers as data: table, vertical, csv, json, markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from enum import StrEnum
+from typing import Any
 
+from ggshell.shell.execute import Outcome
 from ggshell.shell.results import Result
 
 
-class Format(StrEnum):
-    """How answers are shown."""
-
-    GGSCI = "ggsci"
-    TABLE = "table"
-    VERTICAL = "vertical"
-    CSV = "csv"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
-def render(result: Result, form: Format) -> str:
-    """An answer as text for a person or a program (JSON has the statement beside it: ``json_line``)."""
-    if form is Format.GGSCI or not result.columns:
-        return result.text
-    if form is Format.CSV:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(result.columns)
-        writer.writerows(result.rows)
-        return out.getvalue().rstrip("\n")
-    if form is Format.VERTICAL:
-        width = max(map(len, result.columns))
-        blocks = [
-            "\n".join(f"{name:<{width}}  {value}" for name, value in zip(result.columns, row, strict=True))
-            for row in result.rows
-        ]
-        return "\n\n".join(blocks)
+def render(result: Result, style: str) -> str:
+    """An answer in one of the data formats but json; empty when it has neither columns nor rows."""
+    columns, rows = result.columns, result.rows
+    if not columns or not rows:
+        return ""
+    if style == "csv":
+        return _csv(columns, rows)
+    if style == "vertical":
+        return _vertical(columns, rows)
     from tabulate import tabulate
 
-    style = "github" if form is Format.MARKDOWN else "simple"
-    return tabulate(result.rows, headers=result.columns, tablefmt=style, disable_numparse=True)
+    pattern = "github" if style == "markdown" else "psql"
+    cells = [["" if value is None else value for value in row] for row in rows]
+    text: str = tabulate(cells, headers=columns, tablefmt=pattern, disable_numparse=True)
+    return text + "\n"
 
 
-def json_line(statement: str, result: Result | None, *, code: str = "", message: str = "") -> str:
-    """One JSON object: the statement, whether it went well, and its facts."""
-    fields = {
-        "statement": statement,
-        "status": "ok" if result is not None else "error",
-        "code": code,
-        "message": message if result is None else result.text,
+def _csv(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _vertical(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    width = max(map(len, columns))
+    lines: list[str] = []
+    for number, row in enumerate(rows, 1):
+        lines.append(f"-[ {number} ]".ljust(width + 20, "-"))
+        lines += [
+            f"{name:<{width}} | {'' if value is None else value}" for name, value in zip(columns, row, strict=True)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def json_line(outcome: Outcome) -> str:
+    """A statement's outcome as one JSON object on a line of its own; its keys are always the same."""
+    error = outcome.errors[0] if outcome.errors else None
+    result = outcome.result
+    answer: dict[str, Any] = {
+        "statement": outcome.statement,
+        "status": "error" if error else "ok",
+        "code": error.code if error else "",
+        "message": "; ".join(str(each) for each in outcome.errors),
         "columns": list(result.columns) if result is not None else [],
         "rows": [list(row) for row in result.rows] if result is not None else [],
     }
-    return json.dumps(fields, ensure_ascii=False, default=str)
+    return json.dumps(answer, default=str, ensure_ascii=False) + "\n"

@@ -1,45 +1,119 @@
-"""A session: the home, the login, the settings, the history."""
+"""The state of one shell: home, login, options, history.  Handlers get it as their first argument."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import StateError
-from ggshell.store.events import EventLog
+from ggshell.errors import NotFoundError, StateError
+from ggshell.shell.options import Options
+from ggshell.shell.redaction import redacted
 from ggshell.store.home import Home
 
+if TYPE_CHECKING:
+    from ggshell.store.events import EventLog, Severity
+
 PROGRAM = "ggshell Command Interpreter for PostgreSQL"
-OBEY_DEPTH = 16
+DEEPEST_OBEY = 16
+
+
+class Login(NamedTuple):
+    """Who is logged in where; ``conninfo`` holds the password and is never shown."""
+
+    conninfo: str
+    user: str
+    database: str
+    version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.database}"
+
+    def __repr__(self) -> str:
+        return f"Login({self})"
 
 
 class Session:
-    """What commands work with; one a shell."""
+    """One shell's state.
 
-    def __init__(self, home: Home, *, clock: Clock | None = None) -> None:
-        self.home = home
-        self.clock = clock or SystemClock()
-        self.events = EventLog(home, self.clock)
-        self.conninfo = ""
-        self.database = ""
-        self.user = ""
+    ``ask``: puts a question to the user and gives the answer, None where nobody can be asked (batch); the second argument
+    says whether what is typed must stay hidden.
+    """
+
+    def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
+        self.options = options or Options()
+        self.home = Home(Path(self.options.home))
+        self.clock: Clock = clock or SystemClock()
+        self.login: Login | None = None
         self.history: list[str] = []
+        self.finished = False
         self.allow_nested = False
-        self.allow_shell = True
-        self.auto_manager = False
         self.obey_depth = 0
-        self.leaving = False
+        self.editor = ""
+        self.ask: Callable[[str, bool], str] | None = None
+        self.interactive = False
+        self._connection: Any = None
+        self._events: EventLog | None = None
 
-    def require_login(self) -> str:
-        """The connection string of the login.  Raises StateError without one."""
-        if not self.conninfo:
-            raise StateError(
-                "Not logged into database, use DBLOGIN.", code="GGS-00204", hint="DBLOGIN USERIDALIAS alias"
-            )
-        return self.conninfo
+    @property
+    def events(self) -> EventLog:
+        """The error log of the home, which is made when it lacks."""
+        if self._events is None:
+            from ggshell.store.events import EventLog
 
-    def connect(self) -> Any:
-        """A connection to the database that DBLOGIN named."""
-        from ggshell.databases.postgres.session import connect
+            self.home.ensure()
+            self._events = EventLog(self.home, self.clock)
+        return self._events
 
-        return connect(self.require_login(), program="ggshell")
+    def event(self, severity: Severity, code: str, text: str) -> None:
+        """Write into ggserr.log as this program."""
+        self.events.write(severity, code, PROGRAM, text)
+
+    def remember(self, text: str) -> None:
+        """Add a statement to the history, without its secrets."""
+        self.history.append(redacted(text))
+
+    def log_in(self, login: Login, connection: Any) -> None:
+        """Take over a connection that DBLOGIN has opened."""
+        self.log_out()
+        self.login, self._connection = login, connection
+
+    def log_out(self) -> None:
+        connection, self._connection, self.login = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def connection(self) -> Any:
+        """The connection of DBLOGIN, opened again when it was lost.  Raises StateError without a login."""
+        if self.login is None:
+            raise StateError("Not logged into database, use DBLOGIN.", code="GGS-00204")
+        if self._connection is None or self._connection.closed:
+            from ggshell.databases.postgres.session import connect
+
+            self._connection = connect(self.login.conninfo)
+        return self._connection
+
+    def confirm(self, question: str) -> None:
+        """Ask before something that cannot be undone.  Raises StateError unless the answer is yes."""
+        if self.ask is None:
+            raise StateError(f"not done without an answer to: {question}", hint="put ! behind the command")
+        if self.ask(f"{question} (y/n)? ", False).strip().lower() not in ("y", "yes"):
+            raise StateError("not done.")
+
+    def secret(self, what: str) -> str:
+        """A password that the statement left out.  Raises StateError where nobody can be asked."""
+        if self.ask is None or not self.interactive:
+            raise StateError(f"no password for {what}", hint="PASSWORD …, or an alias of the credential store")
+        return self.ask("Password: ", True)
+
+    def close(self) -> None:
+        self.log_out()
+
+
+def file_text(path: Path, what: str) -> str:
+    """A file's text.  Raises NotFoundError naming it."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise NotFoundError(f"cannot read {what} {path}: {error.strerror}") from error

@@ -128,6 +128,7 @@ class Replicats:
         discard: DiscardFile | None = None,
         counted: Callable[[TableName, TableName, int, int], None] | None = None,
         rules: Sequence[MapRule] = (MapRule("hr.*", "public.*"),),
+        truncates: bool = True,
     ) -> Delivery:
         self.close()
         self.target = PostgresTarget(self.dsn, "rep1", "/home", CHECKPOINTS, BEGIN)
@@ -138,6 +139,7 @@ class Replicats:
             max_operations=limit,
             counted=counted,
             discard=discard,
+            truncates=truncates,
         )
         delivery.start()
         return delivery

@@ -1,35 +1,65 @@
-"""Every syntax line of the manual has a function with the same names, and every function a line."""
+"""The manual and the handlers say the same: every syntax line has a function with its names, every function its lines."""
 
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 
 import pytest
 
+from ggshell.errors import UsageError
 from ggshell.shell import registry
-from ggshell.syntax import grammar, pages
-from ggshell.syntax.tree import argument_names
+from ggshell.syntax import pages
+from ggshell.syntax.notation import compile_line
+from ggshell.syntax.tree import Line, argument_names
 
-LINES = {
-    line.text: line
-    for stem in pages.index(grammar.COMMANDS)
-    for line in grammar.lines_of(stem.split("_")[0], grammar.COMMANDS)
-}
-
-
-@pytest.mark.parametrize("text", LINES)
-def test_every_line_has_a_handler_that_takes_its_names(text: str) -> None:
-    line = LINES[text]
-    handler = registry.handler(line.key)
-    parameters = [
-        name
-        for name, parameter in inspect.signature(handler).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
-    assert argument_names(line) <= set(parameters)
+LINES: tuple[Line, ...] = tuple(
+    compile_line(text, stem) for stem, path in pages.index("commands").items() for text in pages.read(path).syntax
+)
 
 
-def test_every_handler_has_a_line() -> None:
-    literal = {text for page in map(pages.read, pages.index(grammar.COMMANDS).values()) for text in page.syntax}
-    known = {line.key for line in LINES.values()} | literal
-    assert set(registry.handlers()) - known == set()
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.text[:50])
+def test_every_line_has_a_handler_that_takes_its_names(line: Line) -> None:
+    taken = keyword_names(registry.find(line.key))
+    assert argument_names(line) <= taken
+
+
+def test_every_handler_has_no_name_that_none_of_its_lines_gives() -> None:
+    given: dict[registry.Handler, set[str]] = defaultdict(set)
+    for line in LINES:
+        given[registry.find(line.key).handler] |= argument_names(line)
+    extra = {
+        handler.__qualname__: keyword_names(registry.Entry(handler, ())) - names for handler, names in given.items()
+    }
+    # A handler of several lines may pass on what only some of them name; none of it may come from nowhere.
+    assert {name: names for name, names in extra.items() if names} == {}
+
+
+def test_every_handler_has_a_line_and_every_key_its_module() -> None:
+    keys = {line.key for line in LINES}
+    assert set(registry.load_all()) == keys
+    assert set(registry.MODULES) == keys
+
+
+def test_names_that_a_line_requires_have_no_default_elsewhere_needed() -> None:
+    """A statement that gives only what must be given can be carried out: everything else has a default."""
+    for line in LINES:
+        signature = inspect.signature(registry.find(line.key).handler)
+        required = {
+            name
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.default is inspect.Parameter.empty
+        }
+        assert required <= argument_names(line), line.text
+
+
+def test_a_key_without_a_handler_is_refused_in_words() -> None:
+    with pytest.raises(UsageError, match="not available in this version"):
+        registry.find("ADD WONDER")
+
+
+def keyword_names(entry: registry.Entry) -> set[str]:
+    signature = inspect.signature(entry.handler)
+    return {
+        name for name, parameter in signature.parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }

@@ -1,1 +1,1 @@
-"""The commands, one file a noun."""
+"""The handlers of the statements, by noun.  A module is loaded when one of its statements is first used."""

@@ -1,54 +1,50 @@
-"""The credential store."""
+"""ADD, ALTER and INFO CREDENTIALSTORE."""
 
 from __future__ import annotations
 
 from ggshell.errors import NotFoundError
 from ggshell.shell.registry import command
-from ggshell.shell.results import Result, message
+from ggshell.shell.results import CredentialLine, Credentials, Message
 from ggshell.shell.session import Session
 from ggshell.store.credential import DEFAULT_DOMAIN, CredentialStore
 
+_FOLDER = "./dircrd/"
+
 
 @command("ADD CREDENTIALSTORE")
-def add_credentialstore(session: Session) -> Result:
+def add_store(session: Session) -> Message:
+    """Make an empty store."""
     session.home.ensure()
     CredentialStore(session.home).create()
-    return message("Credential store created in ./dircrd/.")
+    return Message((f"Credential store created in {_FOLDER}.",), apart=True)
 
 
-@command("ALTER CREDENTIALSTORE ADD USER")
-def alter_add(
-    session: Session, *, userid: str, password: str = "", alias: str = "", domain: str = DEFAULT_DOMAIN
-) -> Result:
-    session.home.ensure()
-    CredentialStore(session.home).add(alias or userid, userid, password, domain)
-    return message("Credential store altered.")
-
-
-@command("ALTER CREDENTIALSTORE REPLACE USER")
-def alter_replace(
-    session: Session, *, userid: str, password: str = "", alias: str = "", domain: str = DEFAULT_DOMAIN
-) -> Result:
-    CredentialStore(session.home).add(alias or userid, userid, password, domain, replace=True)
-    return message("Credential store altered.")
+@command("ALTER CREDENTIALSTORE ADD USER", False)
+@command("ALTER CREDENTIALSTORE REPLACE USER", True)
+def set_user(
+    session: Session, replace: bool, *, userid: str, password: str = "", alias: str = "", domain: str = DEFAULT_DOMAIN
+) -> Message:
+    """Add or replace an alias (the user's own name without one); a password that lacks is asked for."""
+    given = password or session.secret(userid)
+    CredentialStore(session.home).add(alias or userid, userid, given, domain, replace=replace)
+    return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
 
 
 @command("ALTER CREDENTIALSTORE DELETE USER")
-def alter_delete(session: Session, *, userid: str, alias: str = "", domain: str = DEFAULT_DOMAIN) -> Result:
-    CredentialStore(session.home).delete(alias or userid, domain)
-    return message("Credential store altered.")
+def delete_user(session: Session, *, userid: str, alias: str = "", domain: str = DEFAULT_DOMAIN) -> Message:
+    """Remove an alias of a user."""
+    store = CredentialStore(session.home)
+    name = alias or userid
+    known = [entry for entry in store.entries() if (entry.alias, entry.domain) == (name, domain)]
+    if known and known[0].userid != userid and alias:
+        raise NotFoundError(f"alias {alias} is not one of user {userid}", hint="INFO CREDENTIALSTORE lists them")
+    store.delete(name, domain)
+    return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
 
 
 @command("INFO CREDENTIALSTORE")
-def info_credentialstore(session: Session, *, domain: str | None = None) -> Result:
-    entries = [entry for entry in CredentialStore(session.home).entries() if domain in (None, entry.domain)]
-    if not entries:
-        raise NotFoundError("the credential store holds no alias" + (f" in domain {domain}" if domain else ""))
-    lines = ["Reading from credential store:"]
-    known = ""
-    for entry in entries:
-        if entry.domain != known:
-            known = entry.domain
-            lines += ["", f"{'Default domain' if known == DEFAULT_DOMAIN else 'Domain'}: {known}"]
-        lines += ["", f"  Alias: {entry.alias}", f"  Userid: {entry.userid}"]
-    return Result("\n".join(lines), ("domain", "alias", "userid"), tuple(entries))
+def info_store(session: Session, *, domain: str = "") -> Credentials:
+    """The aliases, without their secrets."""
+    entries = CredentialStore(session.home).entries()
+    lines = [CredentialLine(*entry) for entry in entries if not domain or entry.domain == domain]
+    return Credentials(_FOLDER, tuple(lines))

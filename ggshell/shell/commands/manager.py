@@ -1,48 +1,54 @@
-"""Manager."""
+"""START, STOP, INFO and STATUS MANAGER."""
 
 from __future__ import annotations
 
-import socket
-
 from ggshell.errors import StateError
-from ggshell.params import load_manager
-from ggshell.process import control
-from ggshell.process.state import ProcessState, state_of
-from ggshell.shell.commands.lifecycle import await_end
+from ggshell.process.control import request
+from ggshell.shell import supervision
+from ggshell.shell.banner import short_host
+from ggshell.shell.groups import view
 from ggshell.shell.registry import command
-from ggshell.shell.results import Result, message
+from ggshell.shell.results import ManagerStatus, Message
 from ggshell.shell.session import Session
 
 
-@command("START MANAGER", "START MGR")
-def start_manager(session: Session) -> Result:
-    state, _ = state_of(session.home.manager)
-    if state is ProcessState.RUNNING:
-        raise StateError("Manager is already running.")
-    from ggshell.process.launch import spawn
-
-    load_manager(session.home.parameters("mgr"))
-    session.home.ensure()
-    spawn(session.home, "manager")
-    return message("Manager started.")
+@command("START MANAGER")
+@command("START MGR")
+def start_manager(session: Session) -> Message:
+    """Start Manager unless it runs."""
+    if supervision.manager(session.home) is not None:
+        return Message(("Manager is already running.",))
+    supervision.start_manager(session.home)
+    return Message(("Manager started.",))
 
 
-@command("STOP MANAGER", "STOP MGR")
-def stop_manager(session: Session, *, force: bool = False) -> Result:
-    state, entry = state_of(session.home.manager)
-    if state is not ProcessState.RUNNING or entry is None:
-        raise StateError("Manager is already stopped.")
-    control.request(entry.socket, "STOP")
-    await_end(entry, 30)
-    return message("Sending STOP request to MANAGER ...\nRequest processed.\nManager stopped.")
+@command("STOP MANAGER")
+@command("STOP MGR")
+def stop_manager(session: Session, *, force: bool = False) -> Message:
+    """Stop Manager; the groups go on.  Asks first while some run, unless forced."""
+    entry = supervision.manager(session.home)
+    if entry is None:
+        raise StateError("Manager is not running.")
+    if not force and _groups_run(session):
+        session.confirm("Groups are running, and without Manager nobody watches them. Stop it")
+    request(entry.socket, "STOP")
+    supervision.wait_for_end(entry)
+    return Message(("Sending STOP request to MANAGER ...", "Request processed.", "Manager stopped."), apart=True)
 
 
-@command("STATUS MANAGER", "STATUS MGR", "INFO MANAGER", "INFO MGR")
-def status_manager(session: Session) -> Result:
-    state, entry = state_of(session.home.manager)
-    if state is not ProcessState.RUNNING or entry is None:
-        return Result("Manager is DOWN!", ("program", "status", "port", "pid"), (("MANAGER", "STOPPED", None, None),))
-    port = control.request(entry.socket, "STATUS")["port"]
-    host = socket.gethostname().split(".")[0]
-    text = f"Manager is running (IP port TCP:{host}.{port}, Process ID {entry.pid})."
-    return Result(text, ("program", "status", "port", "pid"), (("MANAGER", "RUNNING", port, entry.pid),))
+@command("INFO MANAGER")
+@command("INFO MGR")
+@command("STATUS MANAGER")
+@command("STATUS MGR")
+def info_manager(session: Session) -> ManagerStatus:
+    """Whether Manager runs, and where."""
+    entry = supervision.manager(session.home)
+    if entry is None:
+        return ManagerStatus(running=False)
+    answer = request(entry.socket, "STATUS")
+    return ManagerStatus(True, short_host(), int(answer.get("port", 0)), entry.pid)
+
+
+def _groups_run(session: Session) -> bool:
+    entries = [entry for entry in session.home.groups() if entry.checkpoint is not None]
+    return any(view(session.home, entry).runs for entry in entries)

@@ -1,82 +1,64 @@
-"""Looking at files: reports, parameters, the error log, the manual."""
+"""VIEW and EDIT: reports, parameter files, the error log."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
-from ggshell.errors import NotFoundError
-from ggshell.process.report import masked
+from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
-from ggshell.shell.results import Result, message
-from ggshell.shell.session import Session
-from ggshell.syntax import pages
-
-
-def _file(path: Path, what: str) -> Result:
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        raise NotFoundError(f"{what} {path} does not exist") from None
-    return Result(masked(text).rstrip("\n"), ("line",), tuple((line,) for line in masked(text).splitlines()))
+from ggshell.shell.results import Message, Text
+from ggshell.shell.session import Session, file_text
 
 
 @command("VIEW REPORT")
-def view_report(session: Session, *, report: str) -> Result:
-    path = session.home.root / "dirrpt" / f"{report.upper()}.rpt"
-    return _file(path, "report")
+def view_report(session: Session, *, report: str) -> Text:
+    """A group's report; ``EXT1`` the present one, ``EXT10`` to ``EXT19`` older ones."""
+    path = session.home.report(report)
+    if not path.exists():
+        raise NotFoundError(f"there is no report {path}", hint="a group writes its report when it starts")
+    return Text(path.name, file_text(path, "report"))
 
 
 @command("VIEW PARAMS")
-def view_params(session: Session, *, file: str) -> Result:
-    path = session.home.resolve(file) if "/" in file else session.home.parameters(file)
-    return _file(path, "parameter file")
+def view_params(session: Session, *, file: str) -> Text:
+    """A parameter file, without its passwords."""
+    path = parameter_file(session, file)
+    return Text(path.name, redacted(file_text(path, "parameter file")))
 
 
 @command("VIEW GGSEVT")
-def view_ggsevt(session: Session) -> Result:
-    text = session.events.read()
-    return Result(text.rstrip("\n"), ("line",), tuple((line,) for line in text.splitlines()))
+def view_events(session: Session) -> Text:
+    """The error log, whole."""
+    path = session.home.event_log
+    return Text(path.name, file_text(path, "error log") if path.exists() else "")
 
 
 @command("EDIT PARAMS")
-def edit_params(session: Session, *, file: str) -> Result:
+def edit_params(session: Session, *, file: str) -> Message:
+    """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi."""
+    import shlex
+    import subprocess
+
+    if not session.interactive:
+        raise StateError("EDIT needs a terminal", hint="write the file with another program; VIEW PARAMS shows it")
+    path = parameter_file(session, file)
     session.home.ensure()
-    path = session.home.resolve(file) if "/" in file else session.home.parameters(file)
-    editor = os.environ.get("EDITOR", "vi").split()
-    subprocess.run([*editor, str(path)], check=False)
-    return Result()
+    editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+    except OSError as error:
+        raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
+    if code:
+        raise ProcessError(f"the editor {editor} ended with code {code}")
+    return Message()
 
 
-@command("HELP")
-def help_(session: Session, *, rest: str = "") -> Result:
-    wanted = rest.strip().lower().replace(" ", "_")
-    if not wanted:
-        rows = [("command", pages.read(path)) for path in pages.index("commands").values()]
-        lines = ["Commands (HELP name shows a page; parameters have pages too):", ""]
-        lines += [f"  {page.title:<26}{page.summary}" for _, page in rows]
-        return Result("\n".join(lines), ("command", "summary"), tuple((page.title, page.summary) for _, page in rows))
-    for kind in ("commands", "parameters"):
-        path = pages.index(kind).get(wanted)
-        if path is not None:
-            return _page(pages.read(path))
-    found = [
-        pages.read(path)
-        for kind in ("commands", "parameters")
-        for stem, path in pages.index(kind).items()
-        if wanted in stem or wanted in pages.read(path).summary.lower()
-    ]
-    if not found:
-        raise NotFoundError(f"the manual has no page for {rest.strip()}", hint="HELP lists the commands")
-    return message("\n".join(f"  {page.title:<26}{page.summary}" for page in found))
-
-
-def _page(page: pages.Page) -> Result:
-    lines = [page.title, "", page.summary, ""]
-    lines += [f"{name}: {value}" for name, value in page.facts.items()]
-    lines += ["", "Syntax", *(f"    {text}" for text in page.syntax)]
-    if page.options:
-        lines += ["", "Options", page.options]
-    lines += ["", "Examples", *(f"    {text}" for text in page.examples)]
-    return Result("\n".join(lines), ("page", "summary"), ((page.title, page.summary),))
+def parameter_file(session: Session, name: str) -> Path:
+    """A group's file, MGR's, GLOBALS, or any path."""
+    if name.upper() in ("GLOBALS", "./GLOBALS"):
+        return session.home.globals
+    if "/" in name or name.lower().endswith(".prm"):
+        return session.home.resolve(name)
+    return session.home.parameters("mgr" if name.upper() in ("MGR", "MANAGER") else name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from batches import Tx, make_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
+from ggshell.databases.postgres import apply_origin, session
 from ggshell.databases.postgres.apply_images import split_image, values_of, walk
 from ggshell.databases.postgres.batch_rows import array_literal, runs_of_distinct
 from ggshell.databases.postgres.copy_rows import copy_text
@@ -26,16 +25,6 @@ VALUES = st.one_of(st.none(), st.binary(max_size=12), st.just(b"x" * 70_000), st
 ROWS = st.integers(1, 4).flatmap(
     lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=6)
 )
-
-
-@pytest.fixture
-def replicats(south: str) -> Iterator[Replicats]:
-    with session.connect(south) as connection:
-        connection.execute("CREATE TABLE t (id integer PRIMARY KEY, a text, b numeric)")
-        checkpoint_sql.create(connection, CHECKPOINTS)
-    made = Replicats(south)
-    yield made
-    made.close()
 
 
 def slow_copy(rows: list[list[bytes | None]]) -> bytes:

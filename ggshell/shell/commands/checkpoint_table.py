@@ -1,0 +1,78 @@
+"""ADD, DELETE, INFO and CLEANUP CHECKPOINTTABLE."""
+
+from __future__ import annotations
+
+from ggshell.errors import UsageError
+from ggshell.shell.registry import command
+from ggshell.shell.results import Listing, Message
+from ggshell.shell.session import Session
+from ggshell.types import TableName
+
+
+def default_table(session: Session) -> TableName | None:
+    """The table that GLOBALS names, None when it names none."""
+    if not session.home.globals.exists():
+        return None
+    from ggshell.params import load_globals
+
+    text = load_globals(session.home.globals).checkpoint_table
+    return _parse(text) if text else None
+
+
+def _parse(text: str) -> TableName:
+    try:
+        return TableName.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _table(session: Session, text: str) -> TableName:
+    found = _parse(text) if text else default_table(session)
+    if found is None:
+        raise UsageError("Missing checkpoint table specification.", hint="name one, or CHECKPOINTTABLE in GLOBALS")
+    return found
+
+
+@command("ADD CHECKPOINTTABLE")
+def add_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
+    """Make the table in the database of the login."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    checkpoint_sql.create(session.connection(), name)
+    return Message((f"Successfully created checkpoint table {name}.",), apart=True)
+
+
+@command("DELETE CHECKPOINTTABLE")
+def delete_checkpoint_table(session: Session, *, checkpoint_table: str = "", force: bool = False) -> Message:
+    """Drop the table; asks first when groups have rows in it, unless forced."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    rows = checkpoint_sql.groups(session.connection(), name)
+    if rows and not force:
+        session.confirm(f"{len(rows)} Replicats keep their positions in {name}. Drop it")
+    checkpoint_sql.drop(session.connection(), name)
+    return Message((f"Successfully deleted checkpoint table {name}.",), apart=True)
+
+
+@command("INFO CHECKPOINTTABLE")
+def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Listing:
+    """Whether the table is there, and the groups that keep their positions in it."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    rows = checkpoint_sql.groups(session.connection(), name)
+    lines = ["", f"Checkpoint table {name} exists."]
+    lines += [f"  {group:<10}CSN {csn or '(no data)':<20}updated {updated}" for group, _, csn, updated in rows]
+    return Listing(("group", "key", "csn", "updated"), rows, "\n".join(lines) + "\n")
+
+
+@command("CLEANUP CHECKPOINTTABLE")
+def cleanup_checkpoint_table(session: Session, *, checkpoint_table: str = "", replicat: str) -> Message:
+    """Remove the rows of a Replicat that is no more."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    count = checkpoint_sql.cleanup(session.connection(), name, replicat.upper())
+    return Message((f"{count} rows of REPLICAT {replicat.upper()} removed from {name}.",), apart=True)

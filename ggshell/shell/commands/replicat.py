@@ -1,0 +1,99 @@
+"""ADD and DELETE REPLICAT."""
+
+from __future__ import annotations
+
+from ggshell.errors import DatabaseError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.shell import registrations
+from ggshell.shell.commands.checkpoint_table import default_table
+from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, select
+from ggshell.shell.registry import command, unavailable
+from ggshell.shell.results import Message
+from ggshell.shell.session import Session
+from ggshell.shell.trails import starting_position
+from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
+from ggshell.types import TableName
+
+
+@command("ADD REPLICAT")
+def add_replicat(
+    session: Session,
+    *,
+    group_name: str,
+    exttrail: str,
+    checkpointtable: str = "",
+    nodbcheckpoint: bool = False,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    desc: str = "",
+    params: str = "",
+    report: str = "",
+) -> Message:
+    """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
+    for name, given in (("PARAMS", params), ("REPORT", report), ("NODBCHECKPOINT", nodbcheckpoint)):
+        if given:
+            raise unavailable(name)
+    require_new(session.home, GroupType.REPLICAT, group_name)
+    table = _table(checkpointtable) if checkpointtable else default_table(session)
+    if table is None:
+        raise UsageError(
+            "Missing checkpoint table specification.", hint="CHECKPOINTTABLE schema.table here, or in GLOBALS for all"
+        )
+    start = starting_position(session, exttrail, begin, extseqno, extrba)
+    now = session.clock.now()
+    found = Checkpoint(
+        group_name,
+        GroupType.REPLICAT,
+        ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start),
+        description=desc,
+        created=now,
+        begin=begin,
+        begin_time=now if begin else 0,
+        options={"checkpoint_table": str(table)},
+    )
+    registrations.save(session, found)
+    return Message(("REPLICAT added.",))
+
+
+def _table(text: str) -> TableName:
+    try:
+        return TableName.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@command("DELETE REPLICAT")
+def delete_replicat(session: Session, *, group_name: str, force: bool = False) -> Message:
+    """Remove groups and their rows in the checkpoint table; ``!`` leaves rows that cannot be reached."""
+    found, errors = select(session, REPLICAT, group_name)
+    registrations.confirm_many(session, group_name, "REPLICAT", len(found), force=force)
+    lines: list[str] = []
+    for each in found:
+        require_stopped(each, "deleted")
+        lines += _delete_row(session, each, force=force)
+        registrations.remove(session, each)
+        lines.append(f"Deleted REPLICAT {each.group}.")
+    return Message(tuple(lines), tuple(errors))
+
+
+def _delete_row(session: Session, found: View, *, force: bool) -> list[str]:
+    """Remove a group's row, or a group of the same name that is added later would go on from there."""
+    table = str(found.checkpoint.options.get("checkpoint_table", ""))
+    if not table or not found.checkpoint.started:
+        return []
+    try:
+        from ggshell.databases.postgres import checkpoint_sql
+
+        checkpoint_sql.cleanup(session.connection(), TableName.parse(table), found.group)
+    except (StateError, NotFoundError, DatabaseError) as error:
+        if not force:
+            raise _unreachable(found, table, error) from error
+        return [f"The row of {found.group} in {table} could not be removed: {error.message}"]
+    return []
+
+
+def _unreachable(found: View, table: str, error: GgsError) -> StateError:
+    return StateError(
+        f"the row of {found.name} in {table} cannot be removed: {error.message}",
+        hint=f"DBLOGIN to the target database first, or leave the row: DELETE REPLICAT {found.group} !",
+    )

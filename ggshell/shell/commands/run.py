@@ -1,0 +1,137 @@
+"""START, STOP and KILL of groups: one, those of a wildcard, Extracts and Replicats together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ggshell.errors import ConflictError, GgsError
+from ggshell.shell import supervision
+from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, select
+from ggshell.shell.registry import command, unavailable
+from ggshell.shell.results import Message
+from ggshell.shell.session import Session
+
+_MANAGER = ("MANAGER", "MGR")
+Action = Callable[[View], list[str]]
+
+
+def _each(session: Session, kinds: Kinds, pattern: str, action: Action, *, running: bool | None = None) -> Message:
+    """Do something with every group of a name or wildcard; one that fails does not keep the others from it.
+
+    ``running``: of a wildcard, only those that run (or only those that do not).
+    """
+    found, errors = select(session, kinds, pattern)
+    many = is_wildcard(pattern)
+    if many and running is not None:
+        found = [each for each in found if each.runs is running]
+    lines: list[str] = []
+    for each in found:
+        try:
+            lines += action(each)
+        except GgsError as error:
+            if not many:
+                raise
+            error.where = error.where or each.name
+            errors.append(error)
+    while lines and not lines[-1]:
+        lines.pop()
+    if many and not found and not errors:
+        lines = [f"Nothing to do: no group of {pattern} is {'running' if running else 'stopped'}."]
+    return Message(tuple(lines), tuple(errors), apart=True)
+
+
+def _start(session: Session, found: View, options: dict[str, object]) -> list[str]:
+    if found.runs:
+        return [f"{found.name} is already running."]
+    given = ", ".join(name.upper() for name, value in options.items() if value)
+    if given:
+        raise unavailable(given)
+    try:
+        supervision.start(session, found)
+    except ConflictError as error:
+        return [error.message]
+    return ["Sending START request to MANAGER ...", f"{found.name} starting", ""]
+
+
+@command("START EXTRACT", EXTRACT)
+@command("START REPLICAT", REPLICAT)
+@command("START ER", ER)
+@command("START", ANY)
+def start(
+    session: Session,
+    kinds: Kinds,
+    *,
+    group_name: str,
+    atcsn: str = "",
+    aftercsn: str = "",
+    skiptransaction: bool = False,
+    nofilterduptransactions: bool = False,
+) -> Message:
+    """Start through Manager, and come back when the process says that it runs."""
+    if kinds == ANY and group_name in _MANAGER:
+        from ggshell.shell.commands.manager import start_manager
+
+        return start_manager(session)
+    options: dict[str, object] = {
+        "atcsn": atcsn,
+        "aftercsn": aftercsn,
+        "skiptransaction": skiptransaction,
+        "nofilterduptransactions": nofilterduptransactions,
+    }
+    if any(not each.runs for each in select(session, kinds, group_name)[0]):
+        supervision.require_manager(session)  # said once, not for each group of a wildcard
+    return _each(session, kinds, group_name, lambda found: _start(session, found, options), running=False)
+
+
+@command("START DISTPATH", PATH)
+def start_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
+    """Start distribution paths."""
+    return start(session, kinds, group_name=path_name)
+
+
+def _stop(found: View, *, forced: bool) -> list[str]:
+    ended = supervision.stop(found, forced=forced)
+    lines = [f"Sending {'FORCESTOP' if forced else 'STOP'} request to {found.name} ...", "Request processed."]
+    if not ended:
+        lines.append(f"{found.name} is still finishing its work; STATUS shows when it has ended.")
+    return [*lines, ""]
+
+
+@command("STOP EXTRACT", EXTRACT)
+@command("STOP REPLICAT", REPLICAT)
+@command("STOP ER", ER)
+@command("STOP", ANY)
+def stop(session: Session, kinds: Kinds, *, group_name: str, force: bool = False) -> Message:
+    """End at a transaction boundary, and come back when the process has ended."""
+    if kinds == ANY and group_name in _MANAGER:
+        from ggshell.shell.commands.manager import stop_manager
+
+        return stop_manager(session, force=force)
+    forced = force and not is_wildcard(group_name)
+    return _each(session, kinds, group_name, lambda found: _stop(found, forced=forced), running=True)
+
+
+@command("STOP DISTPATH", PATH)
+def stop_path(session: Session, kinds: Kinds, *, path_name: str, force: bool = False) -> Message:
+    """End distribution paths."""
+    return stop(session, kinds, group_name=path_name, force=force)
+
+
+@command("KILL EXTRACT", EXTRACT)
+@command("KILL REPLICAT", REPLICAT)
+@command("KILL ER", ER)
+@command("KILL", ANY)
+def kill(session: Session, kinds: Kinds, *, group_name: str) -> Message:
+    """End at this instant; nothing is lost, and Manager does not start it again."""
+
+    def action(found: View) -> list[str]:
+        pid = supervision.kill(session.home, found)
+        return [f"Sending KILL request to {found.name} ...", f"Killed process ({pid}) for {found.name}", ""]
+
+    return _each(session, kinds, group_name, action, running=True)
+
+
+@command("KILL DISTPATH", PATH)
+def kill_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
+    """End distribution paths at this instant."""
+    return kill(session, kinds, group_name=path_name)

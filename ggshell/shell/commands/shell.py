@@ -1,0 +1,142 @@
+"""What concerns the shell itself: HELP, HISTORY, SHOW, VERSIONS, SHELL, CREATE SUBDIRS, EXIT."""
+
+from __future__ import annotations
+
+import os
+
+from ggshell import __version__
+from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.shell.registry import command
+from ggshell.shell.results import Facts, Listing, Message, Text
+from ggshell.shell.session import Session
+
+_SHOWN = 10
+
+
+@command("EXIT")
+@command("QUIT")
+def leave(session: Session) -> Message:
+    """End the shell."""
+    session.finished = True
+    return Message()
+
+
+@command("HELP")
+def show_help(session: Session, *, rest: str = "") -> Text:
+    """The pages of the manual: all by name, or those of a command."""
+    from ggshell.syntax import pages
+
+    known = pages.index("commands")
+    words = rest.strip().rstrip(";").lower().split()
+    if not words:
+        names = "\n".join(f"  {pages.read(path).title:<28}{pages.read(path).summary}" for path in known.values())
+        return Text("HELP", f"\nCommands (HELP command shows its page):\n\n{names}\n")
+    for size in range(len(words), 0, -1):
+        wanted = "_".join(words[:size])
+        stems = [wanted] if wanted in known else [stem for stem in known if stem.startswith(wanted)]
+        if stems:
+            return Text(rest, "\n" + "\n".join(known[stem].read_text() for stem in stems))
+    raise NotFoundError(f"the manual has no page about {rest}", hint="HELP lists all commands")
+
+
+@command("HISTORY")
+def history(session: Session, *, n: int = _SHOWN) -> Listing:
+    """The last statements, without their secrets."""
+    every = list(enumerate(session.history, 1))
+    shown = every[-n:] if n else []
+    lines = ["", "GGSCI Command History", "", *(f"{number:>5}: {text}" for number, text in shown), ""]
+    return Listing(("number", "statement"), shown, "\n".join(lines))
+
+
+@command("SHELL")
+@command("HOST")
+def run_command(session: Session, *, rest: str) -> Text:
+    """Run a command of the system, unless ``--no-shell``; at a terminal it has the terminal."""
+    import subprocess
+
+    if not session.options.shell:
+        raise StateError("commands of the system are off (--no-shell).")
+    own = session.interactive
+    done = subprocess.run(
+        ["/bin/sh", "-c", rest],
+        check=False,
+        stdin=None if own else subprocess.DEVNULL,
+        stdout=None if own else subprocess.PIPE,
+        stderr=None if own else subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    output = done.stdout or ""
+    if done.returncode:
+        raise ProcessError(
+            f"the command ended with code {done.returncode}: {' '.join(output.split())[-400:]}".rstrip(": ")
+        )
+    return Text("SHELL", output)
+
+
+_FOLDERS = {
+    "Reports (.rpt)": "dirrpt",
+    "Parameters (.prm)": "dirprm",
+    "Replicat Checkpoints (.cpr)": "dirchk",
+    "Extract Checkpoints (.cpe)": "dirchk",
+    "Process Status (.pcs)": "dirpcs",
+    "SQL Scripts (.sql)": "dirsql",
+    "Database Definitions (.def)": "dirdef",
+}
+
+
+@command("SHOW")
+def show(session: Session) -> Facts:
+    """Settings and folders."""
+    root = session.home.root
+    editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    pairs = {"SET SUBDIRS": "ON", "SET DEBUG": "OFF", "Current directory": str(root), "Editor": editor}
+    folders = {label: str(root / name) for label, name in _FOLDERS.items()}
+    lines = [
+        "",
+        "Parameter settings:",
+        "",
+        "SET SUBDIRS    ON",
+        "SET DEBUG      OFF",
+        "",
+        f"Current directory: {root}",
+        "",
+        "Using subdirectories for all process files",
+        "",
+        f"Editor:  {editor}",
+        "",
+        *(f"{label:<31}{path}" for label, path in folders.items()),
+        "",
+    ]
+    return Facts(tuple({**pairs, **folders}.items()), "\n".join(lines))
+
+
+@command("VERSIONS")
+def versions(session: Session) -> Facts:
+    """This program, the system, and the database of the login."""
+    import platform
+
+    system = os.uname()
+    pairs = {
+        "ggshell": __version__,
+        "Python": platform.python_version(),
+        "System": system.sysname,
+        "Version": f"{system.version}, Release {system.release}",
+        "Node": system.nodename,
+        "Machine": system.machine,
+    }
+    if session.login is not None:
+        pairs["Database"] = f"PostgreSQL {session.login.version} ({session.login.database})"
+    lines = ["", "Operating System:", *(f"{name + ':':<12}{value}" for name, value in pairs.items()), ""]
+    return Facts(tuple(pairs.items()), "\n".join(lines))
+
+
+@command("CREATE SUBDIRS")
+def create_subdirectories(session: Session) -> Listing:
+    """Make the folders of the home."""
+    made = session.home.create_subdirectories()
+    lines = ["", f"Creating subdirectories under current directory {session.home.root}", ""]
+    words = {True: "created", False: "already exists"}
+    lines += [f"{label:<31}{path}: {words[new]}" for label, path, new in made]
+    values = [(label, str(path), new) for label, path, new in made]
+    return Listing(("label", "folder", "created"), values, "\n".join(lines) + "\n")

@@ -1,0 +1,60 @@
+"""ADD, DELETE and INFO of trails."""
+
+from __future__ import annotations
+
+from ggshell.errors import NotFoundError
+from ggshell.shell import registrations
+from ggshell.shell.groups import EXTRACT, one, require_stopped
+from ggshell.shell.registry import command
+from ggshell.shell.results import Message, TrailInfo, Trails, trail_type
+from ggshell.shell.session import Session
+from ggshell.shell.trails import require_unwritten, same_trail, written
+from ggshell.store.checkpoint import GroupType, WriteCheckpoint
+from ggshell.types import TrailPosition
+
+_MEGABYTES = 500
+
+
+@command("ADD EXTTRAIL", False)
+@command("ADD RMTTRAIL", True)
+def add_trail(
+    session: Session, remote: bool, *, trail: str, extract: str, megabytes: int = _MEGABYTES, seqno: int = 0
+) -> Message:
+    """Give an Extract a trail to write."""
+    group = extract.upper()
+    found = one(session, EXTRACT, group)
+    require_stopped(found, "given a trail")
+    require_unwritten(session, trail)
+    target = WriteCheckpoint(trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0))
+    registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
+    return Message((f"{trail_type(remote)} added.",))
+
+
+@command("DELETE EXTTRAIL", False)
+@command("DELETE RMTTRAIL", True)
+def delete_trail(session: Session, remote: bool, *, trail: str) -> Message:
+    """Take a trail away from its group; its files stay."""
+    lines: list[str] = []
+    for found, target in list(written(session)):
+        if found.type is GroupType.EXTRACT and target.remote is remote and same_trail(session, trail, target.trail):
+            require_stopped(found, "left without its trail")
+            rest = tuple(each for each in found.checkpoint.write if each != target)
+            registrations.save(session, found.checkpoint._replace(write=rest))
+            lines.append(f"Deleting extract trail {target.trail} for extract {found.group}")
+    if not lines:
+        raise NotFoundError(f"no Extract writes {trail_type(remote)} {trail}.", hint=f"INFO {trail_type(remote)} *")
+    return Message(tuple(lines))
+
+
+@command("INFO EXTTRAIL", False)
+@command("INFO RMTTRAIL", True)
+def info_trail(session: Session, remote: bool, *, trail: str = "*") -> Trails:
+    """The trails of the home and who writes them; positions as of the writers' checkpoints."""
+    found = [
+        TrailInfo(each.trail, each.remote, group.group, each.current.seqno, each.current.rba, each.megabytes)
+        for group, each in written(session)
+        if each.remote is remote and (trail == "*" or same_trail(session, trail, each.trail))
+    ]
+    if not found:
+        raise NotFoundError(f"no {trail_type(remote)} {trail} is there.", hint=f"ADD {trail_type(remote)} adds one")
+    return Trails(tuple(found))

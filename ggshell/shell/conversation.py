@@ -1,0 +1,138 @@
+"""A GGSCI session: banner, prompts, answers, and on after an error; with or without a terminal.
+
+Published monitoring scripts feed statements to standard input and parse everything that comes back, prompts included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ggshell.errors import GgsError, NotFoundError, StateError
+from ggshell.shell.banner import banner, prompt
+from ggshell.shell.execute import Outcome, execute, located
+from ggshell.shell.output import Output
+from ggshell.shell.redaction import redacted
+from ggshell.shell.results import Script
+from ggshell.shell.session import Session
+from ggshell.syntax.statement import Statement, split
+
+Reader = Callable[[str], str | None]
+"""Shows a prompt and reads a line; None at the end of the input."""
+
+
+class Conversation:
+    """A session over any reader of lines."""
+
+    def __init__(self, session: Session, read: Reader) -> None:
+        self._session = session
+        self._read = read
+        self._output = Output(session.options, session_text=True)
+        self._number = 0
+
+    def run(self) -> int:
+        """Talk until EXIT or the end of the input; 0, as GGSCI ends whatever its statements did."""
+        if self._output.plain:
+            self._output.write(banner())
+        while not self._session.finished:
+            text = self._statement()
+            if text is None:
+                break
+            self._answer(text)
+        return 0
+
+    def _answer(self, text: str) -> None:
+        """Carry out the statements of a line; Ctrl-C at a terminal ends the line, not the shell."""
+        try:
+            for statement in split(text):
+                self._take(statement)
+                if self._session.finished:
+                    break
+        except KeyboardInterrupt:
+            if not self._session.interactive:
+                raise
+            self._output.write("\nInterrupted.\n")
+
+    def _statement(self) -> str | None:
+        """The next line, with those that ``&`` continues."""
+        line = self._read(self._prompt())
+        if line is None:
+            return None
+        while line.rstrip().endswith("&"):
+            more = self._read("> " if self._output.plain else "")
+            if more is None:
+                break
+            line = f"{line}\n{more}"
+        return line
+
+    def _prompt(self) -> str:
+        self._number += 1
+        return "\n" + prompt(self._number, str(self._session.login or "")) if self._output.plain else ""
+
+    def _take(self, statement: Statement) -> None:
+        text = statement.text
+        if text.startswith("!"):
+            try:
+                text = recalled(self._session.history, text)
+            except GgsError as error:
+                self._output.outcome(Outcome(redacted(text), None, (error,)))
+                return
+            if self._output.plain:
+                self._output.write(f"{redacted(text)}\n")
+        self._session.remember(text)
+        self._carry_out(statement._replace(text=text))
+
+    def _carry_out(self, statement: Statement) -> None:
+        outcome = execute(self._session, statement.text)
+        for error in outcome.errors if statement.file else ():
+            located(error, statement)
+        self._output.outcome(outcome)
+        if isinstance(outcome.result, Script):
+            self._obey(outcome.result)
+
+    def _obey(self, script: Script) -> None:
+        """Run an obey file with its statements shown behind prompts, and on after errors."""
+        self._session.obey_depth += 1
+        try:
+            for statement in split(script.text, script.name):
+                if self._output.plain:
+                    self._output.write(f"{self._prompt()}{redacted(statement.text)}\n")
+                self._session.remember(statement.text)
+                self._carry_out(statement)
+                if self._session.finished:
+                    break
+        finally:
+            self._session.obey_depth -= 1
+
+
+def recalled(history: list[str], text: str) -> str:
+    """The statement that ``!``, ``! n``, ``! -n`` or ``! text`` repeats.  Raises NotFoundError, StateError."""
+    wanted = text[1:].strip()
+    found: str | None = None
+    if not wanted:
+        found = history[-1] if history else None
+    elif wanted.lstrip("-").isdigit():
+        number = int(wanted)
+        index = number - 1 if number > 0 else len(history) + number
+        found = history[index] if 0 <= index < len(history) and number else None
+    else:
+        found = next((old for old in reversed(history) if old.lower().startswith(wanted.lower())), None)
+    if found is None:
+        raise NotFoundError(f"there is no such statement in the history: {text}", hint="HISTORY lists them")
+    if "*******" in found:
+        raise StateError(
+            "a statement with a password is not repeated: the history does not keep it", hint="type it again"
+        )
+    return found
+
+
+def run_lines(session: Session, lines: Iterator[str]) -> int:
+    """A session whose lines come from a file or a pipe; prompts are printed all the same."""
+    import sys
+
+    def read(shown: str) -> str | None:
+        sys.stdout.write(shown)
+        sys.stdout.flush()
+        return next(lines, None)
+
+    session.ask = lambda question, _: read(question) or ""
+    return Conversation(session, read).run()

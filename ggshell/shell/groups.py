@@ -1,0 +1,140 @@
+"""Groups as the shell sees them: found by name or wildcard, with their state, lag and files."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
+from ggshell.process.state import ProcessFile, ProcessState, state_of
+from ggshell.shell import lag as lags
+from ggshell.shell.session import Session
+from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
+from ggshell.store.home import GroupEntry, Home
+from ggshell.types import TrailPosition
+
+Kinds = tuple[GroupType, ...]
+EXTRACT: Kinds = (GroupType.EXTRACT,)
+REPLICAT: Kinds = (GroupType.REPLICAT,)
+PATH: Kinds = (GroupType.PATH,)
+ER: Kinds = (GroupType.EXTRACT, GroupType.REPLICAT)
+ANY: Kinds = (GroupType.EXTRACT, GroupType.REPLICAT, GroupType.PATH)
+_TYPE_WORDS = ("EXTRACT", "REPLICAT", "DISTPATH", "ER")
+LONGEST_GROUP = 8
+LONGEST_PATH = 32
+
+
+class View(NamedTuple):
+    """A group with its process."""
+
+    group: str
+    type: GroupType
+    checkpoint: Checkpoint
+    state: ProcessState
+    process: ProcessFile | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.type} {self.group}"
+
+    @property
+    def runs(self) -> bool:
+        return self.state in lags.RUNNING
+
+
+def is_wildcard(pattern: str) -> bool:
+    return "*" in pattern or "?" in pattern
+
+
+def view(home: Home, entry: GroupEntry) -> View:
+    """A group with its present state.  Raises the error of a checkpoint file that cannot be read."""
+    if entry.checkpoint is None:
+        raise entry.error or StoreError(f"{entry.type} {entry.group} cannot be read")
+    state, process = state_of(home.process(entry.group, entry.type))
+    return View(entry.group, entry.type, entry.checkpoint, state, process)
+
+
+def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], list[GgsError]]:
+    """The groups of a name or wildcard; of several, those that cannot be read are given as errors.
+
+    Raises NotFoundError when there is none, StoreError when the only one is damaged.
+    """
+    wanted = pattern.upper()
+    found = [entry for entry in session.home.groups() if entry.type in kinds and fnmatchcase(entry.group, wanted)]
+    if not found:
+        raise _nothing(session, kinds, wanted)
+    views: list[View] = []
+    errors: list[GgsError] = []
+    for entry in found:
+        try:
+            views.append(view(session.home, entry))
+        except GgsError as error:
+            if not is_wildcard(wanted):
+                raise
+            errors.append(error)
+    return views, errors
+
+
+def one(session: Session, kinds: Kinds, name: str) -> View:
+    """A single group.  Raises NotFoundError, also for a wildcard."""
+    if is_wildcard(name):
+        raise NotFoundError(f"a wildcard cannot stand here: {name}", hint="name one group")
+    return select(session, kinds, name)[0][0]
+
+
+def _nothing(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
+    what = str(kinds[0]) if len(kinds) == 1 else "group"
+    if wanted in _TYPE_WORDS:
+        return NotFoundError(f"no group is named behind {wanted}.", hint=f"{wanted} name, or {wanted} * for all")
+    if is_wildcard(wanted):
+        return NotFoundError(f"no {what} matches {wanted}.", hint="INFO ALL lists what there is")
+    others = [entry for entry in session.home.groups() if entry.group == wanted]
+    if others:
+        return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{wanted} is a {others[0].type}")
+    return NotFoundError(f"{what} {wanted} does not exist.", hint="INFO ALL lists what there is")
+
+
+def require_new(home: Home, kind: GroupType, name: str) -> None:
+    """Raises ConflictError when a group of this kind and name exists, UsageError for a name that cannot be one."""
+    longest = LONGEST_PATH if kind is GroupType.PATH else LONGEST_GROUP
+    if is_wildcard(name) or len(name) > longest or not name[0].isalpha():
+        raise UsageError(
+            f"{name} cannot name a {kind}.", hint=f"a letter, then letters, digits and _; at most {longest}"
+        )
+    if home.checkpoint(name, kind).exists():
+        raise ConflictError(f"{kind} {name} already exists.", hint=f"DELETE {kind} {name} first, or take another name")
+
+
+def require_stopped(found: View, what: str) -> None:
+    """Raises StateError while the group's process owns its checkpoint."""
+    if found.runs:
+        raise StateError(f"{found.name} is running: it cannot be {what} now.", hint=f"STOP {found.name} first")
+
+
+def group_lag(home: Home, found: View, now: int) -> int | None:
+    """A group's true lag in microseconds; for a stopped reader of a trail, its trail is looked at."""
+    read = found.checkpoint.read
+    unprocessed: int | None = None
+    if not found.runs and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):
+        try:
+            unprocessed = first_unprocessed(home, read.trail, read.current)
+        except GgsError:
+            unprocessed = lags.reference(found.checkpoint) or None
+    return lags.lag(found.checkpoint, found.state, now, unprocessed)
+
+
+def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | None:
+    """The commit time of the first record behind a position, None at the trail's end.
+
+    The usual case, nothing left, is answered by the files' sizes alone, without loading what reads trails.
+    """
+    path = home.resolve(trail)
+    names = re.compile(re.escape(path.name) + r"(\d{9}|\d{6})")
+    entries = path.parent.iterdir() if path.parent.is_dir() else ()
+    files = {int(match[1]): entry for entry in entries if (match := names.fullmatch(entry.name))}
+    if not files or (max(files) <= position.seqno and files[max(files)].stat().st_size <= position.rba):
+        return None
+    from ggshell.trail import TrailName, read_position_time
+
+    return read_position_time(TrailName(path.parent, path.name), position)

@@ -1,0 +1,79 @@
+"""Where answers go: GGSCI's own text, or data in the format that was asked for."""
+
+from __future__ import annotations
+
+import sys
+
+from ggshell.errors import GgsError, StatementError
+from ggshell.shell.execute import Outcome
+from ggshell.shell.options import Options
+from ggshell.shell.results import Script
+from ggshell.shell.session import Session
+
+
+class Output:
+    """Writes outcomes.  ``session_text``: errors belong into the conversation (a GGSCI session), not to standard error."""
+
+    def __init__(self, options: Options, *, session_text: bool) -> None:
+        self._format = options.format
+        self._echo = options.echo
+        self._session_text = session_text
+        self._number = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the layouts of GGSCI are wanted."""
+        return self._format == "ggsci"
+
+    def write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def echo(self, session: Session, text: str) -> None:
+        """Show a statement of a batch or an obey file before its answer, as GGSCI's OBEY does."""
+        self._number += 1
+        if self._echo and self.plain:
+            from ggshell.shell.banner import prompt
+            from ggshell.shell.redaction import redacted
+
+            self.write(f"\n{prompt(self._number, str(session.login or ''))}{redacted(text)}\n")
+
+    def outcome(self, outcome: Outcome) -> None:
+        """Show what became of a statement."""
+        if self._format == "json":
+            from ggshell.shell.render import json_line
+
+            if not isinstance(outcome.result, Script):
+                self.write(json_line(outcome))
+            return
+        if outcome.result is not None and not isinstance(outcome.result, Script):
+            if self.plain:
+                from ggshell.shell.layout import ggsci
+
+                self.write(ggsci(outcome.result))
+            else:
+                from ggshell.shell.render import render
+
+                self.write(render(outcome.result, self._format))
+        for error in outcome.errors:
+            self._error(error)
+
+    def _error(self, error: GgsError) -> None:
+        text = error_text(error)
+        if self._session_text and self.plain:
+            self.write(text)
+            return
+        sys.stdout.flush()
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def error_text(error: GgsError) -> str:
+    """``ERROR: what (where)``, the spot underlined where there is one, and a hint on a line of its own."""
+    where = f" ({error.where})" if error.where else ""
+    lines = [f"ERROR: {error.message}{where}"]
+    if isinstance(error, StatementError) and error.source:
+        lines += [f"  {error.source}", "  " + " " * (error.column - 1) + "^"]
+    if error.hint:
+        lines.append(f"  Hint: {error.hint}")
+    return "\n".join(lines) + "\n"

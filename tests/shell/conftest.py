@@ -1,0 +1,22 @@
+"""Fixtures: an empty home, and one with groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shell.ground import Shell, log_extract, pump, replicat
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(tmp_path / "home", capsys, monkeypatch)
+
+
+@pytest.fixture
+def with_groups(shell: Shell) -> Shell:
+    """A home with three groups that do not run."""
+    shell.save(pump("PMP1"))
+    shell.save(log_extract("EXT1"))
+    shell.save(replicat("REP1"))
+    return shell
