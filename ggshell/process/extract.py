@@ -34,6 +34,7 @@ IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.002
 """Under a steady stream one sync serves all that came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
+TREND_HOURS = 1 / 60
 
 
 def run(home: Home, group: str) -> int:
@@ -64,6 +65,7 @@ class LogExtract:
         self._capture: Capture | None = None
         self._control: Any = None
         self._watch: dict[str, Any] = {}
+        self._first_look: tuple[int, int] | None = None
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -189,10 +191,11 @@ class LogExtract:
         if status is None:
             return
         now = self._context.clock.now()
-        growth = 0.0
-        if self._watch and now > self._watch["at"]:
-            hours = (now - self._watch["at"]) / 3.6e9
-            growth = (status.retained - self._watch["retained"]) / hours
+        if not self._first_look:
+            self._first_look = (now, status.retained)
+        hours = (now - self._first_look[0]) / 3.6e9
+        # Over a shorter time one burst would pass for a trend.
+        growth = (status.retained - self._first_look[1]) / hours if hours > TREND_HOURS else 0.0
         left = status.room / growth if status.room is not None and growth > 0 else None
         self._watch = {
             "name": status.name,

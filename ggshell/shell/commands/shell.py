@@ -23,7 +23,7 @@ def leave(session: Session) -> Message:
 
 @command("HELP")
 def show_help(session: Session, *, rest: str = "") -> Text:
-    """The pages of the manual: all by name, or those of a command."""
+    """The pages of the manual: all commands by name, or the page of a command or parameter."""
     from ggshell.syntax import pages
 
     known = pages.index("commands")
@@ -31,6 +31,7 @@ def show_help(session: Session, *, rest: str = "") -> Text:
     if not words:
         names = "\n".join(f"  {pages.read(path).title:<28}{pages.read(path).summary}" for path in known.values())
         return Text("HELP", f"\nCommands (HELP command shows its page):\n\n{names}\n")
+    known = {**pages.index("parameters"), **known}
     for size in range(len(words), 0, -1):
         wanted = "_".join(words[:size])
         stems = [wanted] if wanted in known else [stem for stem in known if stem.startswith(wanted)]
