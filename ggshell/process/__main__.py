@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
-from ggshell.errors import GgsError
+from ggshell.errors import GgsError, UsageError
 from ggshell.store.home import Home
+
+KINDS = ("extract", "path", "replicat", "manager")
 
 
 def main(arguments: list[str]) -> int:
     """Run one process until it ends; its exit code."""
-    kind, *options = arguments
-    given = dict(zip(options[::2], options[1::2], strict=True))
-    home = Home(Path(given["--home"]))
     try:
-        if kind == "manager":
-            from ggshell.process import manager
-
-            return manager.run(home)
-        if kind == "extract":
-            from ggshell.process import extract
-
-            return extract.run(home, given["--group"])
-        if kind == "path":
-            from ggshell.process import path
-
-            return path.run(home, given["--group"])
-        from ggshell.process import replicat
-
-        return replicat.run(home, given["--group"])
+        kind, home, group = _parse(arguments)
+        room = importlib.import_module(f"ggshell.process.{kind}")  # each loads only what it needs
+        return int(room.run(home) if kind == "manager" else room.run(home, group))
     except GgsError as error:
         sys.stderr.write(f"{error.code}  {error}\n")
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def _parse(arguments: list[str]) -> tuple[str, Home, str]:
+    kind = arguments[0] if arguments else ""
+    given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    complete = "--home" in given and (kind == "manager" or "--group" in given)
+    if kind not in KINDS or len(arguments) % 2 == 0 or not complete:
+        raise UsageError(f"usage: {' | '.join(KINDS)} --home DIR [--group NAME]")
+    return kind, Home(Path(given["--home"])), given.get("--group", "")
 
 
 if __name__ == "__main__":

@@ -2,59 +2,78 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import GgsError, ProcessError
+from ggshell.errors import GgsError, NotFoundError, ProcessError
 from ggshell.files import locked
 from ggshell.process.control import ControlServer
-from ggshell.process.report import Report
+from ggshell.process.report import Report, masked
 from ggshell.process.runner import Runner
 from ggshell.process.state import ProcessFile, ProcessState, follow, start_ticks, write_process_file
 from ggshell.process.statistics import Statistics
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType, StopStatus
-from ggshell.store.events import Severity
+from ggshell.store.events import EventLog, Severity
 from ggshell.store.home import Home
 
-PROGRAMS = {GroupType.EXTRACT: "Capture", GroupType.REPLICAT: "Delivery", GroupType.PATH: "Distribution"}
 READY_VARIABLE = "GGSHELL_READY_FD"
 """The launcher passes a pipe; one byte says that the process runs, its end without one that it does not."""
+PROGRAMS = {GroupType.EXTRACT: "Capture", GroupType.REPLICAT: "Delivery", GroupType.PATH: "Distribution"}
+_CODES = {
+    GroupType.EXTRACT: ("OGG-00992", "OGG-00993", "OGG-00991"),
+    GroupType.REPLICAT: ("OGG-00995", "OGG-00996", "OGG-00994"),
+    GroupType.PATH: ("GGS-00611", "GGS-00612", "GGS-00613"),
+}
+"""The events of a run: starting, started, stopped.  There is no vendor's number for a path in this log."""
 
 Verb = Callable[[dict[str, Any]], dict[str, Any]]
+Body = Callable[["GroupContext"], None]
 
 
 class GroupContext:
-    """What a group's body works with."""
+    """What a group's body works with.  Raises StoreError when the group's checkpoint cannot be read."""
 
-    def __init__(self, home: Home, group: str, kind: GroupType, clock: Clock) -> None:
+    def __init__(self, home: Home, group: str, kind: GroupType, clock: Clock, report: Report) -> None:
         self.home = home
         self.group = group.upper()
         self.type = kind
         self.clock = clock
+        self.report = report
+        self.events = EventLog(home, clock)
         self.path = home.checkpoint(group, kind)
         self.checkpoint: Checkpoint = checkpoints.load(self.path)
-        self.report = Report(home, self.group, PROGRAMS[kind], clock)
         self.statistics = Statistics(clock)
         self._verbs: dict[str, Verb] = {}
-        self.control = ControlServer(home.process(group, kind).with_suffix(".sock"), self._handle)
+        self.control = ControlServer(home.socket(group, kind), self._handle)
         self.runner = Runner(self.control, clock)
-        self.verb("STOP", lambda _: self._stop(forced=False))
-        self.verb("FORCESTOP", lambda _: self._stop(forced=True))
-        self.verb("STATS", self._stats)
-        self.verb("REPORT", lambda _: self._report_statistics())
+        self._register_common_verbs()
 
     def verb(self, name: str, function: Verb) -> None:
-        """Answer a SEND request."""
+        """Answer a SEND request; the body's own function takes the place of a common one."""
         self._verbs[name] = function
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint file; from then on it is what the group knows of itself.  Raises DiskError."""
         self.checkpoint = checkpoint._replace(updated=self.clock.now())
         checkpoints.save(self.path, self.checkpoint)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.control.close()
+        self.runner.close()
+
+    def _register_common_verbs(self) -> None:
+        self.verb("STOP", lambda _: self._stop(forced=False))
+        self.verb("FORCESTOP", lambda _: self._stop(forced=True))
+        self.verb("STATS", self._stats)
+        self.verb("REPORT", lambda _: self._report_statistics())
+        self.verb("STATUS", lambda _: {"status": "Starting", "read": {}, "write": []})
+        self.verb("GETLAG", lambda _: {"lag_seconds": None, "at_eof": False})
 
     def _handle(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         function = self._verbs.get(verb)
@@ -73,82 +92,93 @@ class GroupContext:
         return snapshot
 
     def _report_statistics(self) -> dict[str, Any]:
-        lines = ["", "*" * 71, f"{'** Run Time Statistics **':^71}".rstrip(), "*" * 71, ""]
-        for table in self.statistics.snapshot()["tables"]:
-            lines.append(f"From Table {table['source']} to {table['target']}:")
-            for kind, count in table["counts"]["total"].items():
-                if kind != "upserts":
-                    lines.append(f"       #{kind:>18}: {count:>9}")
-        self.report.write("\n".join(lines))
+        self.report.statistics(self.statistics.snapshot())
         return {}
 
 
-def run_group(home: Home, group: str, kind: GroupType, body: Callable[[GroupContext], None]) -> int:
+class _Life:
+    """One run as the process file tells it: who, where its socket is, and in which state."""
+
+    def __init__(self, home: Home, group: str, kind: GroupType, started: int) -> None:
+        self._path = home.process(group, kind)
+        self._entry = ProcessFile(os.getpid(), start_ticks(os.getpid()) or 0, ProcessState.STOPPED, "", started)
+
+    def turn(self, state: ProcessState, socket: str = "") -> None:
+        """Go to another state and say so."""
+        socket = socket or self._entry.socket
+        self._entry = self._entry._replace(state=follow(self._entry.state, state), socket=socket)
+        if state is ProcessState.STOPPED:
+            self._path.unlink(missing_ok=True)
+        else:
+            write_process_file(self._path, self._entry)
+
+
+def run_group(home: Home, group: str, kind: GroupType, body: Body, clock: Clock | None = None) -> int:
     """Run a group's body under its lock until it ends; 0 for a graceful end, 1 for an abend.
 
-    Raises only before there is a report to write to (the group does not exist, or runs already).
+    Raises only what the launcher must hear, since the process never came to run: the group does not exist (NotFoundError),
+    runs already (ConflictError), or its checkpoint is damaged (StoreError).
     """
-    lock = home.root / "dirpcs" / f".{group.upper()}.{kind.value.lower()}.lock"
-    with locked(lock, f"{kind} {group.upper()}"):
-        context = GroupContext(home, group, kind, SystemClock())
+    clock = clock or SystemClock()
+    name = group.upper()
+    if not home.checkpoint(name, kind).exists():
+        raise NotFoundError(f"{kind} {name} does not exist.", hint="INFO ALL lists what there is")
+    home.ensure()
+    with locked(home.lock(name, kind), f"{kind} {name}"):
+        report = Report(home, name, PROGRAMS[kind], clock)
+        life = _Life(home, name, kind, clock.now())
+        life.turn(ProcessState.STARTING)
+        report.opening(home.parameters(name))
+        report.event(Severity.INFO, _CODES[kind][0], f"{kind} {name} starting.")
+        try:
+            context = GroupContext(home, name, kind, clock, report)
+        except GgsError as error:
+            _abend(report, life, error)
+            raise
         context.runner.install_signals()
         try:
-            return _run(context, body)
+            return _run(context, life, body)
         finally:
-            context.control.close()
-            context.runner.close()
+            context.close()
 
 
-def _run(context: GroupContext, body: Callable[[GroupContext], None]) -> int:
-    report = context.report
-    started = context.clock.now()
-    state = follow(ProcessState.STOPPED, ProcessState.STARTING)
-    _tell(context, state, started)
-    report.opening(context.home.parameters(context.group))
-    program = f"{context.type} {context.group}"
-    report.event(
-        Severity.INFO, "OGG-00992" if context.type is GroupType.EXTRACT else "OGG-00995", f"{program} starting."
-    )
-    context.save(context.checkpoint._replace(started=started, stop=StopStatus.ABENDED, result=400))
-    state = follow(state, ProcessState.RUNNING)
+def _run(context: GroupContext, life: _Life, body: Body) -> int:
+    report, kind, name = context.report, context.type, f"{context.type} {context.group}"
     try:
-        _tell(context, state, started)
+        context.save(context.checkpoint._replace(started=context.clock.now(), stop=StopStatus.ABENDED, result=400))
+        life.turn(ProcessState.RUNNING, str(context.control.path))
+        report.event(Severity.INFO, _CODES[kind][1], f"{name} started.")
         signal_ready()
         body(context)
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))
-        context._report_statistics()
-        code = "OGG-00994" if context.type is GroupType.REPLICAT else "OGG-00991"
-        report.event(Severity.INFO, code, f"{program} stopped normally.")
-        context.home.process(context.group, context.type).unlink(missing_ok=True)
+        report.statistics(context.statistics.snapshot())
+        report.event(Severity.INFO, _CODES[kind][2], f"{name} stopped normally.")
     except GgsError as error:
-        _abend(context, state, started, error)
+        _abend(report, life, error)
         return 1
     except Exception as error:  # noqa: BLE001 - a bug must end in the report, whole
-        report.write(traceback.format_exc())
-        _abend(
-            context, state, started, ProcessError(f"internal error: {type(error).__name__}: {error}", code="GGS-00999")
-        )
+        bug = ProcessError(f"internal error: {type(error).__name__}: {error}", code="GGS-00999")
+        _abend(report, life, bug.with_traceback(error.__traceback__), traceback.format_exc())
         return 1
+    life.turn(ProcessState.STOPPED)
     return 0
 
 
-def _abend(context: GroupContext, state: ProcessState, started: int, error: GgsError) -> None:
+def _abend(report: Report, life: _Life, error: GgsError, trace: str = "") -> None:
+    """Tell the end by an error, whatever of that still works: the disk may be what failed."""
     try:
-        context.report.abend(error)
+        if trace:
+            report.write(masked(trace))
+        report.abend(error)
     finally:
-        _tell(context, follow(state, ProcessState.ABENDED), started)
-
-
-def _tell(context: GroupContext, state: ProcessState, started: int) -> None:
-    pid = os.getpid()
-    entry = ProcessFile(pid, start_ticks(pid) or 0, state, str(context.control.path), started)
-    write_process_file(context.home.process(context.group, context.type), entry)
+        life.turn(ProcessState.ABENDED)
 
 
 def signal_ready() -> None:
     """Tell the launcher that the process runs."""
     descriptor = os.environ.pop(READY_VARIABLE, "")
     if descriptor:
-        os.write(int(descriptor), b"!")
+        with contextlib.suppress(BrokenPipeError):  # the launcher has gone; the process runs all the same
+            os.write(int(descriptor), b"!")
         os.close(int(descriptor))

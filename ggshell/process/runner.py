@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Callable, Sequence
 
 from ggshell.clock import Clock
-from ggshell.process.control import ControlServer, wait_readable
+from ggshell.process.control import ControlServer
 
 
 class Runner:
@@ -20,7 +21,9 @@ class Runner:
         self.stop_requested = False
         self.forced = False
         self._periodic: list[tuple[float, float, Callable[[], object]]] = []
-        self._read_end, self._write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._read_end, self._write_end = os.pipe()
+        for end in (self._read_end, self._write_end):
+            os.set_blocking(end, False)
 
     def install_signals(self) -> None:
         """Only in a process of its own: the main thread's signals."""
@@ -38,13 +41,19 @@ class Runner:
         self._periodic.append((self._clock.steady() + seconds, seconds, action))
 
     def wait(self, descriptors: Sequence[int], timeout: float) -> set[int]:
-        """Wait for a descriptor, a request, a signal or the time; answers requests.  The readable ones of ``descriptors``."""
+        """Wait for a descriptor, a request, a signal or the time; answers requests.  The readable ones of ``descriptors``.
+
+        Does not wait once a stop is asked for.
+        """
         due = min((moment for moment, _, _ in self._periodic), default=None)
         if due is not None:
-            timeout = min(timeout, max(0.0, due - self._clock.steady()))
-        ready = wait_readable(
-            [*descriptors, *self._control.filenos(), self._read_end], 0 if self.stop_requested else timeout
-        )
+            timeout = min(timeout, due - self._clock.steady())
+        poll = select.poll()
+        for number, events in self._control.interests().items():
+            poll.register(number, events)
+        for number in (*descriptors, self._read_end):
+            poll.register(number, select.POLLIN)
+        ready = {number for number, _ in poll.poll(0 if self.stop_requested else max(0.0, timeout) * 1000)}
         if self._read_end in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._read_end, 4096)
@@ -53,6 +62,9 @@ class Runner:
         return ready.intersection(descriptors)
 
     def close(self) -> None:
+        """Give signals and descriptors back."""
+        with contextlib.suppress(ValueError):  # not the main thread: then they were never ours
+            signal.set_wakeup_fd(-1)
         os.close(self._read_end)
         os.close(self._write_end)
 

@@ -20,7 +20,8 @@ class Section(StrEnum):
 
 
 KINDS = ("inserts", "updates", "deletes", "upserts", "truncates", "discards")
-_KIND_OF = {IoType.INSERT: "inserts", IoType.DELETE: "deletes", IoType.PURGE_DATA: "truncates"}
+_KIND_OF: dict[int, str] = {IoType.INSERT: "inserts", IoType.DELETE: "deletes", IoType.PURGE_DATA: "truncates"}
+_HOUR = 3_600_000_000
 
 Counts = dict[tuple[str, str], dict[str, int]]
 
@@ -33,18 +34,20 @@ class Statistics:
         now = clock.now()
         self._since: dict[Section, int] = dict.fromkeys(Section, now)
         self._counts: dict[Section, Counts] = {section: {} for section in Section}
-        self._day, self._hour = self._boundaries(now)
+        self._names: dict[tuple[TableName, TableName], tuple[str, str]] = {}
+        self._day, self._hour = _boundaries(now)
 
     def add(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
         """Count operations of one kind on one table."""
-        self._turn()
-        kind = _KIND_OF.get(IoType(io_type), "updates")
-        key = (str(source), str(target))
-        for counts in self._counts.values():
-            table = counts.get(key)
-            if table is None:
-                table = counts[key] = dict.fromkeys(KINDS, 0)
-            table[kind] += count
+        self._count(source, target, _KIND_OF.get(io_type, "updates"), count)
+
+    def upsert(self, source: TableName, target: TableName, count: int = 1) -> None:
+        """Count operations that were applied as an upsert."""
+        self._count(source, target, "upserts", count)
+
+    def discard(self, source: TableName, target: TableName, count: int = 1) -> None:
+        """Count operations that went to the discard file instead of the target."""
+        self._count(source, target, "discards", count)
 
     @property
     def operations(self) -> int:
@@ -68,7 +71,7 @@ class Statistics:
                     "source": source,
                     "target": target,
                     "counts": {
-                        section.value: self._counts[section].get((source, target), dict.fromkeys(KINDS, 0))
+                        section.value: dict(self._counts[section].get((source, target)) or dict.fromkeys(KINDS, 0))
                         for section in Section
                     },
                 }
@@ -76,15 +79,30 @@ class Statistics:
             ],
         }
 
+    def _count(self, source: TableName, target: TableName, kind: str, count: int) -> None:
+        self._turn()
+        key = self._names.get((source, target))
+        if key is None:
+            key = self._names[source, target] = (str(source), str(target))
+        for counts in self._counts.values():
+            table = counts.get(key)
+            if table is None:
+                table = counts[key] = dict.fromkeys(KINDS, 0)
+            table[kind] += count
+
     def _turn(self) -> None:
+        """Begin a new hour, and perhaps a new day.  Most calls end at the first line: this runs for every batch."""
         now = self._clock.now()
-        day, hour = self._boundaries(now)
+        if now < self._hour + _HOUR:
+            return
+        day, self._hour = _boundaries(now)
+        self._counts[Section.HOURLY], self._since[Section.HOURLY] = {}, self._hour
         if day != self._day:
             self._day, self._counts[Section.DAILY], self._since[Section.DAILY] = day, {}, day
-        if hour != self._hour:
-            self._hour, self._counts[Section.HOURLY], self._since[Section.HOURLY] = hour, {}, hour
 
-    @staticmethod
-    def _boundaries(now: int) -> tuple[int, int]:
-        moment = to_datetime(now).astimezone().replace(minute=0, second=0, microsecond=0)
-        return int(moment.replace(hour=0).timestamp() * 1e6), int(moment.timestamp() * 1e6)
+
+def _boundaries(now: int) -> tuple[int, int]:
+    """The beginnings of the local day and hour."""
+    moment = to_datetime(now).astimezone().replace(minute=0, second=0, microsecond=0)
+    midnight = moment.replace(hour=0, tzinfo=None).astimezone()
+    return int(midnight.timestamp() * 1e6), int(moment.timestamp() * 1e6)

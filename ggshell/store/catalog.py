@@ -1,84 +1,122 @@
 """The catalog: what commands remember beside the checkpoint files, in a DuckDB file that is opened for one statement.
 
-It can always be rebuilt from the checkpoint files, but for the notes on TRANDATA.
+Running processes never hold it.  A catalog that does not exist is made from the checkpoint files, so the way out of a
+damaged one is to move it away; only the notes on TRANDATA are then lost, and the databases know those.
 """
 
 from __future__ import annotations
 
+import random
+import re
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+from ggshell.clock import Clock, SystemClock, local_text
 from ggshell.errors import StoreError
-from ggshell.store.checkpoint import Checkpoint
+from ggshell.store.checkpoint import Checkpoint, GroupType
+from ggshell.store.credential import Credential
 from ggshell.store.home import Home
 
+VERSION = 1
 _TABLES = """
 CREATE TABLE IF NOT EXISTS groups (name text PRIMARY KEY, type text, source text, description text, created_us bigint);
 CREATE TABLE IF NOT EXISTS trails (name text, group_name text, remote boolean, megabytes integer,
                                    PRIMARY KEY (name, group_name));
+CREATE TABLE IF NOT EXISTS paths (name text PRIMARY KEY, source text, target text);
 CREATE TABLE IF NOT EXISTS trandata (database text, owner text, name text, identity text, key text[],
                                      PRIMARY KEY (database, owner, name));
+CREATE TABLE IF NOT EXISTS credentials (domain text, alias text, userid text, PRIMARY KEY (domain, alias));
+CREATE TABLE IF NOT EXISTS catalog_version (number integer);
 """
-_TRIES = 40
 _FIRST_WAIT = 0.01
 _LONGEST_WAIT = 0.25
+GROWING_SECONDS = 0.5
+_UNFINISHED = "not a valid DuckDB database file"
+PATIENCE_SECONDS = 5.0
+_LOCKED = "Could not set lock"
+"""DuckDB's words; a damaged file is the same class of error, and also speaks of blocks."""
+_HOLDER = re.compile(r"held in (.+?) \(PID (\d+)\)")
+
+T = TypeVar("T")
+Wait = Callable[[float], object]
+
+
+class GroupNote(NamedTuple):
+    """A group as the catalog knows it."""
+
+    name: str
+    type: str
+    source: str
+    description: str
+    created: int
+
+
+class TrailNote(NamedTuple):
+    """A trail and who writes it."""
+
+    name: str
+    group: str
+    remote: bool
+    megabytes: int
+
+
+class PathNote(NamedTuple):
+    """A distribution path: from which trail to which."""
+
+    name: str
+    source: str
+    target: str
+
+
+class TrandataNote(NamedTuple):
+    """A table whose changes are logged, with the identity that ADD TRANDATA gave it."""
+
+    database: str
+    owner: str
+    name: str
+    identity: str
+    key: tuple[str, ...]
 
 
 class Catalog:
-    """Typed statements on the catalog.  Raises StoreError when it stays locked or is damaged."""
+    """Typed statements on the catalog.  All raise StoreError when it stays locked (naming the holder) or is damaged.
 
-    def __init__(self, home: Home) -> None:
+    ``wait`` pauses for some seconds between two tries.
+    """
+
+    def __init__(self, home: Home, *, wait: Wait | None = None, clock: Clock | None = None) -> None:
+        self._home = home
         self._path = home.catalog
+        self._wait: Wait = wait or threading.Event().wait
+        self._clock = clock or SystemClock()
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; its rows."""
-        import duckdb
-
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        pause, waiter = _FIRST_WAIT, threading.Event()
-        for attempt in range(_TRIES):
-            try:
-                with duckdb.connect(str(self._path)) as connection:
-                    connection.execute(_TABLES)
-                    rows: list[tuple[Any, ...]] = connection.execute(statement, list(parameters)).fetchall()
-                    return rows
-            except duckdb.IOException as error:
-                if "lock" not in str(error).lower():
-                    raise self._damaged(error) from error
-                if attempt == _TRIES - 1:
-                    raise StoreError(
-                        f"the catalog {self._path} stays locked by another command", code="GGS-00304", hint="try again"
-                    ) from error
-                waiter.wait(pause)
-                pause = min(pause * 1.5, _LONGEST_WAIT)
-            except duckdb.Error as error:
-                raise self._damaged(error) from error
-        return []
-
-    def _damaged(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"the catalog {self._path} cannot be read: {' '.join(str(error).split())}",
-            code="GGS-00305",
-            hint=f"move it away: groups and trails are rebuilt from dirchk, then repeat ADD TRANDATA ({self._path.name})",
-        )
+        return self._use(lambda connection: _rows(connection, statement, parameters))
 
     def save_group(self, checkpoint: Checkpoint) -> None:
-        """Note a group and its trails as its checkpoint says."""
-        group = checkpoint.group
-        self.execute(
-            "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)",
-            [group, checkpoint.type, checkpoint.read.source, checkpoint.description, checkpoint.created],
-        )
-        self.execute("DELETE FROM trails WHERE group_name = ?", [group])
-        for target in checkpoint.write:
-            self.execute(
-                "INSERT INTO trails VALUES (?, ?, ?, ?)", [target.trail, group, target.remote, target.megabytes]
-            )
+        """Note a group, its trails and its path as its checkpoint says."""
+        self._use(lambda connection: _note_group(connection, checkpoint))
 
     def delete_group(self, group: str) -> None:
-        self.execute("DELETE FROM trails WHERE group_name = ?", [group])
-        self.execute("DELETE FROM groups WHERE name = ?", [group])
+        """Forget a group, its trails and its path."""
+
+        def work(connection: Any) -> None:
+            for table, column in (("trails", "group_name"), ("paths", "name"), ("groups", "name")):
+                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [group])
+
+        self._use(work)
+
+    def groups(self) -> list[GroupNote]:
+        return [GroupNote(*row) for row in self.execute("SELECT * FROM groups ORDER BY type, name")]
+
+    def trails(self) -> list[TrailNote]:
+        return [TrailNote(*row) for row in self.execute("SELECT * FROM trails ORDER BY name, group_name")]
+
+    def paths(self) -> list[PathNote]:
+        return [PathNote(*row) for row in self.execute("SELECT * FROM paths ORDER BY name")]
 
     def save_trandata(self, database: str, owner: str, name: str, identity: str, key: Sequence[str]) -> None:
         """Note that a table's changes are logged."""
@@ -91,9 +129,118 @@ class Catalog:
 
     def trandata(self, database: str) -> list[tuple[str, str]]:
         """(owner, name) of the tables with TRANDATA in a database."""
-        return [
-            (owner, name)
-            for owner, name in self.execute(
-                "SELECT owner, name FROM trandata WHERE database = ? ORDER BY 1, 2", [database]
-            )
-        ]
+        return [(note.owner, note.name) for note in self.trandata_notes(database)]
+
+    def trandata_notes(self, database: str) -> list[TrandataNote]:
+        """The tables with TRANDATA in a database, with their identity and key."""
+        rows = self.execute("SELECT * FROM trandata WHERE database = ? ORDER BY owner, name", [database])
+        return [TrandataNote(row[0], row[1], row[2], row[3], tuple(row[4] or ())) for row in rows]
+
+    def save_credentials(self, entries: Sequence[Credential]) -> None:
+        """Note which aliases there are; a secret never comes here."""
+
+        def work(connection: Any) -> None:
+            connection.execute("DELETE FROM credentials")
+            for entry in entries:
+                connection.execute("INSERT INTO credentials VALUES (?, ?, ?)", list(entry))
+
+        self._use(work)
+
+    def credentials(self) -> list[Credential]:
+        return [Credential(*row) for row in self.execute("SELECT * FROM credentials ORDER BY domain, alias")]
+
+    def rebuild(self) -> Path | None:
+        """Move the catalog away and make it anew from the checkpoint files; where the old one is, if there was one."""
+        kept = None
+        stamp = local_text(self._clock.now(), "%Y%m%d%H%M%S")
+        for path in (self._path, self._path.with_name(self._path.name + ".wal")):
+            if path.exists():
+                moved = path.with_name(f"{path.name}.{stamp}")
+                path.replace(moved)
+                kept = kept or moved
+        self._use(lambda _: None)
+        return kept
+
+    def _use(self, work: Callable[[Any], T]) -> T:
+        """Open the catalog, do something in one transaction, close it; while another command has it, try again."""
+        import duckdb
+
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        pause, waited = _FIRST_WAIT, 0.0
+        while True:
+            try:
+                with duckdb.connect(str(self._path)) as connection:
+                    return self._transaction(connection, work)
+            except duckdb.IOException as error:
+                # A file that another command is just making is not a database yet: give it a moment.
+                growing = _UNFINISHED in str(error) and waited < GROWING_SECONDS
+                if _LOCKED not in str(error) and not growing:
+                    raise self._damaged(error) from error
+                if waited >= PATIENCE_SECONDS:
+                    raise self._locked(error) from error
+                jittered = pause * random.uniform(0.5, 1.5)  # noqa: S311 - to spread commands, not to hide anything
+                self._wait(jittered)
+                waited += jittered
+                pause = min(pause * 1.5, _LONGEST_WAIT)
+            except duckdb.Error as error:
+                raise self._damaged(error) from error
+
+    def _transaction(self, connection: Any, work: Callable[[Any], T]) -> T:
+        connection.execute("BEGIN")
+        self._prepare(connection)
+        result = work(connection)
+        connection.execute("COMMIT")
+        return result
+
+    def _prepare(self, connection: Any) -> None:
+        """See to the tables: a new catalog takes over what the checkpoint files say."""
+        known = _rows(connection, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'catalog_version'")
+        if known:
+            ((number,),) = _rows(connection, "SELECT max(number) FROM catalog_version")
+            if number > VERSION:
+                raise StoreError(
+                    f"the catalog {self._path} has version {number}, this program knows {VERSION}",
+                    hint="use the newer program, or move the catalog away",
+                )
+            return
+        connection.execute(_TABLES)
+        connection.execute("INSERT INTO catalog_version VALUES (?)", [VERSION])
+        for entry in self._home.groups():
+            if entry.checkpoint is not None:
+                _note_group(connection, entry.checkpoint)
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"the catalog {self._path} cannot be read: {' '.join(str(error).split())}",
+            code="GGS-00305",
+            hint=f"move {self._path.name} away: it is made again from dirchk, then repeat ADD TRANDATA",
+        )
+
+    def _locked(self, error: Exception) -> StoreError:
+        holder = _HOLDER.search(str(error))
+        who = f"process {holder[2]} ({holder[1]})" if holder else "another command"
+        return StoreError(
+            f"the catalog {self._path} stays locked by {who}", code="GGS-00304", hint="try again when it has ended"
+        )
+
+
+def _rows(connection: Any, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = connection.execute(statement, list(parameters)).fetchall()
+    return rows
+
+
+def _note_group(connection: Any, checkpoint: Checkpoint) -> None:
+    group, read = checkpoint.group, checkpoint.read
+    connection.execute(
+        "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)",
+        [group, checkpoint.type, read.source, checkpoint.description, checkpoint.created],
+    )
+    connection.execute("DELETE FROM trails WHERE group_name = ?", [group])
+    for target in checkpoint.write:
+        connection.execute(
+            "INSERT INTO trails VALUES (?, ?, ?, ?)", [target.trail, group, target.remote, target.megabytes]
+        )
+    if checkpoint.type is GroupType.PATH and checkpoint.write:
+        connection.execute(
+            "INSERT OR REPLACE INTO paths VALUES (?, ?, ?)", [group, read.trail, checkpoint.write[0].trail]
+        )

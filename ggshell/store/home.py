@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ SUBDIRECTORIES = {
     "Masterkey wallet files": "dirwlt",
     "Dump files": "dirdmp",
 }
+_CLOSED = frozenset({"dircrd", "dirwlt", "dirpcs"})
+"""Folders that only the owner may open: secrets, and the sockets that processes obey."""
 _CHECKPOINT_ENDINGS = {GroupType.EXTRACT: ".cpe", GroupType.REPLICAT: ".cpr", GroupType.PATH: ".cpd"}
 _PROCESS_ENDINGS = {GroupType.EXTRACT: ".pce", GroupType.REPLICAT: ".pcr", GroupType.PATH: ".pcd"}
 
@@ -68,8 +71,9 @@ class Home:
             for label, name in [*SUBDIRECTORIES.items(), ("Catalog", "dirdb")]:
                 path = self.root / name
                 new = not path.is_dir()
-                path.mkdir(parents=True, exist_ok=True)
-                if name in ("dircrd", "dirwlt", "dirpcs"):
+                if new:
+                    path.mkdir(parents=True, exist_ok=True)
+                if name in _CLOSED and path.stat().st_mode & 0o077:
                     path.chmod(0o700)
                 made.append((label, path, new))
         except OSError as error:
@@ -103,13 +107,45 @@ class Home:
         """The process file: pid and socket of the running process."""
         return self.root / "dirpcs" / f"{group.upper()}{_PROCESS_ENDINGS[kind]}"
 
+    def socket(self, group: str, kind: GroupType) -> Path:
+        """Where a process would like its control socket; the process file says where it is."""
+        path = self.process(group, kind)
+        return path.with_name(path.name + ".sock")
+
+    def lock(self, group: str, kind: GroupType) -> Path:
+        """What the process of a group holds for its life."""
+        return self.root / "dirpcs" / f".{group.upper()}.{kind.value.lower()}.lock"
+
+    def output(self, group: str) -> Path:
+        """What a process prints beside its report: nothing, unless it cannot even write that."""
+        return self.root / "dirrpt" / f"{group.upper()}.out"
+
+    def group_names(self) -> list[tuple[str, GroupType]]:
+        """Every group of the home, Extracts first, by the names of the checkpoint files alone.
+
+        Raises StoreError when the folder cannot be read.
+        """
+        folder = self.root / "dirchk"
+        try:
+            names = sorted(os.listdir(folder))  # noqa: PTH208 - bare names: INFO ALL begins here
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"cannot read {folder}: {error.strerror}") from error
+        return [
+            (name.removesuffix(ending), kind)
+            for kind, ending in _CHECKPOINT_ENDINGS.items()
+            for name in names
+            if name.endswith(ending) and not name.startswith(".")
+        ]
+
     def groups(self) -> list[GroupEntry]:
-        """Every group of the home, Extracts first; a damaged checkpoint hides only its own group's facts."""
-        entries = []
-        for kind, ending in _CHECKPOINT_ENDINGS.items():
-            for path in sorted((self.root / "dirchk").glob(f"*{ending}")):
-                try:
-                    entries.append(GroupEntry(path.stem, kind, checkpoint.load(path)))
-                except StoreError as error:
-                    entries.append(GroupEntry(path.stem, kind, None, error))
-        return entries
+        """The same with their checkpoints; a damaged one hides only its own group's facts."""
+        return [_entry(group, kind, self.checkpoint(group, kind)) for group, kind in self.group_names()]
+
+
+def _entry(group: str, kind: GroupType, path: Path) -> GroupEntry:
+    try:
+        return GroupEntry(group, kind, checkpoint.load(path))
+    except StoreError as error:
+        return GroupEntry(group, kind, None, error)
