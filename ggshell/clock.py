@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-JULIAN_EPOCH_MICROSECONDS = 210_866_803_200_000_000
+JULIAN_EPOCH_MICROSECONDS = 210_866_760_000_000_000
 """Microseconds from noon UTC of Julian day 0 to 1970-01-01 (day 2440587.5): the zero of trail timestamps."""
 
 
