@@ -1,8 +1,23 @@
-"""Trails: the durable queue between processes, in GoldenGate's layout (FORMAT.md states every byte)."""
+"""Trails: the durable queue between processes, in GoldenGate's layout (FORMAT.md states every byte).
 
-from ggshell.trail.fileheader import Producer
+Whole batches go in and out through ``TrailWriter`` and ``TrailReader``; ``decode_record`` is for looking at one record.
+"""
+
+from ggshell.trail.fileheader import FileHeader, Producer, decode_header
 from ggshell.trail.name import TrailName
-from ggshell.trail.reader import TrailReader, read_position_time
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.record import Record, decode_record
+from ggshell.trail.times import read_position_time
 from ggshell.trail.writer import TrailWriter
 
-__all__ = ["Producer", "TrailName", "TrailReader", "TrailWriter", "read_position_time"]
+__all__ = [
+    "FileHeader",
+    "Producer",
+    "Record",
+    "TrailName",
+    "TrailReader",
+    "TrailWriter",
+    "decode_header",
+    "decode_record",
+    "read_position_time",
+]

@@ -1,4 +1,8 @@
-"""Trail bytes to records: walk the lengths, check every record, gather the headers of a whole chunk at once."""
+"""Trail bytes to records: walk the lengths, check every record, gather the headers of a whole chunk at once.
+
+What is checked of each record: its framing, its trailer, its checksum, and that it stands at the place it was written for
+(so that records which were moved, doubled or cut out are found as well).
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.errors import TrailError
-from ggshell.record import TransactionHeader
 from ggshell.trail import layout
-from ggshell.types import Csn
 
-_LENGTH = struct.Struct("<H")
-_LSN_SIZE = 17
-_SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
-_HEAD_RANGE = np.arange(layout.BARE_HEAD_SIZE - 8, dtype=np.int64)
-_CLOSING_RANGE = np.arange(12, dtype=np.int64)
-_CLOSING = np.dtype(
-    [
-        *[("checksum", "u1"), ("info", "u1"), ("size", "<u2"), ("value", "<u4")],
-        *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],
-    ]
-)
+_OPENING = struct.Struct("<HH")
+_OPENED = layout.RECORD | 1 << 8
+SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
+"""No record is shorter: G, H with an empty name, and the tail."""
+_HEADER_RANGE = np.arange(36, dtype=np.int64)
+_CLOSING_RANGE = np.arange(layout.CLOSING_SIZE, dtype=np.int64)
+
+
+class Fault(NamedTuple):
+    """Where in a chunk the bytes are no record, and what was expected there."""
+
+    place: int
+    expected: str
 
 
 class Records(NamedTuple):
-    """The whole records of a chunk: places and lengths of records, data areas and GGS tokens, and the header fields."""
+    """The whole, good records of a chunk: places and lengths of records, data areas and GGS tokens, and the header fields.
+
+    ``end`` is the place behind the last one, ``fault`` says what is wrong there, None when the chunk just ends.
+    """
 
     start: NDArray[np.int64]
     total: NDArray[np.int64]
@@ -40,6 +46,20 @@ class Records(NamedTuple):
     token_start: NDArray[np.int64]
     token_end: NDArray[np.int64]
     end: int
+    fault: Fault | None
+
+    @property
+    def is_row(self) -> NDArray[np.bool_]:
+        """Which records are rows of tables, or fragments of rows."""
+        indexed: NDArray[np.bool_] = (self.header["partition"] & layout.INDEXED) != 0
+        return indexed
+
+    def only(self, chosen: NDArray[np.bool_]) -> Records:
+        """Some of the records; the end stays."""
+        return Records(
+            self.start[chosen], self.total[chosen], self.header[chosen], self.data_start[chosen],
+            self.data_length[chosen], self.token_start[chosen], self.token_end[chosen], self.end, self.fault,
+        )  # fmt: skip
 
 
 def damaged(file: object, rba: int, expected: str) -> TrailError:
@@ -51,92 +71,117 @@ def damaged(file: object, rba: int, expected: str) -> TrailError:
     )
 
 
-def walk(chunk: bytes, file: object, base: int) -> list[int]:
-    """The places of the whole records of a chunk, and the place behind the last.
-
-    ``base`` is the chunk's RBA, for messages.  Raises TrailError where no record begins.
-    """
+def walk(chunk: bytes) -> tuple[list[int], Fault | None]:
+    """The places of the whole records of a chunk, and the place behind the last; a fault where no record begins."""
     places = [0]
-    place, end, unpack = 0, len(chunk), _LENGTH.unpack_from
+    place, end, unpack, add = 0, len(chunk), _OPENING.unpack_from, places.append
     while place + 4 <= end:
-        if chunk[place] != layout.RECORD or chunk[place + 1] != 1:
-            raise damaged(file, base + place, "a record header token")
-        total = unpack(chunk, place + 2)[0]
-        if total < _SMALLEST:
-            raise damaged(file, base + place, f"a record of at least {_SMALLEST} bytes, not {total}")
+        opening, total = unpack(chunk, place)
+        if opening != _OPENED:
+            return places, Fault(place, "a record header token")
+        if total < SMALLEST:
+            return places, Fault(place, f"a record of at least {SMALLEST} bytes, not {total}")
         place += total
         if place > end:
             break
-        places.append(place)
-    return places
+        add(place)
+    return places, None
+
+
+def good_records(chunk: bytes, file: object, base: int) -> Records:
+    """A chunk's records up to the first that is damaged or not whole; ``base`` is the chunk's RBA.
+
+    Raises TrailError only for a record that is sealed correctly and still makes no sense.
+    """
+    places, fault = walk(chunk)
+    if len(places) > 1:
+        bad = _first_bad(chunk, places, base)
+        if bad is not None:
+            row, expected = bad
+            fault = Fault(places[row], expected)
+            del places[row + 1 :]
+    return _take_apart(chunk, places, fault, file, base)
 
 
 def parse(chunk: bytes, file: object, base: int) -> Records:
-    """Take a chunk's whole records apart.  Raises TrailError for a record whose framing or checksum is wrong."""
-    places = walk(chunk, file, base)
+    """The same, but a chunk that begins with damage raises TrailError."""
+    records = good_records(chunk, file, base)
+    if records.fault is not None and not records.end:
+        raise damaged(file, base, records.fault.expected)
+    return records
+
+
+def _first_bad(chunk: bytes, places: list[int], base: int) -> tuple[int, str] | None:
     edges = np.array(places, dtype=np.int64)
-    start, total = edges[:-1], np.diff(edges)
     raw = np.frombuffer(chunk, dtype=np.uint8)
-    closing = raw[(edges[1:, None] - 12) + _CLOSING_RANGE].view(_CLOSING).ravel()
-    _check(chunk, places, closing, total, file, base)
-    header = raw[start[:, None] + 8 + _HEAD_RANGE].view(layout.GHDR_DTYPE).ravel()
-    header_length = raw[start + 6].astype(np.int64) | raw[start + 7].astype(np.int64) << 8
-    body = start + 8 + header_length
-    has_data = raw[np.minimum(body, len(raw) - 1)] == layout.DATA
-    length = np.where(has_data, raw[body + 2].astype(np.int64) | raw[body + 3].astype(np.int64) << 8, 0)
-    wrong = np.flatnonzero(body + np.where(has_data, 4, 0) + length + layout.TAIL_SIZE > edges[1:])
-    if len(wrong):
-        raise damaged(file, base + places[int(wrong[0])], "a data area inside its record")
-    first = body + np.where(has_data, 4, 0)
-    return Records(start, total, header, first, length, first + length + 4, edges[1:] - 12, places[-1])
-
-
-def _check(
-    chunk: bytes, places: list[int], closing: NDArray[np.void], total: NDArray[np.int64], file: object, base: int
-) -> None:
-    bad = np.flatnonzero(
-        (closing["trailer"] != layout.TRAILER) | (closing["trailer_info"] != 1) | (closing["total"] != total)
+    closing = raw[(edges[1:, None] - layout.CLOSING_SIZE) + _CLOSING_RANGE].view(layout.CLOSING_DTYPE).ravel()
+    view, crc, rest = memoryview(chunk), zlib.crc32, layout.UNSEALED
+    sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(places)], dtype=np.uint32)
+    framed = (
+        (closing["trailer"] == layout.TRAILER) & (closing["trailer_info"] == 1) & (closing["total"] == np.diff(edges))
     )
-    if len(bad):
-        raise damaged(file, base + places[int(bad[0])], "a trailer with the record's own length")
-    bad = np.flatnonzero((closing["checksum"] != layout.CHECKSUM) | (closing["info"] != 0) | (closing["size"] != 4))
-    if len(bad):
-        raise damaged(file, base + places[int(bad[0])], "a checksum token")
-    view, crc = memoryview(chunk), zlib.crc32
-    sums = [crc(view[low : high - 12]) for low, high in pairwise(places)]
-    bad = np.flatnonzero(np.array(sums, dtype=np.uint32) != closing["value"])
-    if len(bad):
-        raise damaged(file, base + places[int(bad[0])], "bytes that fit their checksum")
+    sealed = (closing["checksum"] == layout.CHECKSUM) & (closing["checksum_length"] == layout.SEAL)
+    fits = closing["value"] == sums
+    placed = closing["place"] == ((edges[:-1] + base) & layout.PLACE_MASK)
+    good = framed & sealed & fits & placed
+    if good.all():
+        return None
+    row = int(np.argmin(good))
+    if not framed[row]:
+        return row, "a trailer with the record's own length"
+    if not sealed[row]:
+        return row, "a checksum token"
+    if not fits[row]:
+        return row, "bytes that fit their checksum"
+    return row, f"a record written for this place, not one for RBA {int(closing['place'][row])}"
 
 
-def tokens(chunk: bytes | memoryview, first: int, end: int) -> dict[str, bytes]:
-    """The GGS tokens between two places, by their one-letter ids.  Raises ValueError when one leads outside."""
-    found: dict[str, bytes] = {}
-    while first < end:
-        if first + 4 > end:
-            raise ValueError("half a token")
-        identity, _, length = layout.TOKEN.unpack_from(chunk, first)
-        first += 4
-        if first + length > end:
-            raise ValueError(f"token {identity:#x} leads behind its record")
-        found[chr(identity)] = bytes(chunk[first : first + length])
-        first += length
-    return found
+def _pair(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The 2-byte numbers at these places."""
+    return raw[place].astype(np.int64) | raw[place + 1].astype(np.int64) << 8
 
 
-def transaction_header(chunk: bytes, first: int, end: int, io_time: int) -> TransactionHeader:
-    """The transaction that a record's GGS tokens announce.  Raises ValueError when they do not."""
-    # What this program writes: LOGCSN of 17 bytes, TRANID, and LOGBSN of 17 bytes, without a dictionary for each.
-    if chunk[first] == layout.LOGCSN and chunk[first + 2] == _LSN_SIZE and chunk[first + 21] == layout.TRANID:
-        xid_end = first + 25 + chunk[first + 23]
-        csn = Csn.parse(bytes(chunk[first + 4 : first + 21]).decode())
-        if xid_end == end or (end - xid_end == 4 + _LSN_SIZE and chunk[xid_end] == layout.LOGBSN):
-            restart = Csn.parse(bytes(chunk[xid_end + 4 : end]).decode()).value if xid_end < end else 0
-            xid = bytes(chunk[first + 25 : xid_end]).decode()
-            return TransactionHeader(xid, csn, io_time - JULIAN_EPOCH_MICROSECONDS, restart)
-    found = tokens(chunk, first, end)
-    if "L" not in found or "6" not in found:
-        raise ValueError("the first record of a transaction without LOGCSN and TRANID")
-    restart = Csn.parse(found["B"].decode()).value if "B" in found else 0
-    csn = Csn.parse(found["L"].decode())
-    return TransactionHeader(found["6"].decode(), csn, io_time - JULIAN_EPOCH_MICROSECONDS, restart)
+def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: object, base: int) -> Records:
+    if len(places) == 1:
+        none = np.zeros(0, dtype=np.int64)
+        return Records(none, none, np.zeros(0, dtype=layout.GHDR_DTYPE), none, none, none, none, 0, fault)
+    edges = np.array(places, dtype=np.int64)
+    start, after = edges[:-1], edges[1:]
+    raw = np.frombuffer(chunk, dtype=np.uint8)
+    header_length = _pair(raw, start + 6)
+    body, limit = start + 8 + header_length, after - layout.TAIL_SIZE
+    wrong = np.flatnonzero((raw[start + 4] != layout.HEADER) | (header_length < 34) | (body > limit))
+    if len(wrong):
+        raise damaged(file, base + places[int(wrong[0])], "a header inside its record")
+    header = raw[start[:, None] + 8 + _HEADER_RANGE].view(layout.GHDR_DTYPE).ravel()
+    has_data = raw[body] == layout.DATA
+    length = np.where(has_data, _pair(raw, body + 2), 0)
+    first = body + 4 * has_data
+    area = first + length
+    near = np.minimum(area, limit)
+    plain = (area <= limit) & (raw[near] == layout.TOKENS) & (near + 4 + _pair(raw, near + 2) == after - 4)
+    for row in np.flatnonzero(~plain).tolist():
+        found = _areas(chunk, int(body[row]), int(after[row]) - 4)
+        if found is None:
+            raise damaged(file, base + places[row], "a data area and GGS tokens inside the record")
+        first[row], length[row], area[row] = found
+    wrong = np.flatnonzero(header["rec_length"] != length)
+    if len(wrong):
+        row = int(wrong[0])
+        raise damaged(
+            file, base + places[row], f"a data area of {int(header['rec_length'][row])} bytes, not {int(length[row])}"
+        )
+    tokens_end = after - layout.CLOSING_SIZE
+    return Records(start, after - start, header, first, length, area + 4, tokens_end, places[-1], fault)
+
+
+def _areas(chunk: bytes, place: int, end: int) -> tuple[int, int, int] | None:
+    """Data area and T token of a record with more than those (later kinds of tokens are passed over); None without them."""
+    first, size, tokens = place, 0, -1
+    while place + 4 <= end:
+        identity, _, length = layout.TOKEN.unpack_from(chunk, place)
+        if identity == layout.DATA:
+            first, size = place + 4, length
+        tokens = place if identity == layout.TOKENS else -1
+        place += 4 + length
+    return (first, size, tokens) if place == end and tokens >= 0 else None

@@ -1,9 +1,9 @@
 """The durable mark: how far a trail may be read.
 
 A hidden file beside the trail, written after each fdatasync; readers look at nothing behind it, so no reader ever acts on
-a transaction that a power failure could still take away.  The mark itself is not synced: after a crash it may be old, which
-only hides rows until the writer has recovered.  A trail without one (copied from elsewhere) is read to its last whole
-transaction.
+a transaction that a power failure could still take away.  The mark is synced when a writer opens the trail and at each new
+file, not at each flush: after a power failure it may be old, which only hides rows until the writer has recovered.  A
+trail without one (copied from elsewhere) is read to its last whole transaction.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from typing import NamedTuple
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
 
-_MARK = struct.Struct("<IQQBI")
+_BODY = struct.Struct("<IQQBH")
+_MARK = struct.Struct("<IQQBHI")
+_NO_CSN = 2
+_LOOKS = 100
 
 
 class DurableMark(NamedTuple):
-    """The end of the last durable transaction, and its CSN (None before the first)."""
+    """The end of what is durable and whole, the last CSN before it (None before the first), and how many table
+    definitions its file has given out: what a writer needs to go on."""
 
     position: TrailPosition
     csn: Csn | None
+    tables: int = 0
 
 
 def _path(name: TrailName) -> str:
@@ -38,9 +43,12 @@ class MarkWriter:
 
     def write(self, mark: DurableMark) -> None:
         csn = mark.csn or Csn(0)
-        kind = 2 if mark.csn is None else int(csn.lsn)
-        body = struct.pack("<IQQB", mark.position.seqno, mark.position.rba, csn.value, kind)
+        kind = _NO_CSN if mark.csn is None else int(csn.lsn)
+        body = _BODY.pack(mark.position.seqno, mark.position.rba, csn.value, kind, mark.tables)
         os.pwrite(self._descriptor, body + struct.pack("<I", zlib.crc32(body)), 0)
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -54,19 +62,19 @@ class MarkReader:
         self._descriptor = -1
 
     def read(self) -> DurableMark | None:
-        """The present mark; None when there is none or it is being replaced."""
+        """The present mark; None when there is none, or none that fits its checksum."""
         if self._descriptor < 0:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return None
-        for _ in range(100):  # a reader may meet a write half done: look again
+        for _ in range(_LOOKS):  # a reader may meet a write half done: look again
             data = os.pread(self._descriptor, _MARK.size, 0)
             if len(data) == _MARK.size:
-                seqno, rba, value, kind, checksum = _MARK.unpack(data)
+                seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
                 if checksum == zlib.crc32(data[:-4]):
-                    csn = None if kind == 2 else Csn(value, bool(kind))
-                    return DurableMark(TrailPosition(seqno, rba), csn)
+                    csn = None if kind == _NO_CSN else Csn(value, bool(kind))
+                    return DurableMark(TrailPosition(seqno, rba), csn, tables)
         return None
 
     def close(self) -> None:

@@ -1,20 +1,31 @@
-"""The file header: the record at RBA 0 of every trail file, in groups of tokens as listings show it (lengths big-endian)."""
+"""The file header: the record at RBA 0 of every trail file, in groups of tokens as listings show it (all big-endian)."""
 
 from __future__ import annotations
 
 import platform
 import struct
-from typing import NamedTuple
+import zlib
+from typing import Final, NamedTuple
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
+from ggshell.record import TransactionHeader
+from ggshell.trail import layout
+from ggshell.trail.tokens import transaction_header, transaction_tokens
 from ggshell.types import Csn
 
-SIGNATURE = b"GS\r\nTL\n\r"
+SIGNATURE: Final = b"GS\r\nTL\n\r"
 """Our own, so that nobody takes these files for the vendor's (whose signature begins ``GG``)."""
-COMPATIBILITY = 6
-RESTARTABLE = 1
+COMPATIBILITY: Final = 6
+RESTARTABLE: Final = 1
+UTF8: Final = -3
+LONGEST: Final = 0xFFFF
+"""No header record is longer; reading so many bytes of a file always gets it whole."""
 
+_FILE_HEADER = 0x46
+_TRAIL, _MACHINE, _DATABASE, _PRODUCER, _CONTINUITY = 0x30, 0x31, 0x32, 0x33, 0x34
 _TOKEN = struct.Struct(">BBH")
+_SEAL_SIZE = 8
+_SMALLEST = 4 + _SEAL_SIZE + 4
 
 
 class Producer(NamedTuple):
@@ -27,24 +38,100 @@ class Producer(NamedTuple):
     database_version: str = ""
 
 
+class Continuity(NamedTuple):
+    """What stands before and at a file's beginning.
+
+    ``previous_csn`` is the last transaction that ended in the files before, ``previous_size`` the final size of the one
+    just before; ``first`` the transaction of the file's first row, where that is known when the file is begun; ``inside``
+    says that it began in an earlier file.
+    """
+
+    previous_csn: Csn | None = None
+    previous_size: int | None = None
+    first: TransactionHeader | None = None
+    inside: bool = False
+
+
 class FileHeader(NamedTuple):
     """What a trail file says of itself; unknown tokens are ignored, missing ones keep these defaults."""
 
     signature: bytes = SIGNATURE
     compatibility: int = COMPATIBILITY
+    character_set: int = UTF8
     created: int = 0
     uri: str = ""
     file_name: str = ""
-    seqno: int = 0
+    seqno: int | None = None
     first_csn: Csn | None = None
+    first_time: int | None = None
     system: str = ""
     node: str = ""
+    release: str = ""
     database_vendor: str = ""
     database_name: str = ""
     database_version: str = ""
     producer: str = ""
     program: str = ""
     recovery_mode: int = RESTARTABLE
+    previous_csn: Csn | None = None
+    previous_size: int | None = None
+    inside: TransactionHeader | None = None
+    """The transaction that the file begins within, None when it begins at a boundary."""
+
+
+def encode_header(name: str, seqno: int, created: int, producer: Producer, continuity: Continuity) -> bytes:
+    """The header record of a new file; ``created`` in microseconds since 1970."""
+    body = b"".join(
+        [
+            _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity)),
+            _group(_MACHINE, list(enumerate(map(_text, platform.uname()[:3]), 0x30))),
+            _group(
+                _DATABASE,
+                [
+                    (0x30, _text(producer.database_vendor)),
+                    (0x31, _text(producer.database_name)),
+                    (0x36, _text(producer.database_version)),
+                ],
+            ),
+            _group(_PRODUCER, [(0x30, _text(producer.group)), (0x37, _text(producer.program))]),
+            _group(_CONTINUITY, _continuity_tokens(continuity)),
+        ]
+    )
+    total = 4 + len(body) + _SEAL_SIZE + 4
+    content = _TOKEN.pack(_FILE_HEADER, 0, total) + body + _TOKEN.pack(layout.CHECKSUM, 0, 4)
+    return content + struct.pack(">I", zlib.crc32(content)) + _TOKEN.pack(layout.TRAILER, 0, total)
+
+
+def _trail_tokens(
+    name: str, seqno: int, created: int, producer: Producer, continuity: Continuity
+) -> list[tuple[int, bytes]]:
+    tokens = [
+        (0x30, SIGNATURE),
+        (0x31, struct.pack(">H", COMPATIBILITY)),
+        (0x32, struct.pack(">i", UTF8)),
+        (0x33, _time(created)),
+        (0x34, _text(f"uri:{platform.node()}:{name}:{producer.group}")),
+        (0x36, _text(name)),
+        (0x38, struct.pack(">I", seqno)),
+    ]
+    if continuity.first is not None:
+        tokens += [(0x3A, str(continuity.first.csn).encode()), (0x3C, _time(continuity.first.commit_time))]
+    return tokens
+
+
+def _continuity_tokens(continuity: Continuity) -> list[tuple[int, bytes]]:
+    tokens = [(0x30, bytes([RESTARTABLE]))]
+    if continuity.previous_csn is not None:
+        tokens.append((0x31, str(continuity.previous_csn).encode()))
+    if continuity.previous_size is not None:
+        tokens.append((0x33, struct.pack(">Q", continuity.previous_size)))
+    if continuity.first is not None and continuity.inside:
+        tokens.append((0x32, _time(continuity.first.commit_time) + transaction_tokens(continuity.first)))
+    return tokens
+
+
+def _time(microseconds: int) -> bytes:
+    return struct.pack(">Q", microseconds + JULIAN_EPOCH_MICROSECONDS)
 
 
 def _text(value: str) -> bytes:
@@ -57,53 +144,24 @@ def _group(identity: int, tokens: list[tuple[int, bytes]]) -> bytes:
     return _TOKEN.pack(identity, 0, len(body)) + body
 
 
-def encode_header(name: str, seqno: int, created: int, producer: Producer, last_csn: Csn | None) -> bytes:
-    """The header record of a new file.  ``last_csn``: the last transaction that the files before it hold."""
-    trail = [
-        (0x30, SIGNATURE),
-        (0x31, struct.pack(">H", COMPATIBILITY)),
-        (0x32, struct.pack(">i", -3)),
-        (0x33, struct.pack(">Q", created + JULIAN_EPOCH_MICROSECONDS)),
-        (0x34, _text(f"uri:{platform.node()}:{name}:{producer.group}")),
-        (0x36, _text(name)),
-        (0x38, struct.pack(">I", seqno)),
-        (0x3A, str(last_csn or "").encode()),
-    ]
-    machine = [(0x30, _text(platform.system())), (0x31, _text(platform.node())), (0x32, _text(platform.release()))]
-    database = [
-        (0x30, _text(producer.database_vendor)),
-        (0x31, _text(producer.database_name)),
-        (0x36, _text(producer.database_version)),
-    ]
-    origin = [(0x30, _text(producer.group)), (0x37, _text(producer.program))]
-    body = b"".join(
-        [
-            _group(0x30, trail),
-            _group(0x31, machine),
-            _group(0x32, database),
-            _group(0x33, origin),
-            _group(0x34, [(0x30, bytes([RESTARTABLE]))]),
-        ]
-    )
-    total = len(body) + 8
-    return struct.pack(">BBH", 0x46, 0, total) + body + struct.pack(">BBH", 0x5A, 0, total)
-
-
 def header_size(data: bytes) -> int:
     """The header record's length from its first 4 bytes, 0 when they do not begin one."""
     if len(data) < 4:
         return 0
     identity, _, length = _TOKEN.unpack_from(data)
-    return length if identity == 0x46 else 0
+    return int(length) if identity == _FILE_HEADER else 0
 
 
 def decode_header(data: bytes) -> FileHeader:
-    """Read a header record.  Raises ValueError when it is none, or damaged."""
+    """Read a header record from a file's first bytes.  Raises ValueError when it is none, or damaged."""
     size = header_size(data)
-    if size < 8 or size > len(data) or data[size - 4 : size] != struct.pack(">BBH", 0x5A, 0, size):
-        raise ValueError("no trail file header")
+    if size < _SMALLEST or size > len(data) or data[size - 4 : size] != _TOKEN.pack(layout.TRAILER, 0, size):
+        raise ValueError("a file header record with its trailer")
+    seal = data[size - 12 : size - 4]
+    if seal != _TOKEN.pack(layout.CHECKSUM, 0, 4) + struct.pack(">I", zlib.crc32(data[: size - 8])):
+        raise ValueError("a file header that fits its checksum")
     found: dict[tuple[int, int], bytes] = {}
-    for group, body in _tokens(data[4 : size - 4]):
+    for group, body in _tokens(data[4 : size - 12]):
         for number, value in _tokens(body):
             found[group, number] = value
     return _header(found)
@@ -114,7 +172,7 @@ def _tokens(data: bytes) -> list[tuple[int, bytes]]:
     while place + 4 <= len(data):
         identity, _, length = _TOKEN.unpack_from(data, place)
         if place + 4 + length > len(data):
-            raise ValueError(f"token {identity:#x} of the file header leads behind its group")
+            raise ValueError(f"token {identity:#x} inside its group")
         result.append((identity, data[place + 4 : place + 4 + length]))
         place += 4 + length
     return result
@@ -124,24 +182,42 @@ def _header(found: dict[tuple[int, int], bytes]) -> FileHeader:
     def text(group: int, number: int) -> str:
         return found.get((group, number), b"\0\0")[2:].decode(errors="replace")
 
-    def number(place: int, default: int) -> int:
-        return int.from_bytes(found[0x30, place], "big") if (0x30, place) in found else default
+    def number(token: int, group: int = _TRAIL) -> int | None:
+        value = found.get((group, token))
+        return None if value is None else int.from_bytes(value, "big")
 
-    csn = found.get((0x30, 0x3A), b"").decode(errors="replace")
+    def csn(group: int, token: int) -> Csn | None:
+        value = found.get((group, token))
+        return Csn.parse(value.decode()) if value else None
+
+    first_time = number(0x3C)
+    character_set = found.get((_TRAIL, 0x32))
     return FileHeader(
-        signature=found.get((0x30, 0x30), b""),
-        compatibility=number(0x31, 0),
-        created=number(0x33, JULIAN_EPOCH_MICROSECONDS) - JULIAN_EPOCH_MICROSECONDS,
-        uri=text(0x30, 0x34),
-        file_name=text(0x30, 0x36),
-        seqno=number(0x38, 0),
-        first_csn=Csn.parse(csn) if csn else None,
-        system=text(0x31, 0x30),
-        node=text(0x31, 0x31),
-        database_vendor=text(0x32, 0x30),
-        database_name=text(0x32, 0x31),
-        database_version=text(0x32, 0x36),
-        producer=text(0x33, 0x30),
-        program=text(0x33, 0x37),
-        recovery_mode=found.get((0x34, 0x30), b"\1")[0],
+        signature=found.get((_TRAIL, 0x30), b""),
+        compatibility=number(0x31) or 0,
+        character_set=UTF8 if character_set is None else int.from_bytes(character_set, "big", signed=True),
+        created=(number(0x33) or JULIAN_EPOCH_MICROSECONDS) - JULIAN_EPOCH_MICROSECONDS,
+        uri=text(_TRAIL, 0x34),
+        file_name=text(_TRAIL, 0x36),
+        seqno=number(0x38),
+        first_csn=csn(_TRAIL, 0x3A),
+        first_time=None if first_time is None else first_time - JULIAN_EPOCH_MICROSECONDS,
+        system=text(_MACHINE, 0x30),
+        node=text(_MACHINE, 0x31),
+        release=text(_MACHINE, 0x32),
+        database_vendor=text(_DATABASE, 0x30),
+        database_name=text(_DATABASE, 0x31),
+        database_version=text(_DATABASE, 0x36),
+        producer=text(_PRODUCER, 0x30),
+        program=text(_PRODUCER, 0x37),
+        recovery_mode=found.get((_CONTINUITY, 0x30), b"\1")[0],
+        previous_csn=csn(_CONTINUITY, 0x31),
+        previous_size=number(0x33, _CONTINUITY),
+        inside=_inside(found.get((_CONTINUITY, 0x32))),
     )
+
+
+def _inside(value: bytes | None) -> TransactionHeader | None:
+    if value is None:
+        return None
+    return transaction_header(value, 8, len(value), int.from_bytes(value[:8], "big"))

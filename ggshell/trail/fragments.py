@@ -17,49 +17,68 @@ class Joined(NamedTuple):
     records: Records
 
 
+class _Run(NamedTuple):
+    """Records ``first`` to ``last`` of a chunk, that are one data area."""
+
+    first: int
+    last: int
+
+
 def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> Joined:
     """Records with every run of fragments made one; a run that is not whole at the chunk's end is left for later.
 
-    Joined data areas are put behind the chunk.  Raises TrailError for a fragment without its first record.
+    Joined data areas are put behind the chunk.  Raises TrailError for a fragment that is not the next of its record.
     """
-    continued = records.header["continued"]
-    fragment = records.header["io_type"] == IoType.RECORD_FRAGMENT
-    if not continued.any() and not fragment.any():
+    if not records.header["continued"].any() and not (records.header["io_type"] == IoType.RECORD_FRAGMENT).any():
         return Joined(chunk, records)
-    count, end = len(records.start), records.end
-    firsts: list[int] = []
-    parts: list[bytes] = [chunk]
-    size = len(chunk)
-    header = records.header.copy()
-    start, length, total = records.data_start.copy(), records.data_length.copy(), records.total.copy()
-    row = 0
+    runs = _runs(records, file, base)
+    keep = np.array([run.first for run in runs], dtype=np.int64)
+    header = records.header[keep]
+    start, length, total = records.data_start[keep], records.data_length[keep], records.total[keep]
+    parts, size = [chunk], len(chunk)
+    for row, (first, last) in enumerate(runs):
+        if first == last:
+            continue
+        joined = _joined(chunk, records, first, last)
+        parts.append(joined)
+        start[row], length[row] = size, len(joined)
+        size += len(joined)
+        total[row] = int(records.start[last] + records.total[last] - records.start[first])
+        header["continued"][row] = 0
+        header["trans_ind"][row] = _place(int(header["trans_ind"][row]), int(records.header["trans_ind"][last]))
+    whole = runs[-1].last if runs else -1
+    end = int(records.start[whole] + records.total[whole]) if runs else 0
+    chosen = Records(
+        records.start[keep], total, header, start, length,
+        records.token_start[keep], records.token_end[keep], end, records.fault,
+    )  # fmt: skip
+    return Joined(b"".join(parts), chosen)
+
+
+def _runs(records: Records, file: object, base: int) -> list[_Run]:
+    continued = records.header["continued"].tolist()
+    fragment = (records.header["io_type"] == IoType.RECORD_FRAGMENT).tolist()
+    number = records.header["rec_count"].tolist()
+    runs, row, count = [], 0, len(continued)
     while row < count:
         if fragment[row]:
             raise damaged(file, base + int(records.start[row]), "the first record of a fragment")
         last = row
         while last < count and continued[last]:
             last += 1
-            if last < count and not fragment[last]:
-                raise damaged(file, base + int(records.start[last]), "the next fragment of a record")
+            if last < count and not (fragment[last] and number[last] == (last - row + 1) & 0xFF):
+                raise damaged(file, base + int(records.start[last]), f"fragment {last - row + 1} of a record")
         if last == count:
-            end = int(records.start[row])
             break
-        if last > row:
-            pieces = [chunk[int(start[at]) : int(start[at] + length[at])] for at in range(row, last + 1)]
-            start[row], length[row] = size, sum(map(len, pieces))
-            total[row] = int(records.start[last] + records.total[last] - records.start[row])
-            parts += pieces
-            size += int(length[row])
-            header["continued"][row] = 0
-            header["trans_ind"][row] = _place(int(header["trans_ind"][row]), int(header["trans_ind"][last]))
-        firsts.append(row)
+        runs.append(_Run(row, last))
         row = last + 1
-    keep = np.array(firsts, dtype=np.int64)
-    chosen = Records(
-        records.start[keep], total[keep], header[keep], start[keep], length[keep],
-        records.token_start[keep], records.token_end[keep], end,
-    )  # fmt: skip
-    return Joined(b"".join(parts), chosen)
+    return runs
+
+
+def _joined(chunk: bytes, records: Records, first: int, last: int) -> bytes:
+    starts = records.data_start[first : last + 1].tolist()
+    lengths = records.data_length[first : last + 1].tolist()
+    return b"".join([chunk[at : at + length] for at, length in zip(starts, lengths, strict=True)])
 
 
 def _place(first: int, last: int) -> int:

@@ -24,6 +24,8 @@ GHDR = struct.Struct("<BBBBHBBQQIBBBBBB")
 HDR_IND: Final = 0x45  # E
 PARTITION_ROW: Final = 0x0C
 PARTITION_METADATA: Final = 0x00
+INDEXED: Final = 0x08
+"""The bit of a partition that rows have (x0c, x4c): a table index stands behind the fixed bytes, elsewhere a name."""
 AFTER: Final = 0x41
 BEFORE: Final = 0x42
 FORMAT_TYPE: Final = 0x52  # R
@@ -32,7 +34,12 @@ CONTINUED: Final = 1
 
 HEAD_SIZE: Final = 48  # G token 4, H token 4, GHDR 36, D token 4
 BARE_HEAD_SIZE: Final = 44  # the same without D
-TAIL_SIZE: Final = 16  # T token 4, checksum token 8, Z token 4
+SEAL: Final = 8
+"""The checksum's value: the record's place (low 32 bits of its RBA), then the CRC-32 of all bytes before."""
+CLOSING_SIZE: Final = 4 + SEAL + 4  # checksum token, Z token
+TAIL_SIZE: Final = 4 + CLOSING_SIZE  # T token, then those
+UNSEALED: Final = 8
+"""The last bytes of a record, that its CRC does not cover: itself and the Z token."""
 LONGEST_DATA: Final = 60_000
 """Data areas longer than this go as fragments; the lengths of a record are 16-bit."""
 
@@ -64,13 +71,15 @@ HEAD_DTYPE = np.dtype(
         *[("data", "u1"), ("data_info", "u1"), ("data_length", "<u2")],
     ]
 )
-TAIL_DTYPE = np.dtype(
-    [
-        *[("tokens", "u1"), ("tokens_info", "u1"), ("tokens_length", "<u2")],
-        *[("checksum", "u1"), ("checksum_info", "u1"), ("checksum_length", "<u2"), ("value", "<u4")],
-        *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],
-    ]
-)
+_CLOSING = [
+    *[("checksum", "u1"), ("checksum_info", "u1"), ("checksum_length", "<u2"), ("place", "<u4"), ("value", "<u4")],
+    *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],
+]
+CLOSING_DTYPE = np.dtype(_CLOSING)
+TAIL_DTYPE = np.dtype([("tokens", "u1"), ("tokens_info", "u1"), ("tokens_length", "<u2"), *_CLOSING])
+
+
+PLACE_MASK: Final = 0xFFFFFFFF
 
 
 def token(identity: int, value: bytes, info: int = 0) -> bytes:

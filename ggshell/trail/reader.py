@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
-from ggshell.trail import decode, fileheader
-from ggshell.trail.decode import Records
-from ggshell.trail.durable import MarkReader
+from ggshell.record import ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.trail import context, decode
+from ggshell.trail.decode import Records, damaged
 from ggshell.trail.fragments import Joined, join_fragments
-from ggshell.trail.metadata import decode_definition
 from ggshell.trail.name import TrailName
-from ggshell.trail.recover import visible_end
+from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.tokens import transaction_header
+from ggshell.trail.visible import VisibleEnd
 from ggshell.trail.wake import Listener
 from ggshell.types import TrailPosition
 
 CHUNK = 1 << 20
-_BEGINS, _END = (int(TransInd.BEGIN), int(TransInd.SOLE)), int(TransInd.END)
-"""As plain integers: a look into an enumeration costs more than all else that a row of one transaction does."""
 
 
 class TrailReader:
     """Reads from a position to the durable end, over as many files as there are.
 
-    Definitions of tables stand before their first row in each file, so a reader that begins within a file scans what lies
-    before it once.  Raises TrailError naming file and RBA for damage, and the sequence number for a missing file.
+    Definitions of tables stand before their first row in each file, so a reader that begins within a file steps through
+    what lies before once; it may begin anywhere between two records, also within a transaction, whose header is found as
+    well.  Raises TrailError naming file and RBA for damage, and the sequence number for a missing file.
     """
 
     def __init__(self, name: TrailName, position: TrailPosition | None = None) -> None:
         self.name = name
-        self._mark = MarkReader(name)
+        self._visible = VisibleEnd(name)
         self._listener: Listener | None = None
-        self._descriptor = -1
-        self._seqno = -1
+        self._file: OpenedFile | None = None
         self._definitions: dict[int, TableDefinition] = {}
         self._header: TransactionHeader | None = None
-        self._scanned = (-1, 0)
-        self._scanned_end: TrailPosition | None = None
         if position is None:
             first = name.sequences()
             position = TrailPosition(first[0] if first else 0, 0)
@@ -50,27 +43,29 @@ class TrailReader:
     def read(self, max_bytes: int = CHUNK) -> ChangeBatch | None:
         """The next rows, or None when nothing more is visible now."""
         while True:
-            end = self._visible()
-            if end is None or (self.position >= end):
+            end = self._visible.read()
+            if end is None or self.position >= end:
                 return None
-            if not self._open():
+            file = self._file or self._open()
+            if file is None:
                 return None
-            limit = end.rba if end.seqno == self._seqno else os.fstat(self._descriptor).st_size
+            limit = end.rba if end.seqno == file.seqno else file.size()
             if self.position.rba >= limit:
-                if self._seqno >= end.seqno:
+                if file.seqno >= end.seqno:
                     return None
-                self._next_file()
+                self._follow(file, limit)
                 continue
-            batch = self._read_chunk(min(limit - self.position.rba, max_bytes), limit)
+            batch = self._read_chunk(file, max_bytes, limit)
             if batch is not None:
                 return batch
 
     def end(self) -> TrailPosition | None:
         """The durable end of the trail, None while it has no file."""
-        return self._visible()
+        return self._visible.read()
 
     def at_end(self) -> bool:
-        end = self._visible()
+        """Whether all that is visible has been read."""
+        end = self._visible.read()
         return end is None or self.position >= end
 
     def fileno(self) -> int:
@@ -85,210 +80,150 @@ class TrailReader:
             self._listener.drain()
 
     def close(self) -> None:
-        self._mark.close()
+        self._visible.close()
         if self._listener is not None:
             self._listener.close()
             self._listener = None
         self._close_file()
 
-    def _visible(self) -> TrailPosition | None:
-        mark = self._mark.read()
-        if mark is not None:
-            return mark.position
-        sequences = self.name.sequences()
-        if not sequences:
-            return None
-        last = (sequences[-1], self.name.file(sequences[-1]).stat().st_size)
-        if last != self._scanned:
-            self._scanned, self._scanned_end = last, visible_end(self.name)
-        return self._scanned_end
-
     def _close_file(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
-    def _open(self) -> bool:
-        """Open the position's file, and learn the definitions that stand before the position."""
-        if self._descriptor >= 0:
-            return True
-        path = self.name.file(self.position.seqno)
+    def _open(self) -> OpenedFile | None:
+        """Open the position's file and learn what stands before the position; None while the trail has no file at all."""
+        seqno = self.position.seqno
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            file = open_file(self.name, seqno)
         except FileNotFoundError:
-            later = [number for number in self.name.sequences() if number > self.position.seqno]
-            if not later:
-                return False
+            if not self.name.sequences():
+                return None
             raise TrailError(
-                f"trail file {path} (sequence number {self.position.seqno}) is missing, later ones exist",
+                f"trail file {self.name.file(seqno)} (sequence number {seqno}) is missing, the trail has others",
                 code="OGG-01332",
+                where=f"{self.name.file(seqno)}",
                 hint="restore it, or set the group to a later position knowing what is skipped",
             ) from None
-        self._seqno = self.position.seqno
-        self._definitions = {}
-        size = self._file_header(path)
-        if self.position.rba > size:
-            self._learn(size, self.position.rba)
-        self.position = self.position._replace(rba=max(self.position.rba, size))
-        return True
+        self._file = file
+        if self.position.rba <= file.first:
+            self.position = TrailPosition(seqno, file.first)
+            self._definitions, self._header = {}, file.header.inside
+        else:
+            try:
+                self._definitions, self._header = context.learn(file, self.position.rba)
+            except TrailError:
+                self._close_file()
+                raise
+        return file
 
-    def _file_header(self, path: object) -> int:
-        head = os.pread(self._descriptor, 4, 0)
-        size = fileheader.header_size(head)
-        try:
-            header = fileheader.decode_header(os.pread(self._descriptor, size, 0))
-        except ValueError as error:
-            self._close_file()
-            raise decode.damaged(path, 0, f"a trail file header ({error})") from None
-        if header.compatibility > fileheader.COMPATIBILITY:
-            self._close_file()
-            raise TrailError(
-                f"trail file {path} has format {header.compatibility}, this program reads up to {fileheader.COMPATIBILITY}",
-                hint="read it with the release that wrote it, or write it with FORMAT RELEASE",
-            )
-        return size
-
-    def _learn(self, first: int, last: int) -> None:
-        """Take the definitions between the file's header and the position."""
-        place, size = first, CHUNK
-        while place < last:
-            joined = self._parse(os.pread(self._descriptor, min(last - place, size), place), place)
-            if joined.records.end == 0:
-                if size >= last - place:
-                    raise decode.damaged(self._path(), place, "a whole record before the position")
-                size *= 4
-                continue
-            rows = np.flatnonzero(joined.records.header["partition"] == 0)
-            self._take_markers(joined.buffer, joined.records, rows, place)
-            place, size = place + joined.records.end, CHUNK
-        if place != last:
-            raise decode.damaged(self._path(), last, "the begin of a record at the position")
-
-    def _path(self) -> object:
-        return self.name.file(self._seqno)
-
-    def _next_file(self) -> None:
+    def _follow(self, file: OpenedFile, size: int) -> None:
+        """Go on to the next file, which says how long this one was when it was finished."""
         self._close_file()
-        self.position = TrailPosition(self.position.seqno + 1, 0)
+        self.position = TrailPosition(file.seqno + 1, 0)
+        following = self._open()
+        expected = size if following is None else following.header.previous_size
+        if expected not in (None, size):
+            self._close_file()
+            self.position = TrailPosition(file.seqno, size)
+            raise damaged(file.path, size, f"{expected} bytes in this file, by what the next one says")
 
-    def _read_chunk(self, size: int, limit: int) -> ChangeBatch | None:
+    def _read_chunk(self, file: OpenedFile, size: int, limit: int) -> ChangeBatch | None:
+        """Take the records of the next chunk; it grows until it holds a whole one."""
         base = self.position.rba
-        chunk = os.pread(self._descriptor, size, base)
-        joined = self._parse(chunk, base)
-        while joined.records.end == 0:
-            if base + len(chunk) >= limit or len(chunk) < size:
-                raise decode.damaged(self._path(), base, "a whole record before the end of what is durable")
-            size = min(size * 4, limit - base)
-            chunk = os.pread(self._descriptor, size, base)
-            joined = self._parse(chunk, base)
-        records = self._until_redefinition(joined.records)
-        batch = self._batch(joined.buffer, records, base)
-        self.position = TrailPosition(self._seqno, base + records.end)
+        while True:
+            size = min(size, limit - base)
+            chunk = file.read(size, base)
+            joined = join_fragments(chunk, decode.parse(chunk, file.path, base), file.path, base)
+            if joined.records.end:
+                break
+            fault = joined.records.fault
+            if fault is not None:
+                raise damaged(file.path, base + fault.place, fault.expected)
+            if len(chunk) < size or size == limit - base:
+                raise damaged(file.path, base, "a whole record before the end of what is durable")
+            size *= 4
+        batch = self._batch(file, joined, base)
+        self.position = TrailPosition(file.seqno, base + joined.records.end)
         return batch
 
-    def _until_redefinition(self, records: Records) -> Records:
-        """The records up to the first definition that follows rows: a table index means what stands last before a row."""
-        definitions = np.flatnonzero(records.header["io_type"] == IoType.METADATA)
-        rows = np.flatnonzero(records.header["partition"] != 0)
-        if not len(rows) or not len(definitions) or definitions[-1] < rows[0]:
-            return records
-        cut = int(definitions[np.searchsorted(definitions, rows[0])])
-        return Records(
-            start=records.start[:cut],
-            total=records.total[:cut],
-            header=records.header[:cut],
-            data_start=records.data_start[:cut],
-            data_length=records.data_length[:cut],
-            token_start=records.token_start[:cut],
-            token_end=records.token_end[:cut],
-            end=int(records.start[cut]),
-        )
-
-    def _parse(self, chunk: bytes, base: int) -> Joined:
-        return join_fragments(chunk, decode.parse(chunk, self._path(), base), self._path(), base)
-
-    def _take_markers(self, chunk: bytes, records: Records, rows: NDArray[np.int64], base: int) -> None:
-        """Definitions among the trail's own records; restart markers say nothing that a reader needs."""
-        for row in rows.tolist():
-            if records.header["io_type"][row] != IoType.METADATA:
-                continue
-            first, size = int(records.data_start[row]), int(records.data_length[row])
-            try:
-                definition = decode_definition(chunk[first : first + size])
-            except ValueError as error:
-                raise decode.damaged(self._path(), base + int(records.start[row]), f"a definition ({error})") from None
-            self._definitions[int(records.header["table"][row])] = definition
-
-    def _batch(self, chunk: bytes, records: Records, base: int) -> ChangeBatch | None:
-        markers = np.flatnonzero(records.header["partition"] == 0)
-        if len(markers):
-            self._take_markers(chunk, records, markers, base)
-        rows = np.flatnonzero(records.header["partition"] != 0)
-        if not len(rows):
-            return None
-        header = records.header[rows]
+    def _batch(self, file: OpenedFile, joined: Joined, base: int) -> ChangeBatch | None:
+        """The rows of a chunk; the trail's own records among them are taken in and left out."""
+        records = joined.records
+        is_row = records.is_row
+        if not is_row.all():
+            self._definitions.update(context.definitions_of(joined, file, base))
+            records = records.only(is_row)
+            if not len(records.start):
+                return None
+        header, rba = records.header, records.start + base
         used, table = np.unique(header["table"], return_inverse=True)
-        batch = ChangeBatch(
-            tables=tuple(self._definition(int(index), base) for index in used),
+        return ChangeBatch(
+            tables=tuple([self._definition(file, int(index), base) for index in used]),
             table=table.astype(np.uint16),
             io_type=header["io_type"].copy(),
             position=header["audit_pos"].copy(),
-            buffer=chunk,
-            start=records.data_start[rows],
-            length=records.data_length[rows],
-            rba=records.start[rows] + base,
-            pieces=(),
-            seqno=self._seqno,
+            buffer=joined.buffer,
+            start=records.data_start,
+            length=records.data_length,
+            rba=rba,
+            pieces=self._pieces(file, joined.buffer, records, rba),
+            seqno=file.seqno,
             end_rba=base + records.end,
         )
-        return replace(
-            batch, pieces=self._pieces(chunk, header, batch, records.token_start[rows], records.token_end[rows])
-        )
 
-    def _definition(self, index: int, base: int) -> TableDefinition:
+    def _definition(self, file: OpenedFile, index: int, base: int) -> TableDefinition:
         try:
             return self._definitions[index]
         except KeyError:
-            raise decode.damaged(self._path(), base, f"the definition of table {index} before its rows") from None
+            raise damaged(file.path, base, f"the definition of table {index} before its rows") from None
 
     def _pieces(
-        self,
-        chunk: bytes,
-        header: NDArray[np.void],
-        batch: ChangeBatch,
-        token_start: NDArray[np.int64],
-        token_end: NDArray[np.int64],
+        self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]
     ) -> tuple[TransactionPiece, ...]:
         """Cut the rows into transactions by TransInd; the tokens of each first row tell which transaction it is."""
-        stops = np.flatnonzero(header["trans_ind"] >= _END).tolist()
-        if not stops or stops[-1] != len(batch) - 1:
-            stops.append(len(batch) - 1)
-        places, times = header["trans_ind"].tolist(), header["io_time"].tolist()
-        lows, highs = token_start.tolist(), token_end.tolist()
-        pieces, first = [], 0
-        for stop in stops:
-            begins = places[first] in _BEGINS
-            if begins:
-                try:
-                    self._header = decode.transaction_header(chunk, lows[first], highs[first], times[first])
-                except ValueError as error:
-                    rba = int(batch.rba[first])
-                    raise decode.damaged(self._path(), rba, f"transaction tokens ({error})") from None
-            if self._header is None:
-                raise decode.damaged(self._path(), int(batch.rba[first]), "the first record of a transaction")
-            finished = places[stop] >= _END
-            pieces.append(TransactionPiece(self._header, first, stop - first + 1, begins, finished))
-            if finished:
-                self._header = None
-            first = stop + 1
-        return tuple(pieces)
+        places, last = records.header["trans_ind"], len(records.start) - 1
+        stops = np.flatnonzero(places >= TransInd.END)
+        if not len(stops) or stops[-1] != last:
+            stops = np.append(stops, last)
+        firsts = np.concatenate((np.zeros(1, dtype=np.int64), stops[:-1] + 1))
+        begins = (places == TransInd.BEGIN) | (places == TransInd.SOLE)
+        self._check_order(file, begins, firsts, rba)
+        starting = begins[firsts].tolist()
+        headers = self._headers(file, chunk, records, firsts[begins[firsts]], rba)
+        ending = (places[stops] >= TransInd.END).tolist()
+        if self._header is not None:
+            headers.insert(0, self._header)
+        self._header = None if ending[-1] else headers[-1]
+        runs = zip(headers, firsts.tolist(), stops.tolist(), starting, ending, strict=True)
+        return tuple(
+            [
+                TransactionPiece(header, first, stop - first + 1, begun, ended)
+                for header, first, stop, begun, ended in runs
+            ]
+        )
 
+    def _check_order(
+        self, file: OpenedFile, begins: NDArray[np.bool_], firsts: NDArray[np.int64], rba: NDArray[np.int64]
+    ) -> None:
+        """A transaction begins where the one before has ended, and only there."""
+        expected = np.zeros(len(begins), dtype=np.bool_)
+        expected[firsts] = True
+        expected[0] = self._header is None
+        wrong = np.flatnonzero(begins != expected)
+        if len(wrong):
+            row = int(wrong[0])
+            text = "a transaction's first record" if expected[row] else "the end of the transaction before the next one"
+            raise damaged(file.path, int(rba[row]), text)
 
-def read_position_time(name: TrailName, position: TrailPosition) -> int | None:
-    """The commit time of the first row at or behind a position (microseconds since 1970); None when nothing is there."""
-    reader = TrailReader(name, position)
-    try:
-        batch = reader.read(1 << 16)
-    finally:
-        reader.close()
-    return batch.pieces[0].header.commit_time if batch is not None else None
+    def _headers(
+        self, file: OpenedFile, chunk: bytes, records: Records, rows: NDArray[np.int64], rba: NDArray[np.int64]
+    ) -> list[TransactionHeader]:
+        first, end = records.token_start[rows].tolist(), records.token_end[rows].tolist()
+        times, headers = records.header["io_time"][rows].tolist(), []
+        try:
+            for low, high, time in zip(first, end, times, strict=True):
+                headers.append(transaction_header(chunk, low, high, time))
+        except ValueError as error:
+            raise damaged(file.path, int(rba[rows[len(headers)]]), f"transaction tokens ({error})") from None
+        return headers

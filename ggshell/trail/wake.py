@@ -1,22 +1,23 @@
 """Waking readers: the writer tells those who wait that a trail has grown, so nobody polls.
 
 Each reader binds a datagram socket in a folder that is the trail's own (in the temporary folder, named by a hash of the
-trail's real path: a socket's path may have 107 bytes at most); the writer sends one byte to each without waiting.
+trail's real path: a socket's path may have 107 bytes at most); the writer sends one byte to each without waiting.  A wake-up
+that is lost costs time only: readers also look at the mark by themselves now and then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import os
+import secrets
 import socket
 import tempfile
 from pathlib import Path
 
 from ggshell.trail.name import TrailName
 
-_NUMBERS = itertools.count()
+_ATTEMPTS = 10
 
 
 def _folder(name: TrailName) -> Path:
@@ -28,8 +29,7 @@ class Waker:
     """The writer's side."""
 
     def __init__(self, name: TrailName) -> None:
-        self._folder = _folder(name)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = str(_folder(name))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
 
@@ -37,7 +37,7 @@ class Waker:
         """Tell every listener; one that has gone is forgotten, one that is already told need not be told again."""
         try:
             listeners = os.listdir(self._folder)  # noqa: PTH208 - names only, at every flush
-        except FileNotFoundError:
+        except FileNotFoundError:  # nobody listens
             return
         for name in listeners:
             listener = f"{self._folder}/{name}"
@@ -54,16 +54,26 @@ class Waker:
 
 
 class Listener:
-    """The reader's side: readable when the trail has grown."""
+    """The reader's side: readable when the trail has grown.  The folder goes with its last listener."""
 
     def __init__(self, name: TrailName) -> None:
-        folder = _folder(name)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._path = folder / f"{os.getpid()}-{next(_NUMBERS)}"
-        self._path.unlink(missing_ok=True)
+        self._path = _folder(name) / f"{os.getpid()}-{secrets.token_hex(4)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
-        self._socket.bind(str(self._path))
+        self._bind()
+
+    def _bind(self) -> None:
+        folder = self._path.parent
+        for attempt in range(_ATTEMPTS):
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            try:
+                self._socket.bind(str(self._path))
+            except FileNotFoundError:  # another listener just took the folder away
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -77,3 +87,5 @@ class Listener:
     def close(self) -> None:
         self._socket.close()
         self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # others still listen
+            self._path.parent.rmdir()

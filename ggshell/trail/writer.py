@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from ggshell.clock import Clock
-from ggshell.errors import DiskError
+from ggshell.errors import DiskError, TrailError
 from ggshell.files import locked, sync_directory
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
 from ggshell.trail.durable import DurableMark, MarkWriter
-from ggshell.trail.encode import encode_batch, marker
-from ggshell.trail.fileheader import Producer, encode_header
-from ggshell.trail.metadata import encode_definition
+from ggshell.trail.encode import encode_batch
+from ggshell.trail.fileheader import Continuity, Producer, encode_header
+from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
 from ggshell.trail.recover import find_end
 from ggshell.trail.wake import Waker
@@ -43,10 +43,13 @@ class TrailWriter:
         self._holds = holds
         self._descriptor = -1
         self._indexes: dict[TableDefinition, int] = {}
+        self._tables = 0
         self._pending: list[bytes | bytearray] = []
         self._pending_bytes = 0
+        self._unsynced = False
         self._written = TrailPosition(0, 0)
         self._whole = self._ended = DurableMark(TrailPosition(0, 0), None)
+        self._inside = False
         self._roll_wanted = False
         self._failure: OSError | None = None
         self._mark = MarkWriter(name)
@@ -58,28 +61,21 @@ class TrailWriter:
     def open(cls, name: TrailName, *, clock: Clock, producer: Producer, max_bytes: int) -> TrailWriter:
         """Take the trail's lock, recover its end, and stand ready behind it.
 
-        Raises ConflictError when another process writes the trail, TrailError for damage before the durable end,
-        DiskError when the folder cannot be written.
+        Raises ConflictError when another process writes the trail, TrailError for damage that is no torn tail, DiskError
+        when the folder cannot be written.
         """
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as holds:
             try:
                 name.folder.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
-                writer = cls(name, clock, producer, max_bytes, stack.pop_all())
+                holds.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
+                writer = cls(name, clock, producer, max_bytes, holds)
+                holds.callback(writer._close_file)
+                writer._recover()
             except OSError as error:
                 raise DiskError(
-                    f"cannot write trail {name}: {error.strerror}", hint="check the folder's owner"
+                    f"cannot write trail {name}: {error.strerror}", hint="make room or mend the folder's permissions"
                 ) from error
-        try:
-            writer._recover()
-        except OSError as error:
-            writer.close()
-            raise DiskError(
-                f"cannot write trail {name}: {error.strerror}", hint="make room, then start again"
-            ) from error
-        except BaseException:
-            writer.close()
-            raise
+            writer._holds = holds.pop_all()
         return writer
 
     @property
@@ -93,18 +89,26 @@ class TrailWriter:
         return self._whole.position
 
     def write(self, batch: ChangeBatch) -> None:
-        """Append rows.  They become visible at the next flush after their transaction's end.  Raises DiskError."""
+        """Append rows.  They become visible at the next flush after their transaction's end.
+
+        Raises DiskError; TrailError, with nothing written, when a transaction begins while one is open or goes on while
+        none is.
+        """
+        if self._failure is not None:
+            raise self._disk_error(self._failure)
         if not len(batch):
             return
-        if self._written.rba + self._pending_bytes >= self._max_bytes or self._roll_wanted:
-            self._guarded(self._roll)
+        self._check_order(batch.pieces[0])
+        if self._is_time_to_roll(batch):
+            self._guarded(lambda: self._roll(batch.pieces[0]))
         indexes = np.array([self._table_index(table) for table in batch.tables], dtype=np.uint16)
         for part in _split_at_last_end(batch):
-            self._add(encode_batch(part, indexes))
+            self._add(encode_batch(part, indexes, self._rba))
             last = part.pieces[-1]
             if last.ends:
-                end = TrailPosition(self._written.seqno, self._written.rba + self._pending_bytes)
-                self._ended = DurableMark(end, last.header.csn)
+                end = TrailPosition(self._written.seqno, self._rba)
+                self._ended = DurableMark(end, last.header.csn, self._tables)
+        self._inside = not batch.pieces[-1].ends
         if self._pending_bytes >= BLOCK:
             self._guarded(self._write_out)
 
@@ -114,23 +118,47 @@ class TrailWriter:
         return self._whole.position
 
     def rollover(self) -> TrailPosition:
-        """Begin a new file with the next row; the position where it will begin."""
+        """Flush, and begin a new file with the next transaction; the position where that will stand."""
         self.flush()
         self._roll_wanted = True
         return TrailPosition(self._written.seqno + 1, 0)
 
     def close(self) -> None:
         """Let the trail go; what was not flushed is left for the source to send again."""
+        self._holds.close()
+
+    def _close_file(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-        self._holds.close()
+
+    def _check_order(self, piece: TransactionPiece) -> None:
+        if piece.begins is self._inside:
+            text = "begins while another is open" if self._inside else "goes on that was never begun"
+            raise TrailError(
+                f"transaction {piece.header.xid} (CSN {piece.header.csn}) {text} in trail {self.name}",
+                hint="stop the group and start it again: it goes on behind the last whole transaction",
+            )
+
+    @property
+    def _rba(self) -> int:
+        """Where the next record will stand."""
+        return self._written.rba + self._pending_bytes
+
+    def _is_time_to_roll(self, batch: ChangeBatch) -> bool:
+        """At a transaction's begin when the file is full; within one only when that has grown half a file too long."""
+        if self._tables + len(batch.tables) > LAST_INDEX:
+            return True
+        if batch.pieces[0].begins:
+            return self._roll_wanted or self._rba >= self._max_bytes
+        return self._rba >= self._max_bytes + self._max_bytes // 2
 
     def _table_index(self, table: TableDefinition) -> int:
         index = self._indexes.get(table)
         if index is None:
-            index = self._indexes[table] = len(self._indexes) + 1
-            self._add(marker(IoType.METADATA, self._clock.now(), encode_definition(table), table=index))
+            self._tables += 1
+            index = self._indexes[table] = self._tables
+            self._add(definition_record(table, index, self._clock.now(), self._rba))
         return index
 
     def _add(self, data: bytes | bytearray) -> None:
@@ -158,64 +186,76 @@ class TrailWriter:
         if not self._pending:
             return
         data = memoryview(b"".join(self._pending) if len(self._pending) > 1 else self._pending[0])
-        self._pending.clear()
-        self._pending_bytes = 0
-        self._written = self._written._replace(rba=self._written.rba + len(data))
+        self._unsynced = True
         while data:
-            data = data[os.write(self._descriptor, data) :]
+            count = os.write(self._descriptor, data)
+            data = data[count:]
+            self._written = self._written._replace(rba=self._written.rba + count)
+            self._pending_bytes -= count
+        self._pending.clear()
 
     def _sync(self) -> None:
         self._write_out()
-        os.fdatasync(self._descriptor)
+        if self._unsynced:
+            os.fdatasync(self._descriptor)
+            self._unsynced = False
         if self._ended != self._whole:
             self._whole = self._ended
             self._mark.write(self._whole)
             self._waker.wake()
 
-    def _roll(self) -> None:
+    def _roll(self, first: TransactionPiece) -> None:
         self._sync()
+        self._close_file()
         self._roll_wanted = False
-        os.close(self._descriptor)
-        self._descriptor = -1
-        self._create(self._written.seqno + 1)
+        continuity = Continuity(self._whole.csn, self._written.rba, first=first.header, inside=not first.begins)
+        self._create(self._written.seqno + 1, continuity)
 
-    def _create(self, seqno: int) -> None:
+    def _create(self, seqno: int, continuity: Continuity) -> None:
+        """Begin a file: its header is durable, and its name, before anything else is written."""
         path = self.name.file(seqno)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o640)
-        self._indexes = {}
+        self._indexes, self._tables = {}, 0
         self._written = TrailPosition(seqno, 0)
-        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, self._whole.csn))
+        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, continuity))
         self._write_out()
         os.fsync(self._descriptor)
+        self._unsynced = False
+        self._mark.sync()
         sync_directory(self.name.folder)
 
     def _recover(self) -> None:
         """Go on behind the last whole transaction: cut what lies behind it, and append a restart record."""
         end = find_end(self.name)
         if end is None:
-            self._create(0)
+            self._create(0, Continuity())
             self._ended = DurableMark(self._written, None)
-            self._sync()
-            return
-        for seqno in self.name.sequences():
-            if seqno > end.position.seqno:
-                self.name.file(seqno).unlink()
+        else:
+            self._cut(end)
+            self._add(restart_record(self._clock.now(), self._rba))
+            self._write_out()
+            os.fsync(self._descriptor)
+            self._unsynced = False
+            self._ended = DurableMark(self._written, end.csn, self._tables)
+        self._whole = DurableMark(TrailPosition(-1, -1), None)
+        self._sync()
+        self._mark.sync()
+        sync_directory(self.name.folder)
+
+    def _cut(self, end: DurableMark) -> None:
+        """Take away what lies behind a place: the later files from the last one on, then the rest of its own file."""
+        later = [seqno for seqno in self.name.sequences() if seqno > end.position.seqno]
+        for seqno in reversed(later):
+            self.name.file(seqno).unlink()
         path = self.name.file(end.position.seqno)
         if end.position.rba == 0:  # even its header is torn
             path.unlink()
-            self._create(end.position.seqno)
-        else:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-            os.ftruncate(self._descriptor, end.position.rba)
-            self._written = end.position
-        self._add(marker(IoType.RESTART_OK, self._clock.now()))
-        self._write_out()
-        os.fsync(self._descriptor)
-        sync_directory(self.name.folder)
-        self._whole = DurableMark(TrailPosition(-1, -1), end.csn)
-        self._ended = DurableMark(self._written, end.csn)
-        self._sync()
+            self._create(end.position.seqno, Continuity(end.csn))
+            return
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        os.ftruncate(self._descriptor, end.position.rba)
+        self._written, self._tables = end.position, end.tables
 
 
 def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import select
 import tempfile
@@ -12,29 +11,13 @@ import pytest
 from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trail_kit import A, B, open_writer, read_all
 
-from ggshell.clock import FakeClock
 from ggshell.errors import ConflictError, TrailError
-from ggshell.record import Column, IoType, TableDefinition
-from ggshell.trail import Producer, TrailName, TrailReader, TrailWriter, read_position_time
-from ggshell.types import Csn, TableName, TrailPosition
-
-A = TableDefinition(TableName("hr", "a"), (Column("id", "integer", 23), Column("t", "text", 25)), (0,))
-B = TableDefinition(TableName("hr", "b Ü"), (Column("id", "integer", 23, False),), ())
-PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
-
-
-def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
-    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
-
-
-def read_all(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
-    with contextlib.closing(TrailReader(name, position)) as reader:
-        while (batch := reader.read(size)) is not None:
-            rows += read_rows(batch)
-    return rows
-
+from ggshell.record import IoType
+from ggshell.trail import TrailName, TrailReader, read_position_time
+from ggshell.trail.recover import find_end
+from ggshell.types import Csn
 
 rows = st.builds(
     Row,
@@ -126,12 +109,15 @@ def test_cutting_the_tail_anywhere_keeps_every_whole_transaction_and_goes_on(tmp
     mark = name.folder / ".ea.durable"
     for cut in range(len(content) + 1):
         mark.unlink(missing_ok=True)
-        for file in name.folder.glob("ea*"):
-            file.unlink()
         name.file(0).write_bytes(content[:cut])
         whole = sum(end <= cut for end in ends[1:])
+        found = find_end(name)
+        assert found is not None
+        assert found.csn == (Csn(whole) if whole else None)
+        if cut % 7 and cut not in ends:  # syncs take their time: not at every length
+            continue
         again = open_writer(name)
-        assert again.last_csn == (Csn(whole) if whole else None)
+        assert again.last_csn == found.csn
         again.write(batches[0])
         again.flush()
         again.close()
@@ -150,8 +136,7 @@ def test_a_flipped_bit_is_an_error_naming_file_and_rba_and_never_a_wrong_row(tmp
     writer.close()
     path = name.file(0)
     content = path.read_bytes()
-    first = next(at for at in range(len(content)) if content[at : at + 2] == b"G\x01")
-    for place in range(first, len(content)):
+    for place in range(len(content)):
         flipped = bytearray(content)
         flipped[place] ^= 1 << (place % 8)
         path.write_bytes(flipped)

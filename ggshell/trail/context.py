@@ -1,0 +1,127 @@
+"""What a reader that begins within a file must know of what stands before: table definitions, and the open transaction.
+
+The records before the position are stepped over by their lengths and trailers, without checksums; only those that are used
+are checked in full, so that a start at the end of a large file takes a moment.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.record import IoType, TableDefinition, TransactionHeader, TransInd
+from ggshell.trail import layout
+from ggshell.trail.decode import Records, damaged, parse, walk
+from ggshell.trail.fragments import Joined, join_fragments
+from ggshell.trail.markers import table_index
+from ggshell.trail.metadata import decode_definition
+from ggshell.trail.opened import OpenedFile
+from ggshell.trail.tokens import transaction_header
+
+CHUNK = 4 << 20
+LONGEST_RECORD = 0xFFFF
+_PARTITION, _IO_TYPE, _TRANS_IND = 9, 14, 36
+"""Places of header fields in a record."""
+
+
+class Context(NamedTuple):
+    """The definitions so far, by table index, and the transaction that is open (None at a boundary)."""
+
+    definitions: dict[int, TableDefinition]
+    transaction: TransactionHeader | None
+
+
+def learn(file: OpenedFile, position: int) -> Context:
+    """What stands between a file's header and a position.  Raises TrailError unless a record begins at the position."""
+    markers: list[tuple[int, int]] = []
+    transaction, place = file.header.inside, file.first
+    while place < position:
+        chunk = file.read(min(position - place, CHUNK), place)
+        starts, end = _steps(chunk, file, place, position)
+        raw = np.frombuffer(chunk, dtype=np.uint8)
+        is_row = (raw[starts + _PARTITION] & layout.INDEXED) != 0
+        own = starts[~is_row]
+        types = raw[own + _IO_TYPE]
+        own = own[(types == IoType.METADATA) | (types == IoType.RECORD_FRAGMENT)]
+        lengths = raw[own + 2].astype(np.int64) | raw[own + 3].astype(np.int64) << 8
+        markers += zip((own + place).tolist(), lengths.tolist(), strict=True)
+        transaction = _transaction(file, raw, starts[is_row], place, transaction)
+        place += end
+    return Context(_definitions(file, markers), transaction)
+
+
+def _steps(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[NDArray[np.int64], int]:
+    """The places of a chunk's records, whose trailers were found to say the same length, and the place behind them."""
+    places, fault = walk(chunk)
+    edges = np.array(places, dtype=np.int64)
+    raw = np.frombuffer(chunk, dtype=np.uint8)
+    after, total = edges[1:], np.diff(edges)
+    good = (raw[after - 4] == layout.TRAILER) & (raw[after - 2] == total & 0xFF) & (raw[after - 1] == total >> 8)
+    if not good.all():
+        raise damaged(file.path, place + places[int(np.argmin(good))], "a trailer with the record's own length")
+    if fault is not None:
+        raise damaged(file.path, place + fault.place, fault.expected)
+    if not len(total) or (place + len(chunk) == position and places[-1] != len(chunk)):
+        raise damaged(file.path, position, "the begin of a record at the position")
+    return edges[:-1], places[-1]
+
+
+def _transaction(
+    file: OpenedFile, raw: NDArray[np.uint8], rows: NDArray[np.int64], base: int, before: TransactionHeader | None
+) -> TransactionHeader | None:
+    """The transaction that is open behind a chunk's rows, when ``before`` was open before them."""
+    if not len(rows):
+        return before
+    inds = raw[rows + _TRANS_IND]
+    if inds[-1] >= TransInd.END:
+        return None
+    begins = np.flatnonzero(inds == TransInd.BEGIN)
+    if not len(begins):
+        return before
+    begin = base + int(rows[begins[-1]])
+    chunk = file.read(LONGEST_RECORD, begin)
+    return row_transaction(chunk, parse(chunk, file.path, begin), 0, file, begin)
+
+
+def row_transaction(chunk: bytes, records: Records, row: int, file: OpenedFile, base: int) -> TransactionHeader:
+    """The transaction that a record begins.  Raises TrailError when its tokens do not say."""
+    first, end, time = int(records.token_start[row]), int(records.token_end[row]), int(records.header["io_time"][row])
+    try:
+        return transaction_header(chunk, first, end, time)
+    except ValueError as error:
+        raise damaged(file.path, base + int(records.start[row]), f"transaction tokens ({error})") from None
+
+
+def _definitions(file: OpenedFile, markers: list[tuple[int, int]]) -> dict[int, TableDefinition]:
+    """The definitions in these records; fragments follow their first record at once."""
+    found: dict[int, TableDefinition] = {}
+    row = 0
+    while row < len(markers):
+        first, size = markers[row]
+        row += 1
+        while row < len(markers) and markers[row][0] == first + size and _is_fragment(file, markers[row][0]):
+            size += markers[row][1]
+            row += 1
+        data = file.read(size, first)
+        found.update(definitions_of(join_fragments(data, parse(data, file.path, first), file.path, first), file, first))
+    return found
+
+
+def _is_fragment(file: OpenedFile, rba: int) -> bool:
+    return file.read(1, rba + _IO_TYPE) == bytes([IoType.RECORD_FRAGMENT])
+
+
+def definitions_of(joined: Joined, file: OpenedFile, base: int) -> dict[int, TableDefinition]:
+    """The definitions among whole records, by table index.  Raises TrailError for one that makes no sense."""
+    records = joined.records
+    found: dict[int, TableDefinition] = {}
+    for row in np.flatnonzero(~records.is_row & (records.header["io_type"] == IoType.METADATA)).tolist():
+        first, size = int(records.data_start[row]), int(records.data_length[row])
+        try:
+            definition = decode_definition(joined.buffer[first : first + size])
+        except ValueError as error:
+            raise damaged(file.path, base + int(records.start[row]), f"a table definition ({error})") from None
+        found[table_index(int(records.header["audit_rba"][row]))] = definition
+    return found

@@ -1,0 +1,82 @@
+"""GGS tokens: the run of (id, info, length, value) inside a record's T token, and what they say of a transaction."""
+
+from __future__ import annotations
+
+from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
+from ggshell.record import TransactionHeader
+from ggshell.trail import layout
+from ggshell.types import Csn
+
+_SLASH = 0x2F
+_LSN_TEXT = 17
+_SHORT = 0xFF
+_LSN_TOKEN = layout.TOKEN.pack(layout.LOGCSN, 0, _LSN_TEXT)
+_BSN_TOKEN = layout.TOKEN.pack(layout.LOGBSN, 0, _LSN_TEXT)
+
+
+def transaction_tokens(header: TransactionHeader) -> bytes:
+    """The GGS tokens of a transaction's first record: LOGCSN, TRANID, and LOGBSN where the source gave one."""
+    csn, xid = header.csn, header.xid.encode()
+    if csn.lsn and len(xid) <= _SHORT:  # the usual case in one step: one-row transactions pass here once a row
+        tokens = b"L\0\x11\0%08X/%08X6\0%c\0%b" % (csn.value >> 32, csn.value & 0xFFFFFFFF, len(xid), xid)
+        if header.restart:
+            tokens += b"B\0\x11\0%08X/%08X" % (header.restart >> 32, header.restart & 0xFFFFFFFF)
+        return tokens
+    tokens = layout.token(layout.LOGCSN, str(csn).encode()) + layout.token(layout.TRANID, xid)
+    if header.restart:
+        tokens += layout.token(layout.LOGBSN, str(Csn(header.restart, csn.lsn)).encode())
+    return tokens
+
+
+def split_tokens(chunk: bytes | memoryview, first: int, end: int) -> dict[str, bytes]:
+    """The tokens between two places, by their one-letter ids.  Raises ValueError when one leads outside."""
+    found: dict[str, bytes] = {}
+    while first < end:
+        if first + 4 > end:
+            raise ValueError("half a token")
+        length = chunk[first + 2] | chunk[first + 3] << 8
+        value = first + 4
+        if value + length > end:
+            raise ValueError(f"token {chunk[first]:#x} leads behind its record")
+        found[chr(chunk[first])] = bytes(chunk[value : value + length])
+        first = value + length
+    return found
+
+
+def transaction_header(chunk: bytes | memoryview, first: int, end: int, io_time: int) -> TransactionHeader:
+    """The transaction that a record's GGS tokens announce; ``io_time`` in Julian microseconds.
+
+    Raises ValueError when they announce none.
+    """
+    usual = _usual_tokens(chunk, first, end)
+    if usual is not None:
+        csn, xid, restart = usual
+        return TransactionHeader(xid, csn, io_time - JULIAN_EPOCH_MICROSECONDS, restart)
+    found = split_tokens(chunk, first, end)
+    if "L" not in found or "6" not in found:
+        raise ValueError("the first record of a transaction without LOGCSN and TRANID")
+    value, lsn = _csn(found["L"])
+    restart = _csn(found["B"])[0] if "B" in found else 0
+    return TransactionHeader(found["6"].decode(), Csn(value, lsn), io_time - JULIAN_EPOCH_MICROSECONDS, restart)
+
+
+def _usual_tokens(chunk: bytes | memoryview, first: int, end: int) -> tuple[Csn, str, int] | None:
+    """LOGCSN, TRANID and LOGBSN as ggshell writes them for PostgreSQL, without a dictionary for each transaction."""
+    xid = first + 4 + _LSN_TEXT + 4
+    if xid > end or chunk[first : first + 4] != _LSN_TOKEN or chunk[xid - 4] != layout.TRANID or chunk[xid - 1]:
+        return None
+    after = xid + chunk[xid - 2]
+    if after + 4 + _LSN_TEXT == end and chunk[after : after + 4] == _BSN_TOKEN:
+        restart = _csn(bytes(chunk[after + 4 : end]))[0]
+    elif after == end:
+        restart = 0
+    else:
+        return None
+    return Csn(*_csn(bytes(chunk[first + 4 : xid - 4]))), bytes(chunk[xid:after]).decode(), restart
+
+
+def _csn(text: bytes) -> tuple[int, bool]:
+    """A CSN's value and kind; the usual LSN form without a regular expression, for one-row transactions' sake."""
+    if len(text) == _LSN_TEXT and text[8] == _SLASH:
+        return int(text[:8], 16) << 32 | int(text[9:], 16), True
+    return Csn.parse(text.decode())

@@ -1,0 +1,86 @@
+"""Both ways of making records give the same bytes, and one record at a time decodes to what a batch said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from batches import Row, Tx, make_batch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trail_kit import A, B
+
+from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
+from ggshell.record import ChangeBatch, IoType, TransactionHeader
+from ggshell.trail import decode_record, layout
+from ggshell.trail.decode import good_records
+from ggshell.trail.encode import encode_batch, encode_one_by_one
+from ggshell.trail.fragments import join_fragments
+from ggshell.trail.tokens import transaction_header, transaction_tokens
+from ggshell.types import Csn
+
+INDEXES = np.array([3, 65_535], dtype=np.uint16)
+rows = st.builds(
+    Row,
+    st.sampled_from([A, B]),
+    st.sampled_from([IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP, IoType.PURGE_DATA]),
+    st.binary(max_size=60),
+    st.integers(0, 2**64 - 1),
+)
+lists = st.lists(rows, min_size=1, max_size=4)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> ChangeBatch:
+    """Whole transactions, perhaps with the rest of one before them and the beginning of one behind."""
+    whole = draw(st.lists(lists, min_size=1, max_size=4))
+    parts = [Tx(csn, changes) for csn, changes in enumerate(whole, 2)]
+    if draw(st.booleans()):
+        parts.insert(0, Tx(1, draw(lists), begins=False))
+    if draw(st.booleans()):
+        parts.append(Tx(50, draw(lists), ends=False))
+    return make_batch(parts)
+
+
+@settings(max_examples=80, deadline=None)
+@given(batches(), st.integers(0, 2**33))
+def test_row_by_row_and_all_at_once_give_the_same_bytes(batch: ChangeBatch, rba: int) -> None:
+    assert bytes(encode_batch(batch, INDEXES, rba)) == encode_one_by_one(batch, INDEXES, rba)
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(), st.integers(0, 2**33))
+def test_a_batchs_records_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba: int) -> None:
+    data = bytes(encode_batch(batch, INDEXES, rba))
+    records = good_records(data, "x", rba)
+    assert records.end == len(data)
+    assert records.fault is None
+    for row, (start, total) in enumerate(zip(records.start.tolist(), records.total.tolist(), strict=True)):
+        record = decode_record(data[start : start + total], rba=rba + start)
+        first = int(batch.start[row])
+        assert record.data == bytes(batch.buffer[first : first + int(batch.length[row])])
+        assert (record.io_type, record.audit_pos) == (int(batch.io_type[row]), int(batch.position[row]))
+        assert record.before_after == ("B" if record.io_type == IoType.DELETE else "A")
+        assert record.table_index == int(INDEXES[batch.table[row]])
+
+
+def test_fragments_are_numbered_and_place_the_transactions_end_on_the_last() -> None:
+    data = bytes(range(256)) * 600
+    data = bytes(encode_batch(make_batch([Tx(9, [Row(A, IoType.INSERT, data)])]), INDEXES, 0))
+    records = good_records(data, "x", 0)
+    assert records.header["trans_ind"].tolist() == [0, 1, 2]
+    assert records.header["io_type"].tolist() == [5, 161, 161]
+    assert records.header["continued"].tolist() == [1, 1, 0]
+    assert records.header["rec_count"].tolist() == [1, 2, 3]
+    joined = join_fragments(data, records, "x", 0)
+    assert joined.records.header["trans_ind"].tolist() == [3]
+    assert int(joined.records.data_length[0]) == 256 * 600
+
+
+@pytest.mark.parametrize("restart", [0, 1, 2**63 + 5])
+@pytest.mark.parametrize("csn", [Csn(0), Csn(2**64 - 1), Csn(123456, lsn=False), Csn(10**16, lsn=False)])
+@pytest.mark.parametrize("xid", ["", "742", "10.2.33", "ü" * 100, "x" * 300])
+def test_a_transactions_tokens_say_what_it_is(xid: str, csn: Csn, restart: int) -> None:
+    header = TransactionHeader(xid, csn, 5, restart)
+    data = transaction_tokens(header)
+    assert data.startswith(layout.token(layout.LOGCSN, str(csn).encode()) + layout.token(layout.TRANID, xid.encode()))
+    assert transaction_header(data, 0, len(data), 5 + JULIAN_EPOCH_MICROSECONDS) == header

@@ -1,0 +1,71 @@
+"""What the tests of trails share: two tables, opening, reading all, taking files apart and sealing records again."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import zlib
+from pathlib import Path
+
+from batches import Row, Tx, make_batch, read_rows
+
+from ggshell.clock import FakeClock
+from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
+from ggshell.trail import Producer, TrailName, TrailReader, TrailWriter
+from ggshell.trail.fileheader import header_size
+from ggshell.types import TableName, TrailPosition
+
+A = TableDefinition(TableName("hr", "a"), (Column("id", "integer", 23), Column("t", "text", 25)), (0,))
+B = TableDefinition(TableName("hr", "b Ü"), (Column("id", "integer", 23, False),), ())
+PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
+FIRST_TIME = 1_700_000_000_000_000
+
+
+def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+
+
+def read_all(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    with contextlib.closing(TrailReader(name, position)) as reader:
+        while (batch := reader.read(size)) is not None:
+            rows += read_rows(batch)
+    return rows
+
+
+def small(csn: int, rows: int = 2, size: int = 9, *, begins: bool = True, ends: bool = True) -> ChangeBatch:
+    """One transaction, or a piece of one: inserts into A of ``size`` bytes."""
+    changes = [Row(A, IoType.INSERT, bytes([65 + csn % 26]) * size, csn * 100 + row) for row in range(rows)]
+    return make_batch([Tx(csn, changes, begins, ends)])
+
+
+def write_trail(name: TrailName, batches: list[ChangeBatch], max_bytes: int = 1 << 30) -> list[TrailPosition]:
+    """Write and flush each; the durable end after the opening and after each."""
+    writer = open_writer(name, max_bytes)
+    places = [writer.position]
+    for batch in batches:
+        writer.write(batch)
+        places.append(writer.flush())
+    writer.close()
+    return places
+
+
+def mark_file(name: TrailName) -> Path:
+    return name.folder / f".{name.prefix}.durable"
+
+
+def cut_records(content: bytes) -> list[tuple[int, bytes]]:
+    """The records of a file behind its header, each with its RBA."""
+    place, records = header_size(content), []
+    while place < len(content):
+        total = int.from_bytes(content[place + 2 : place + 4], "little")
+        records.append((place, content[place : place + total]))
+        place += total
+    return records
+
+
+def seal(record: bytes, rba: int) -> bytes:
+    """A record with lengths and checksum made right again, as if it had been written so for this place."""
+    total = struct.pack("<H", len(record))
+    content = record[:2] + total + record[4:-12] + struct.pack("<I", rba)
+    return content + struct.pack("<I", zlib.crc32(content)) + record[-4:-2] + total
