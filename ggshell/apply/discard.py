@@ -9,6 +9,9 @@ from ggshell.clock import Clock, local_text
 from ggshell.errors import DiskError
 from ggshell.types import TableName, TrailPosition
 
+OLDEST = 9
+"""The number of the oldest discard file that is kept."""
+
 
 class Discarded(NamedTuple):
     """A refused operation: from where to where, what, its place in the trail, its columns, the refusal."""
@@ -50,6 +53,21 @@ class DiscardFile:
             self._append = True
         except OSError as failure:
             raise DiskError(f"cannot write discard file {self.path}: {failure.strerror}") from failure
+
+    def roll(self) -> None:
+        """DISCARDROLLOVER: the present file becomes number 0, older ones count up, number 9 goes.  Raises DiskError."""
+        try:
+            if not self.path.exists():
+                return
+            for age in range(OLDEST - 1, -1, -1):
+                if self._aged(age).exists():
+                    self._aged(age).replace(self._aged(age + 1))
+            self.path.replace(self._aged(0))
+        except OSError as failure:
+            raise DiskError(f"cannot roll discard file {self.path}: {failure.strerror}") from failure
+
+    def _aged(self, age: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}{age}{self.path.suffix}")
 
 
 def layout(discarded: Discarded) -> str:

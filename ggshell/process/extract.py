@@ -72,6 +72,7 @@ class LogExtract:
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
         context.verb("SHOWTRANS", lambda _: self._transactions())
+        context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
         """Capture until stopped; a database that goes away is waited for, with trail and checkpoint as they are."""
@@ -260,7 +261,8 @@ class LogExtract:
             self._control = None
 
     def _rollover(self) -> dict[str, Any]:
-        self._require_outputs().rollover()
+        if self._outputs is not None:  # else nothing was written yet
+            self._outputs.rollover()
         return {}
 
     def _status(self) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from typing import Any
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, NotFoundError, ProcessError
 from ggshell.files import locked
+from ggshell.params.reports import ReportRules, load_report_rules
 from ggshell.process.control import ControlServer
 from ggshell.process.report import Report, masked
+from ggshell.process.reporting import Reporting
 from ggshell.process.runner import Runner
 from ggshell.process.state import ProcessFile, ProcessState, follow, start_ticks, write_process_file
 from ggshell.process.statistics import Statistics
@@ -51,7 +53,13 @@ class GroupContext:
         self._verbs: dict[str, Verb] = {}
         self.control = ControlServer(home.socket(group, kind), self._handle)
         self.runner = Runner(self.control, clock)
+        self.reporting = Reporting(ReportRules(), report, self.statistics, clock)
         self._register_common_verbs()
+
+    def report_by(self, rules: ReportRules) -> None:
+        """Carry out what the parameter file says of reports; before anything of the group's own hangs on ``reporting``."""
+        self.reporting = Reporting(rules, self.report, self.statistics, self.clock)
+        self.reporting.watch(self.runner)
 
     def verb(self, name: str, function: Verb) -> None:
         """Answer a SEND request; the body's own function takes the place of a common one."""
@@ -149,6 +157,8 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         life.turn(ProcessState.RUNNING, str(context.control.path))
         report.event(Severity.INFO, _CODES[kind][1], f"{name} started.")
         signal_ready()
+        if kind is not GroupType.PATH:  # a path has no parameter file
+            context.report_by(load_report_rules(context.home.parameters(context.group), kind.capitalize()))
         body(context)
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))

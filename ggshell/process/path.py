@@ -52,6 +52,7 @@ class Forwarder:
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
+        context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
         context, runner, clock, reader = self._context, self._context.runner, self._context.clock, self._reader

@@ -38,6 +38,17 @@ def _body(context: GroupContext) -> None:
     Replicat(context, load_replicat(context.home.parameters(context.group))).run()
 
 
+def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> DiscardFile:
+    home = context.home
+    return DiscardFile(
+        home.resolve(parameters.discard) if parameters.discard else home.discard(context.group),
+        context.group,
+        context.clock,
+        append=parameters.discard_append,
+        megabytes=parameters.discard_megabytes,
+    )
+
+
 class Replicat:
     """One run of a classic Replicat."""
 
@@ -55,6 +66,8 @@ class Replicat:
         self._table = TableName.parse(table)
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
+        self._discard = _discard_file(context, parameters)
+        context.reporting.roll_discard(self._discard.roll)
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
@@ -82,21 +95,13 @@ class Replicat:
         self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
         rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
         mapper = Mapper(rules, target.describe, parameters.excludes)
-        path = context.home.resolve(parameters.discard) if parameters.discard else context.home.discard(context.group)
-        discard = DiscardFile(
-            path,
-            context.group,
-            context.clock,
-            append=parameters.discard_append,
-            megabytes=parameters.discard_megabytes,
-        )
         self._delivery = delivery = Delivery(
             target,
             mapper,
             group_operations=parameters.group_operations,
             max_operations=parameters.max_operations,
             counted=context.statistics.add,
-            discard=discard,
+            discard=self._discard,
             truncates=parameters.truncates,
         )
         applied = delivery.start()

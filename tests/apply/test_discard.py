@@ -54,3 +54,14 @@ def test_a_full_or_unwritable_file_is_an_error(tmp_path: Path) -> None:
         DiscardFile(path, "R", FakeClock(), megabytes=0).write(ONE)
     with pytest.raises(DiskError, match="cannot write"):
         DiscardFile(path / "below", "R", FakeClock()).write(ONE)
+
+
+def test_a_rolled_file_is_kept_by_number_and_the_next_begins_with_its_own_head(tmp_path: Path) -> None:
+    discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
+    for number in range(12):
+        (tmp_path / "rep1.dsc").write_text(f"file {number}")
+        discard.roll()
+    assert [(tmp_path / f"rep1{age}.dsc").read_text() for age in range(10)] == [f"file {11 - age}" for age in range(10)]
+    assert len(list(tmp_path.iterdir())) == 10
+    discard.roll()
+    assert (tmp_path / "rep10.dsc").read_text() == "file 11"
