@@ -78,12 +78,13 @@ class RestartRule(NamedTuple):
 
 
 class PurgeRule(NamedTuple):
-    """A PURGEOLDEXTRACTS line; ages in hours."""
+    """A PURGEOLDEXTRACTS line; ages in hours, ``every`` in seconds."""
 
     trail: str
     use_checkpoints: bool = True
     keep_hours: int = 0
     keep_files: int = 1
+    every: float = 3600
 
 
 class ManagerParameters(NamedTuple):
@@ -227,4 +228,6 @@ def _restart(item: Parameter) -> RestartRule:
 def _purge(item: Parameter) -> PurgeRule:
     given = item.args
     hours = given.get("minkeephours", 0) + 24 * given.get("minkeepdays", 0)
-    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, given.get("minkeepfiles", 1))
+    every = 60 * given.get("frequencyminutes", 0) + 3600 * given.get("frequencyhours", 0)
+    files = 1 if hours else given.get("minkeepfiles", 1)
+    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, files, float(every or 3600))

@@ -9,17 +9,18 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConflictError, DiskError, GgsError, NotFoundError, ProcessError, StateError
 from ggshell.files import locked
-from ggshell.params import ManagerParameters, load_manager
+from ggshell.params import ManagerParameters, PurgeRule, load_manager
 from ggshell.process.control import ControlServer, request
 from ggshell.process.lag_watch import LagRules, judge, lag_seconds, load_lag_rules
 from ggshell.process.launch import spawn
 from ggshell.process.lifecycle import signal_ready
-from ggshell.process.purge import purge
+from ggshell.process.purge import PurgeTimes, purge
 from ggshell.process.report import Report
 from ggshell.process.restarts import Restarts, rule_takes
 from ggshell.process.runner import Runner
@@ -40,6 +41,7 @@ from ggshell.store.home import Home
 KINDS = {GroupType.EXTRACT: "extract", GroupType.REPLICAT: "replicat", GroupType.PATH: "path"}
 SCAN_SECONDS = 1.0
 PURGE_SECONDS = 60.0
+"""How often the purge rules are looked at; each has a frequency of its own."""
 IDLE_SECONDS = 60.0
 ASK_SECONDS = 20.0
 PROGRAM = "Manager"
@@ -79,6 +81,7 @@ class Manager:
         self._watch = Watch(home)
         self._told: set[str] = set()
         self._next_lag = clock.steady()
+        self._purge_times = PurgeTimes(clock)
         self._control = ControlServer(home.manager.with_suffix(".sock"), self._handle)
         self.runner = Runner(self._control, clock)
 
@@ -92,7 +95,7 @@ class Manager:
         signal_ready()
         self._first_look()
         self.runner.every(SCAN_SECONDS, self._scan)
-        self.runner.every(PURGE_SECONDS, self._purge)
+        self.runner.every(PURGE_SECONDS, self._purge_due)
         while not self.runner.stop_requested:
             wait = self._restarts.seconds_to_next()
             ready = self.runner.wait(self._watch.descriptors(), IDLE_SECONDS if wait is None else wait)
@@ -132,7 +135,7 @@ class Manager:
         if verb == "REFRESH":
             return self._refresh()
         if verb == "PURGE":
-            return {"removed": self._purge()}
+            return {"removed": self._purge(self._parameters.purge)}
         raise ProcessError(f"Manager does not know the request {verb}")
 
     def _handle_group(self, verb: str, group: GroupId) -> dict[str, Any]:
@@ -263,9 +266,12 @@ class Manager:
                 text = f"Lag of {entry.type} {entry.group} is {lag:.0f} seconds."
                 self._event(severity, "OGG-00976", text)
 
-    def _purge(self) -> list[str]:
+    def _purge_due(self) -> None:
+        self._purge(self._purge_times.due(self._parameters.purge))
+
+    def _purge(self, rules: Iterable[PurgeRule]) -> list[str]:
         removed = []
-        for rule in self._parameters.purge:
+        for rule in rules:
             try:
                 for path in purge(self._home, rule, self._clock.now()):
                     removed.append(str(path))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from ggshell.clock import Clock
 from ggshell.errors import DiskError, StoreError
 from ggshell.params import PurgeRule
 from ggshell.store.checkpoint import Checkpoint
@@ -24,6 +25,21 @@ class TrailFile(NamedTuple):
 
     seqno: int
     modified: int
+
+
+class PurgeTimes:
+    """Which rules are due: each at the first look, then at its own frequency."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next: dict[PurgeRule, float] = {}
+
+    def due(self, rules: Iterable[PurgeRule]) -> list[PurgeRule]:
+        """The rules whose time has come; they count as carried out."""
+        now = self._clock.steady()
+        found = [rule for rule in rules if now >= self._next.get(rule, now)]
+        self._next.update({rule: now + rule.every for rule in found})
+        return found
 
 
 def needed_from(checkpoints: Iterable[Checkpoint], home: Home) -> dict[TrailName, int]:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from ggshell.clock import FakeClock
 from ggshell.errors import StoreError
 from ggshell.params import PurgeRule
-from ggshell.process.purge import TrailFile, matching, needed_from, purge, removable
+from ggshell.process.purge import PurgeTimes, TrailFile, matching, needed_from, purge, removable
 from ggshell.store.home import Home
 from ggshell.trail import TrailName
 from ggshell.types import TrailPosition
@@ -129,3 +130,15 @@ def test_nothing_goes_while_a_checkpoint_cannot_be_read(home: Home, trail: list[
     with pytest.raises(StoreError, match="REPLICAT R2"):
         purge(home, RULE, NOW)
     assert len(left(trail)) == 6
+
+
+def test_each_rule_has_its_own_frequency() -> None:
+    clock = FakeClock()
+    often, seldom = PurgeRule("./dirdat/ea", every=60), PurgeRule("./dirdat/ra", every=3600)
+    times = PurgeTimes(clock)
+    assert times.due([often, seldom]) == [often, seldom]
+    assert times.due([often, seldom]) == []
+    clock.advance(60)
+    assert times.due([often, seldom]) == [often]
+    clock.advance(3540)
+    assert times.due([often, seldom]) == [often, seldom]
