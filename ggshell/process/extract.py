@@ -114,7 +114,8 @@ class LogExtract:
                 Severity.WARNING, "GGS-00511", f"{text} REGISTER EXTRACT before ADD EXTRACT avoids it."
             )
             durable = status.confirmed
-        self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates)
+        since = int(checkpoint.options.get("since", 0))
+        self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates, since=since)
         log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock())
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         text = f"Capture begins behind CSN {after}, slot {self._slot}."

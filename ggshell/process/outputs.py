@@ -44,12 +44,16 @@ class Outputs:
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) else None
 
-    def begin(self, wanted: Callable[[TableName], bool], floor: Csn | None, *, truncates: bool = True) -> None:
-        """Say what to write (tables, TRUNCATE or not) and below which CSN everything is known (the start point)."""
+    def begin(
+        self, wanted: Callable[[TableName], bool], floor: Csn | None, *, truncates: bool = True, since: int = 0
+    ) -> None:
+        """Say what to write (tables, TRUNCATE or not) and where to begin: above a CSN, and in a trail that holds nothing yet
+        at the first transaction that committed at a time or later."""
         self._guards = []
         for writer in self._writers:
             marks = [mark for mark in (writer.last_csn, floor) if mark is not None]
-            self._guards.append(Selection(wanted, max(marks) if marks else None, truncates=truncates))
+            new = 0 if writer.last_csn is not None else since
+            self._guards.append(Selection(wanted, max(marks) if marks else None, truncates=truncates, since=new))
 
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Hand a batch to every trail; what the first of them took is returned, for the statistics."""

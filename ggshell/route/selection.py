@@ -27,15 +27,23 @@ class Selection:
     2. a row of an unwanted table, or a TRUNCATE where those are not wanted, does not leave; a transaction without any other
        row leaves no trace;
     3. the first row that leaves of a transaction begins it;
-    4. the last row that leaves of a transaction ends it, even if its own piece did not.
+    4. the last row that leaves of a transaction ends it, even if its own piece did not;
+    5. ``since`` (microseconds since 1970, BEGIN with a time): no transaction leaves before the first that committed at that
+       time or later; all behind it leave, since commit times need not rise with commit order.
     """
 
     def __init__(
-        self, wanted: Callable[[TableName], bool], after: Csn | None = None, *, truncates: bool = True
+        self,
+        wanted: Callable[[TableName], bool],
+        after: Csn | None = None,
+        *,
+        truncates: bool = True,
+        since: int = 0,
     ) -> None:
         self._wanted = wanted
         self._truncates = truncates
         self._after = after
+        self._since = since
         self._known: dict[TableDefinition, bool] = {}
         self._begun = False
         self._held: ChangeBatch | None = None
@@ -51,7 +59,18 @@ class Selection:
         yield from self._rebuild(batch, np.ones(len(batch), dtype=bool) if keep is None else keep)
 
     def _any_known(self, batch: ChangeBatch) -> bool:
-        return self._after is not None and any(piece.header.csn <= self._after for piece in batch.pieces)
+        if self._after is None and not self._since:
+            return False
+        return any(self._left_out(piece) for piece in batch.pieces)
+
+    def _left_out(self, piece: TransactionPiece) -> bool:
+        """Guards 1 and 5; to be asked in commit order."""
+        if self._after is not None and piece.header.csn <= self._after:
+            return True
+        if piece.header.commit_time < self._since:
+            return True
+        self._since = 0
+        return False
 
     def _wanted_rows(self, batch: ChangeBatch) -> NDArray[np.bool_] | None:
         """A mask of the rows whose table is wanted; None when all are."""
@@ -73,7 +92,7 @@ class Selection:
         count = 0
         for piece in batch.pieces:
             inside = np.flatnonzero(keep[piece.first : piece.first + piece.count]) + piece.first
-            if self._after is not None and piece.header.csn <= self._after:
+            if self._left_out(piece):
                 inside = inside[:0]
             if self._held is not None and not pieces and (len(inside) or piece.ends):
                 yield self._release(self._held, ended=not len(inside))

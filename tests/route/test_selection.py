@@ -15,13 +15,17 @@ from ggshell.types import Csn, TableName
 TABLES = tuple(TableDefinition(TableName("s", name), (Column("a", "integer"),), (0,)) for name in "xyz")
 
 
-def batch(pieces: list[tuple[int, list[int], bool, bool]]) -> ChangeBatch:
-    """A batch of (csn, table number per row, begins, ends)."""
+def batch(pieces: list[tuple[int, list[int], bool, bool]], times: dict[int, int] | None = None) -> ChangeBatch:
+    """A batch of (csn, table number per row, begins, ends); a transaction's commit time is its CSN, or what ``times`` says."""
     tables = [table for _, rows, _, _ in pieces for table in rows]
     count = len(tables)
     made, first = [], 0
     for csn, rows, begins, ends in pieces:
-        made.append(TransactionPiece(TransactionHeader(str(csn), Csn(csn), csn), first, len(rows), begins, ends))
+        made.append(
+            TransactionPiece(
+                TransactionHeader(str(csn), Csn(csn), (times or {}).get(csn, csn)), first, len(rows), begins, ends
+            )
+        )
         first += len(rows)
     zeros = np.zeros(count, dtype=np.int64)
     return ChangeBatch(
@@ -78,3 +82,22 @@ def test_what_leaves_is_the_wanted_rows_each_transaction_begun_and_ended_once(
 def test_a_batch_that_keeps_all_its_rows_passes_untouched() -> None:
     given_batch = batch([(1, [0, 1], True, True)])
     assert next(Selection(lambda _: True).select(given_batch)) is given_batch
+
+
+@given(transactions, st.lists(st.integers(0, 9), min_size=8, max_size=8), st.integers(0, 9), st.data())
+def test_guard_5_all_leaves_from_the_first_transaction_that_committed_at_the_time_asked_for(
+    rows: list[list[int]], moments: list[int], since: int, data: st.DataObject
+) -> None:
+    times = dict(enumerate(moments, 1))
+    selection = Selection(lambda name: name.name != "z", since=since)
+    left: list[ChangeBatch] = []
+    pieces = [(number, tables, True, True) for number, tables in enumerate(rows, 1)]
+    while pieces:
+        size = data.draw(st.integers(1, len(pieces)))
+        left += selection.select(batch(pieces[:size], times))
+        del pieces[:size]
+    first = next((number for number in range(1, len(rows) + 1) if times[number] >= since), len(rows) + 1)
+    kept = {number: [table for table in tables if table != 2] for number, tables in enumerate(rows, 1)}
+    assert [(csn, table) for csn, table, _, _ in flat(left)] == [
+        (number, table) for number in range(first, len(rows) + 1) for table in kept[number]
+    ]

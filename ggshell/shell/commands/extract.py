@@ -62,6 +62,7 @@ def _log_extract(session: Session, group: str, begin: str, lsn: str, now: int) -
     Raises StateError without a login, which alone can tell a place, or without a slot for a time.
     """
     moment = begin_time(begin, now)
+    options: dict[str, object] = {"slot": slot_of(group)}
     if lsn:
         csn = _parse_lsn(lsn)
     elif begin.upper() == "NOW":
@@ -71,6 +72,7 @@ def _log_extract(session: Session, group: str, begin: str, lsn: str, now: int) -
         csn = Csn(position)
     else:
         csn = _slot_position(session, group)
+        options["since"] = moment
     return Checkpoint(
         group,
         GroupType.EXTRACT,
@@ -78,7 +80,7 @@ def _log_extract(session: Session, group: str, begin: str, lsn: str, now: int) -
         begin=lsn or begin,
         begin_csn=str(csn),
         begin_time=moment,
-        options={"slot": slot_of(group)},
+        options=options,
     )
 
 
