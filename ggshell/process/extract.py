@@ -22,7 +22,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
-from ggshell.process.tables import TableFilter
+from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
@@ -116,7 +116,7 @@ class LogExtract:
             durable = status.confirmed
         since = int(checkpoint.options.get("since", 0))
         self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates, since=since)
-        log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock())
+        log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         text = f"Capture begins behind CSN {after}, slot {self._slot}."
         context.report.event(Severity.INFO, "OGG-01515", text)
@@ -128,7 +128,14 @@ class LogExtract:
             found += describe.resolve(connection, table.pattern)
         for name in dict.fromkeys(found):
             if self._wanted(name):
-                trandata.require_capturable(trandata.info(connection, name))
+                found_now = trandata.info(connection, name)
+                trandata.require_capturable(found_now)
+                trandata.require_logged(found_now, self._keys(name))
+
+    def _keys(self, name: TableName) -> tuple[str, ...]:
+        """The KEYCOLS of the first TABLE line that takes the table."""
+        lines = (table.keycols for table in self._parameters.tables if matches(table.pattern, name))
+        return tuple(part.strip('"') for part in next(lines, ()))
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""

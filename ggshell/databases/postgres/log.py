@@ -17,7 +17,7 @@ from ggshell.capture.source import LogState, MessageRun
 from ggshell.clock import Clock
 from ggshell.databases.postgres import pgoutput, session
 from ggshell.databases.postgres.encode import encode_runs
-from ggshell.databases.postgres.relations import Relations
+from ggshell.databases.postgres.relations import Keys, Relations, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
 from ggshell.errors import ConnectionLostError
 from ggshell.record import ChangeBatch, TransactionHeader
@@ -45,9 +45,15 @@ class PostgresLog:
 
     @classmethod
     def open(
-        cls, conninfo: str, slot: str, durable: int, wanted: Callable[[TableName], bool], clock: Clock
+        cls,
+        conninfo: str,
+        slot: str,
+        durable: int,
+        wanted: Callable[[TableName], bool],
+        clock: Clock,
+        keys: Keys = no_keys,
     ) -> PostgresLog:
-        """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything.
+        """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything; ``keys``: KEYCOLS.
 
         Raises CaptureError when the slot is lost, or ahead of ``durable`` (rows between would be skipped in silence);
         DatabaseError when it is missing or taken, ConnectionLostError when nobody answers.
@@ -72,7 +78,7 @@ class PostgresLog:
             connection.close()
             control.close()
             raise session.translate(Exception(message))
-        return cls(connection, Relations(control, wanted), durable, clock)
+        return cls(connection, Relations(control, wanted, keys), durable, clock)
 
     @property
     def state(self) -> LogState:

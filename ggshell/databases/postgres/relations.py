@@ -11,6 +11,13 @@ from ggshell.errors import GgsError
 from ggshell.record import Column, TableDefinition
 from ggshell.types import TableName
 
+Keys = Callable[[TableName], tuple[str, ...]]
+
+
+def no_keys(_: TableName) -> tuple[str, ...]:
+    """No table has KEYCOLS."""
+    return ()
+
 
 class Relations:
     """Definitions by the log's table ids.
@@ -18,11 +25,13 @@ class Relations:
     ``shapes`` is replaced, not changed, when a known table gets another shape, so rows that refer to the old dictionary
     keep their meaning.  The catalog is asked once a Relation message, over a connection of its own; it may be ahead of the
     log, so the message decides what the columns are, and the catalog only adds type names and the primary key.
+    ``keys``: the KEYCOLS of a table, by name; nothing where the table's own key identifies rows.
     """
 
-    def __init__(self, connection: Any, wanted: Callable[[TableName], bool]) -> None:
+    def __init__(self, connection: Any, wanted: Callable[[TableName], bool], keys: Keys = no_keys) -> None:
         self._connection = connection
         self._wanted = wanted
+        self._keys = keys
         self.shapes: dict[int, TableShape] = {}
 
     def learn(self, relation: pgoutput.Relation) -> None:
@@ -54,4 +63,7 @@ class Relations:
         full = relation.identity == "f"
         flagged = tuple(index for index, column in enumerate(relation.columns) if column.key)
         key = tuple(primary) if full else flagged
+        chosen = self._keys(name)
+        if chosen:
+            key = tuple(index for index, column in enumerate(relation.columns) if column.name in chosen)
         return TableShape(TableDefinition(name, tuple(columns), key), self._wanted(name), full)

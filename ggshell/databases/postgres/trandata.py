@@ -115,6 +115,17 @@ def require_capturable(found: Trandata) -> None:
     )
 
 
+def require_logged(found: Trandata, columns: tuple[str, ...]) -> None:
+    """Refuse KEYCOLS of which the log does not hold the old values.  Raises DatabaseError naming the remedy."""
+    missing = [column for column in columns if column not in found.key]
+    if missing:
+        raise DatabaseError(
+            f"KEYCOLS of table {found.table}: the log does not hold the old value of {', '.join(missing)}",
+            code="OGG-10005",
+            hint=f"ADD TRANDATA {found.table}, COLS ({', '.join(columns)}), and see that the columns exist",
+        )
+
+
 def _partitions(connection: psycopg.Connection[Any], relation: int | None) -> list[str]:
     rows = execute(
         connection, "SELECT relid::regclass::text FROM pg_partition_tree(%s) WHERE relid <> %s", [relation, relation]

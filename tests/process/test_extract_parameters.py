@@ -1,0 +1,77 @@
+"""What an Extract's parameters change about the rows that arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ways import EXT1, Way
+
+from ggshell.trail import TrailName, TrailReader
+
+KEYCOLS = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.items, KEYCOLS (name);\n"
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    way = Way(tmp_path / "home", north, south)
+    yield way
+    way.close()
+
+
+def test_begin_with_a_time_leaves_out_what_committed_before_it(way: Way) -> None:
+    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items", "REGISTER EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (1, 'before', 1)")
+    moment = way.in_north("SELECT to_char(clock_timestamp(), 'YYYY-MM-DD HH24:MI:SS.US')")[0][0]
+    zone = way.in_north("SHOW timezone")[0][0]
+    way.in_north("INSERT INTO a.items VALUES (2, 'behind', 2)")
+    way.run(
+        "DBLOGIN USERIDALIAS north",
+        f"ADD EXTRACT ext1, TRANLOG, BEGIN {_local(moment, zone)}",
+        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1",
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.start()
+    way.arrives(1)
+    assert way.in_south("SELECT name FROM b.items") == [("behind",)]
+    way.run("STOP EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (3, 'later', 3)")
+    way.start("ext1")
+    way.arrives(2)
+
+
+def _local(text: str, zone: str) -> str:
+    """A server's wall time as this machine's."""
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    moment = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def test_keycols_of_table_identify_rows_in_the_trail(way: Way) -> None:
+    way.write("ext1", KEYCOLS)
+    way.add()
+    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items, COLS (name)")
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "UPDATE a.items SET id = 5, price = 2 WHERE id = 1")
+    way.arrives(1)
+    way.in_north("DELETE FROM a.items WHERE id = 5")
+    way.arrives(0)
+    reader = TrailReader(TrailName.parse("./dirdat/ea", way.home.root))
+    batch = reader.read()
+    reader.close()
+    assert batch is not None
+    assert [batch.tables[0].columns[place].name for place in batch.tables[0].key] == ["name"]
+
+
+def test_keycols_whose_old_values_the_log_lacks_are_refused_with_the_remedy(way: Way) -> None:
+    way.write("ext1", KEYCOLS)
+    way.add()
+    way.start("ext1")
+    report = way.ends(EXT1)
+    assert "old value of name" in report
+    assert "ADD TRANDATA a.items, COLS (name)" in report
