@@ -22,6 +22,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
+from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
 from ggshell.store.checkpoint import GroupType, SourceType
@@ -34,7 +35,6 @@ IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.002
 """Under a steady stream one sync serves all that came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
-TREND_HOURS = 1 / 60
 
 
 def run(home: Home, group: str) -> int:
@@ -64,8 +64,7 @@ class LogExtract:
         self._slot = str(checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._capture: Capture | None = None
         self._control: Any = None
-        self._watch: dict[str, Any] = {}
-        self._first_look: tuple[int, int] | None = None
+        self._watch = SlotWatch(context.clock)
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -181,7 +180,7 @@ class LogExtract:
 
     def _note_end(self, capture: Capture) -> None:
         """Nothing is left when all the log that there was at the last look has been read."""
-        end = int(self._watch.get("current", 0))
+        end = int(self._watch.facts.get("current", 0))
         if capture.drained and capture.state.read >= end:
             self._progress.reached_end()
         elif capture.state.read < end:
@@ -199,26 +198,9 @@ class LogExtract:
         status = slot.slot_status(self._control, self._slot)
         if status is None:
             return
-        now = self._context.clock.now()
-        if not self._first_look:
-            self._first_look = (now, status.retained)
-        hours = (now - self._first_look[0]) / 3.6e9
-        # Over a shorter time one burst would pass for a trend.
-        growth = (status.retained - self._first_look[1]) / hours if hours > TREND_HOURS else 0.0
-        left = status.room / growth if status.room is not None and growth > 0 else None
-        self._watch = {
-            "name": status.name,
-            "retained": status.retained,
-            "growth_per_hour": round(growth),
-            "hours_left": left,
-            "room": status.room,
-            "wal_status": status.wal_status,
-            "current": status.current,
-            "at": now,
-        }
-        if status.wal_status in ("unreserved", "extended") and status.room is not None:
-            text = f"Slot {status.name} holds back {status.retained} bytes of log; {status.room} more may follow."
-            self._context.report.event(Severity.WARNING, "GGS-00510", text)
+        warning = self._watch.look(status, slot.free_disk(self._control))
+        if warning is not None:
+            self._context.report.event(Severity.WARNING, "GGS-00510", warning)
 
     def _save(self) -> None:
         """Write the checkpoint, then tell the slot; never the other way round."""
@@ -245,7 +227,7 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
-                options={**context.checkpoint.options, "slot": self._slot, "watch": self._watch},
+                options={**context.checkpoint.options, "slot": self._slot, "watch": self._watch.facts},
             )
         )
         capture.confirm(state.safe)
@@ -282,7 +264,7 @@ class LogExtract:
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
-        return {"status": words, "read": read, "write": write, "slot": self._watch}
+        return {"status": words, "read": read, "write": write, "slot": self._watch.facts}
 
     def _transactions(self) -> dict[str, Any]:
         found = self._capture.cache.open.values() if self._capture is not None else ()

@@ -114,13 +114,15 @@ def seconds(microseconds: int | None) -> int | None:
 
 
 class SlotFacts(NamedTuple):
-    """What a replication slot holds back: bytes of log, their growth an hour, seconds until the limit (None: unknown)."""
+    """What a replication slot holds back: bytes of log, their growth an hour, seconds until the limit (None: unknown);
+    ``room`` the bytes until then, ``limit`` which one it is: max_slot_wal_keep_size, disk, or neither."""
 
     name: str
     retained: int
     growth: float | None = None
     left: float | None = None
     room: int | None = None
+    limit: str = ""
 
 
 class GroupInfo(NamedTuple):

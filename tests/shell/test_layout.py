@@ -220,7 +220,7 @@ def test_status_of_a_process() -> None:
         "  Replication slot     ggs_ext1\n"
         "  WAL held back        2.0 KB\n"
         "  WAL growth           0 bytes per hour\n"
-        "  Time left            no limit is set (max_slot_wal_keep_size); the disk is the limit\n"
+        "  Room left            the server sets no limit, and its disk cannot be seen from here\n"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.databases.postgres.session import execute
@@ -52,6 +54,21 @@ def slot_status(connection: psycopg.Connection[Any], name: str) -> SlotStatus | 
     return SlotStatus(
         name, active, pid, *numbers, wal, int(retained), None if room is None else int(room), int(current), here
     )
+
+
+def free_disk(connection: psycopg.Connection[Any]) -> int | None:
+    """Bytes free for the log where server and Extract share a machine, and the login may see the data folder; else None."""
+    host = connection.info.host
+    if not (host.startswith("/") or host in ("localhost", "127.0.0.1", "::1")):
+        return None
+    rows = execute(connection, "SELECT setting FROM pg_settings WHERE name = 'data_directory'")
+    if not rows:
+        return None
+    try:
+        found = os.statvfs(Path(rows[0][0]) / "pg_wal")
+    except OSError:  # it is another machine behind this address, or nobody but the server may look
+        return None
+    return found.f_bavail * found.f_frsize
 
 
 def ensure_publication(connection: psycopg.Connection[Any]) -> bool:

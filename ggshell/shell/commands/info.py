@@ -121,7 +121,14 @@ def slot_facts(answer: Any) -> SlotFacts | None:
         return None
     hours = answer.get("hours_left")
     left = None if hours is None else hours * 3600
-    return SlotFacts(answer["name"], int(answer["retained"]), answer.get("growth_per_hour"), left, answer.get("room"))
+    return SlotFacts(
+        answer["name"],
+        int(answer["retained"]),
+        answer.get("growth_per_hour"),
+        left,
+        answer.get("room"),
+        str(answer.get("limit", "")),
+    )
 
 
 def slot_of(session: Session, found: View) -> SlotFacts | None:
@@ -145,4 +152,10 @@ def _ask_database(session: Session, name: str) -> SlotFacts | None:
     from ggshell.databases.postgres.slot import slot_status
 
     status = slot_status(session.connection(), name)
-    return None if status is None else SlotFacts(status.name, status.retained, room=status.room)
+    return (
+        None
+        if status is None
+        else SlotFacts(
+            status.name, status.retained, room=status.room, limit="max_slot_wal_keep_size" if status.room else ""
+        )
+    )

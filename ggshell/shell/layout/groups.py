@@ -130,17 +130,20 @@ def _sources(found: Checkpoint) -> list[str]:
     return [*lines, f"  {source:<40}{begin:<18}{end:<16}".rstrip()]
 
 
+_END = {"": "the limit", "max_slot_wal_keep_size": "the server gives the slot up", "disk": "the server's disk is full"}
+
+
 def slot_lines(slot: SlotFacts) -> list[str]:
     """What a slot holds back, how fast that grows, and how long it can go on."""
     lines = [labelled("Replication slot", slot.name), labelled("WAL held back", size(slot.retained))]
     if slot.growth is not None:
         lines.append(labelled("WAL growth", f"{size(slot.growth)} per hour"))
     if slot.left is not None:
-        lines.append(labelled("Time left", f"{clock_text(round(slot.left * 1e6))} until the server gives the slot up"))
+        lines.append(labelled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
     elif slot.room is None:
-        lines.append(labelled("Time left", "no limit is set (max_slot_wal_keep_size); the disk is the limit"))
+        lines.append(labelled("Room left", "the server sets no limit, and its disk cannot be seen from here"))
     else:
-        lines.append(labelled("Room left", size(slot.room)))
+        lines.append(labelled("Room left", f"{size(slot.room)} until {_END[slot.limit]}"))
     return lines
 
 
