@@ -14,10 +14,17 @@ from ggshell.record import ChangeBatch, IoType, TransInd
 from ggshell.trail import layout
 from ggshell.trail.tokens import transaction_tokens
 
+FEW_ROWS = 8
+"""Up to so many rows one by one are faster than all at once."""
 _CLOSE = struct.Struct("<BBHI")
 _TRAILER = struct.Struct("<IBBH")
 _FOUR = np.arange(4, dtype=np.int64)
-_PLACES = np.array([TransInd.MIDDLE, TransInd.BEGIN, TransInd.END, TransInd.SOLE], dtype=np.uint8)
+_BEGIN, _MIDDLE, _END, _SOLE = int(TransInd.BEGIN), int(TransInd.MIDDLE), int(TransInd.END), int(TransInd.SOLE)
+_DELETE, _FRAGMENT = (
+    int(IoType.DELETE),
+    int(IoType.RECORD_FRAGMENT),
+)  # looking up an enumeration's member costs, row by row
+_PLACES = np.array([_MIDDLE, _BEGIN, _END, _SOLE], dtype=np.uint8)
 """TransInd by whether a row begins (1) and ends (2) its transaction."""
 
 
@@ -32,9 +39,14 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
     """The records of a batch, to stand at ``rba``; ``indexes`` maps the batch's table numbers to the file's."""
-    places, tokens = trans_inds(batch)
-    if int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
+    if len(batch) <= FEW_ROWS or int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
         return encode_one_by_one(batch, indexes, rba)
+    return encode_at_once(batch, indexes, rba)
+
+
+def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
+    """The records of a batch without long data areas, all together."""
+    places, tokens = trans_inds(batch)
     more = np.zeros(len(batch), dtype=np.int64)
     more[list(tokens)] = [len(value) for value in tokens.values()]
     head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
@@ -75,7 +87,7 @@ def _heads(
     heads["data"], heads["data_length"] = layout.DATA, batch.length
     header = heads["ghdr"]
     header["hdr_ind"], header["partition"], header["before_after"] = layout.HDR_IND, layout.PARTITION_ROW, layout.AFTER
-    header["before_after"][batch.io_type == IoType.DELETE] = layout.BEFORE
+    header["before_after"][batch.io_type == _DELETE] = layout.BEFORE
     header["rec_length"], header["io_type"], header["orig_node"] = batch.length, batch.io_type, layout.ORIG_NODE
     header["io_time"], header["audit_pos"] = _io_times(batch), batch.position
     header["trans_ind"], header["format_type"], header["rec_count"] = places, layout.FORMAT_TYPE, 1
@@ -124,44 +136,62 @@ def encode_record(
 
 
 def encode_one_by_one(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes:
-    """The same bytes row by row, for batches with a data area too long for one record: those go as fragments."""
-    places, tokens = trans_inds(batch)
-    times, source = _io_times(batch), memoryview(batch.buffer)
+    """The same bytes row by row: few rows are faster so, and a data area too long for one record goes as fragments."""
+    source, tables, step = memoryview(batch.buffer), indexes.tolist(), layout.LONGEST_DATA
+    kinds, positions, numbers = batch.io_type.tolist(), batch.position.tolist(), batch.table.tolist()
+    starts, lengths = batch.start.tolist(), batch.length.tolist()
     records: list[bytes] = []
-    for row in range(len(batch)):
-        start, length = int(batch.start[row]), int(batch.length[row])
-        data = source[start : start + length]
-        step = layout.LONGEST_DATA
-        cuts = [data[at : at + step] for at in range(0, length, step)] or [data]
-        for number, cut in enumerate(cuts):
-            last = number == len(cuts) - 1
-            fields = (
-                layout.HDR_IND,
-                layout.PARTITION_ROW,
-                0,
-                layout.BEFORE if batch.io_type[row] == IoType.DELETE else layout.AFTER,
-                len(cut),
-                int(batch.io_type[row]) if number == 0 else int(IoType.RECORD_FRAGMENT),
-                layout.ORIG_NODE,
-                int(times[row]),
-                int(batch.position[row]),
-                0,
-                _fragment_place(int(places[row]), first=number == 0, last=last),
-                layout.FORMAT_TYPE,
-                0,
-                0,
-                0 if last else layout.CONTINUED,
-                (number + 1) & 0xFF,
-            )
-            tail = struct.pack("<H", int(indexes[batch.table[row]]))
-            more = tokens.get(row, b"") if number == 0 else b""
-            records.append(encode_record(fields, cut, rba, tail=tail, tokens=more))
-            rba += len(records[-1])
+    for piece in batch.pieces:
+        time, stop = piece.header.commit_time + JULIAN_EPOCH_MICROSECONDS, piece.first + piece.count
+        for row in range(piece.first, stop):
+            begins, ends = piece.begins and row == piece.first, piece.ends and row == stop - 1
+            tokens = transaction_tokens(piece.header) if begins else b""
+            kind, start, length = kinds[row], starts[row], lengths[row]
+            side = layout.BEFORE if kind == _DELETE else layout.AFTER
+            for number, at in enumerate(range(0, length or 1, step), 1):
+                last = at + step >= length
+                record = _row(
+                    source[start + at : start + min(at + step, length)],
+                    (side, kind if number == 1 else _FRAGMENT, time, positions[row], tables[numbers[row]]),
+                    (_SOLE if last and ends else _BEGIN)
+                    if begins and number == 1
+                    else _END
+                    if last and ends
+                    else _MIDDLE,
+                    (0 if last else layout.CONTINUED, number & 0xFF),
+                    tokens if number == 1 else b"",
+                    rba,
+                )
+                records.append(record)
+                rba += len(record)
     return b"".join(records)
 
 
-def _fragment_place(place: int, *, first: bool, last: bool) -> int:
-    """A fragment's TransInd: the first may begin the transaction, only the last may end it."""
-    begins = first and place in (TransInd.BEGIN, TransInd.SOLE)
-    ends = last and place in (TransInd.END, TransInd.SOLE)
-    return int(_PLACES[begins + 2 * ends])
+def _row(
+    data: memoryview,
+    fields: tuple[int, int, int, int, int],
+    place: int,
+    fragment: tuple[int, int],
+    tokens: bytes,
+    rba: int,
+) -> bytes:
+    """One row's record; ``fields``: BeforeAfter, IOType, IO Time, AuditPos, table index; ``fragment``: Continued, RecCount."""
+    side, kind, time, position, table = fields
+    length, more = len(data), len(tokens)
+    head_size = layout.HEAD_SIZE if length else layout.BARE_HEAD_SIZE
+    total = head_size + length + more + layout.TAIL_SIZE
+    head = layout.ROW_HEAD.pack(
+        *(layout.RECORD, 1, total, layout.HEADER, 0, 36, layout.HDR_IND, layout.PARTITION_ROW, 0, side, length),
+        *(kind, layout.ORIG_NODE, time, position, 0, place, layout.FORMAT_TYPE, 0, 0, *fragment, table),
+        *(layout.DATA, 0, length),
+    )
+    content = b"".join(
+        (
+            head if length else head[:head_size],
+            data,
+            layout.TOKEN.pack(layout.TOKENS, 0, more + 4 + layout.SEAL),
+            tokens,
+            _CLOSE.pack(layout.CHECKSUM, 0, layout.SEAL, rba & layout.PLACE_MASK),
+        )
+    )
+    return content + _TRAILER.pack(zlib.crc32(content), layout.TRAILER, 1, total)

@@ -71,6 +71,9 @@ HEAD_DTYPE = np.dtype(
         *[("data", "u1"), ("data_info", "u1"), ("data_length", "<u2")],
     ]
 )
+ROW_HEAD: Final = struct.Struct("<BBHBBHBBBBHBBQQIBBBBBBHBBH")
+"""The same head for one row: G, H, the header's fields, D."""
+CLOSING: Final = struct.Struct("<BBHIIBBH")
 _CLOSING = [
     *[("checksum", "u1"), ("checksum_info", "u1"), ("checksum_length", "<u2"), ("place", "<u4"), ("value", "<u4")],
     *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],

@@ -9,6 +9,7 @@ from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece, TransInd
 from ggshell.trail import context, decode
 from ggshell.trail.decode import Records, damaged
+from ggshell.trail.few import FEW_BYTES, read_few
 from ggshell.trail.fragments import Joined, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
@@ -134,6 +135,12 @@ class TrailReader:
         while True:
             size = min(size, limit - base)
             chunk = file.read(size, base)
+            if len(chunk) <= FEW_BYTES:
+                few = read_few(chunk, base, file.seqno, self._definitions, self._header)
+                if few is not None:
+                    batch, self._header = few
+                    self.position = TrailPosition(file.seqno, batch.end_rba)
+                    return batch
             joined = join_fragments(chunk, decode.parse(chunk, file.path, base), file.path, base)
             if joined.records.end:
                 break
@@ -143,9 +150,9 @@ class TrailReader:
             if len(chunk) < size or size == limit - base:
                 raise damaged(file.path, base, "a whole record before the end of what is durable")
             size *= 4
-        batch = self._batch(file, joined, base)
+        rows = self._batch(file, joined, base)
         self.position = TrailPosition(file.seqno, base + joined.records.end)
-        return batch
+        return rows
 
     def _batch(self, file: OpenedFile, joined: Joined, base: int) -> ChangeBatch | None:
         """The rows of a chunk; the trail's own records among them are taken in and left out."""

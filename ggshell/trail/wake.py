@@ -13,10 +13,13 @@ import os
 import secrets
 import socket
 import tempfile
+import time
 from pathlib import Path
 
 from ggshell.trail.name import TrailName
 
+SETTLED_NANOSECONDS = 1_000_000_000
+"""A folder may change twice within one tick of its file system's clock: a young list is not trusted."""
 _ATTEMPTS = 10
 
 
@@ -32,15 +35,12 @@ class Waker:
         self._folder = str(_folder(name))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
+        self._listeners: list[str] = []
+        self._looked = (0, 0)
 
     def wake(self) -> None:
         """Tell every listener; one that has gone is forgotten, one that is already told need not be told again."""
-        try:
-            listeners = os.listdir(self._folder)  # noqa: PTH208 - names only, at every flush
-        except FileNotFoundError:  # nobody listens
-            return
-        for name in listeners:
-            listener = f"{self._folder}/{name}"
+        for listener in self._who_listens():
             try:
                 self._socket.sendto(b"!", listener)
             except BlockingIOError:
@@ -48,6 +48,19 @@ class Waker:
             except OSError:
                 with contextlib.suppress(OSError):
                     Path(listener).unlink()
+
+    def _who_listens(self) -> list[str]:
+        """The listeners' sockets; the folder is only listed again when it has changed, or had just changed at the last look."""
+        try:
+            changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116 - at every flush
+            known, looked = self._looked
+            if changed != known or looked - changed < SETTLED_NANOSECONDS:
+                looked = time.time_ns()
+                self._listeners = [f"{self._folder}/{name}" for name in os.listdir(self._folder)]  # noqa: PTH208
+                self._looked = (changed, looked)
+        except FileNotFoundError:
+            return []
+        return self._listeners
 
     def close(self) -> None:
         self._socket.close()

@@ -1,0 +1,134 @@
+"""A few rows at a trail's living end, one by one: where a transaction is waited for, the way for many costs too much.
+
+Whatever is unusual (damage, fragments, definitions, tokens of later releases) is left to the way for many, which also says
+what is wrong.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.trail import layout
+from ggshell.trail.tokens import transaction_header
+
+FEW_BYTES = 2048
+"""Chunks up to this size are tried here."""
+_END, _SOLE, _BEGINS = int(TransInd.END), int(TransInd.SOLE), (int(TransInd.BEGIN), int(TransInd.SOLE))
+_FRAGMENT = int(IoType.RECORD_FRAGMENT)
+_UNSEALED = layout.UNSEALED
+_OPENING = (layout.RECORD, 1)
+_HEADER = (layout.HEADER, 0, 36)
+
+
+class _Row(NamedTuple):
+    """A row's place in its chunk, and what its header says."""
+
+    place: int
+    end: int
+    data: int
+    length: int
+    kind: int
+    time: int
+    position: int
+    trans_ind: int
+    table: int
+
+
+def read_few(
+    chunk: bytes, base: int, seqno: int, definitions: Mapping[int, TableDefinition], header: TransactionHeader | None
+) -> tuple[ChangeBatch, TransactionHeader | None] | None:
+    """The rows of a chunk at RBA ``base``, and the transaction that is open behind them (``header``: before them).
+
+    None when the chunk holds anything but whole, good rows of known tables in good order.
+    """
+    rows = _rows(chunk, base)
+    if not rows or any(row.table not in definitions for row in rows):
+        return None
+    pieces = _pieces(chunk, rows, header)
+    if pieces is None:
+        return None
+    used = list(dict.fromkeys(row.table for row in rows))
+    batch = ChangeBatch(
+        tables=tuple([definitions[index] for index in used]),
+        table=np.array([used.index(row.table) for row in rows], dtype=np.uint16),
+        io_type=np.array([row.kind for row in rows], dtype=np.uint8),
+        position=np.array([row.position for row in rows], dtype=np.uint64),
+        buffer=chunk,
+        start=np.array([row.data for row in rows], dtype=np.int64),
+        length=np.array([row.length for row in rows], dtype=np.int64),
+        rba=np.array([row.place + base for row in rows], dtype=np.int64),
+        pieces=tuple(pieces),
+        seqno=seqno,
+        end_rba=base + rows[-1].end,
+    )
+    return batch, None if pieces[-1].ends else pieces[-1].header
+
+
+def _rows(chunk: bytes, base: int) -> list[_Row] | None:
+    """Every record of the chunk as a row; None where one is none, or not whole, or does not fit its checksum."""
+    rows: list[_Row] = []
+    place, end, view = 0, len(chunk), memoryview(chunk)
+    while place < end:
+        if place + layout.HEAD_SIZE + layout.TAIL_SIZE > end:
+            return None
+        fields = layout.ROW_HEAD.unpack_from(chunk, place)
+        after, length = place + fields[2], fields[25]
+        _, partition, _, _, rec_length, kind, _, time, position, _, trans_ind, *_, continued, count, table = fields[
+            6:23
+        ]
+        tokens = place + layout.HEAD_SIZE + length
+        if (
+            fields[:2] != _OPENING
+            or fields[3:6] != _HEADER
+            or fields[23] != layout.DATA
+            or after > end
+            or tokens + layout.TAIL_SIZE > after
+            or rec_length != length
+            or not partition & layout.INDEXED
+            or continued
+            or count != 1
+            or kind == _FRAGMENT
+            or layout.TOKEN.unpack_from(chunk, tokens) != (layout.TOKENS, 0, after - tokens - 8)
+        ):
+            return None
+        sealed = (
+            layout.CHECKSUM,
+            0,
+            layout.SEAL,
+            (base + place) & layout.PLACE_MASK,
+            zlib.crc32(view[place : after - _UNSEALED]),
+        )
+        if layout.CLOSING.unpack_from(chunk, after - layout.CLOSING_SIZE) != (*sealed, layout.TRAILER, 1, fields[2]):
+            return None
+        rows.append(_Row(place, after, place + layout.HEAD_SIZE, length, kind, time, position, trans_ind, table))
+        place = after
+    return rows
+
+
+def _pieces(chunk: bytes, rows: list[_Row], header: TransactionHeader | None) -> list[TransactionPiece] | None:
+    """The rows' transactions; None where one begins within another, or goes on without having begun."""
+    pieces: list[TransactionPiece] = []
+    first, begins = 0, False
+    for number, row in enumerate(rows):
+        if row.trans_ind in _BEGINS:
+            if header is not None:
+                return None
+            tokens = row.data + row.length + 4
+            try:
+                header = transaction_header(chunk, tokens, row.end - layout.CLOSING_SIZE, row.time)
+            except ValueError:
+                return None
+            first, begins = number, True
+        elif header is None:
+            return None
+        ends = row.trans_ind >= _END
+        if ends or number == len(rows) - 1:
+            pieces.append(TransactionPiece(header, first, number - first + 1, begins, ends))
+            first, begins = number + 1, False
+            header = None if ends else header
+    return pieces
