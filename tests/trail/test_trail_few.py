@@ -17,7 +17,9 @@ from ggshell.trail.few import FEW_BYTES, read_few
 from ggshell.types import TrailPosition
 
 KINDS = [IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP]
-rows = st.builds(Row, st.sampled_from([A, B]), st.sampled_from(KINDS), st.binary(min_size=1, max_size=40), st.integers(0, 2**64 - 1))
+rows = st.builds(
+    Row, st.sampled_from([A, B]), st.sampled_from(KINDS), st.binary(min_size=1, max_size=40), st.integers(0, 2**64 - 1)
+)
 transactions = st.lists(st.lists(rows, min_size=1, max_size=3), min_size=1, max_size=3)
 
 
