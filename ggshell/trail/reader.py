@@ -13,7 +13,7 @@ from ggshell.trail.few import FEW_BYTES, read_few
 from ggshell.trail.fragments import Joined, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
-from ggshell.trail.tokens import transaction_header
+from ggshell.trail.tokens import transaction_headers
 from ggshell.trail.visible import VisibleEnd
 from ggshell.trail.wake import Listener
 from ggshell.types import TrailPosition
@@ -226,11 +226,10 @@ class TrailReader:
     def _headers(
         self, file: OpenedFile, chunk: bytes, records: Records, rows: NDArray[np.int64], rba: NDArray[np.int64]
     ) -> list[TransactionHeader]:
-        first, end = records.token_start[rows].tolist(), records.token_end[rows].tolist()
-        times, headers = records.header["io_time"][rows].tolist(), []
         try:
-            for low, high, time in zip(first, end, times, strict=True):
-                headers.append(transaction_header(chunk, low, high, time))
+            return transaction_headers(
+                chunk, records.token_start[rows], records.token_end[rows], records.header["io_time"][rows]
+            )
         except ValueError as error:
-            raise damaged(file.path, int(rba[rows[len(headers)]]), f"transaction tokens ({error})") from None
-        return headers
+            text, number = error.args
+            raise damaged(file.path, int(rba[rows[number]]), f"transaction tokens ({text})") from None

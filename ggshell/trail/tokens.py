@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
+from numpy.typing import NDArray
+
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import TransactionHeader
 from ggshell.trail import layout
@@ -12,6 +17,11 @@ _LSN_TEXT = 17
 _SHORT = 0xFF
 _LSN_TOKEN = layout.TOKEN.pack(layout.LOGCSN, 0, _LSN_TEXT)
 _BSN_TOKEN = layout.TOKEN.pack(layout.LOGBSN, 0, _LSN_TEXT)
+_FEW = 16
+_HEX = np.full(256, 0xFF, dtype=np.uint8)
+_HEX[np.frombuffer(b"0123456789ABCDEF", dtype=np.uint8)] = np.arange(16, dtype=np.uint8)
+_DIGITS = np.array([*range(8), *range(9, 17)], dtype=np.int64)
+_FOUR = np.arange(4, dtype=np.int64)
 
 
 def transaction_tokens(header: TransactionHeader) -> bytes:
@@ -58,6 +68,63 @@ def transaction_header(chunk: bytes | memoryview, first: int, end: int, io_time:
     value, lsn = _csn(found["L"])
     restart = _csn(found["B"])[0] if "B" in found else 0
     return TransactionHeader(found["6"].decode(), Csn(value, lsn), io_time - JULIAN_EPOCH_MICROSECONDS, restart)
+
+
+def transaction_headers(
+    chunk: bytes, first: NDArray[np.int64], end: NDArray[np.int64], io_times: NDArray[np.uint64]
+) -> list[TransactionHeader]:
+    """The same for many records of a chunk: what PostgreSQL's transactions have is read for all of them at once.
+
+    Raises ValueError, with the record's number as its second argument, when one announces no transaction.
+    """
+    bounds = zip(first.tolist(), end.tolist(), io_times.tolist(), strict=True)
+    found: list[TransactionHeader | None] = [None] * len(first)
+    if len(first) > _FEW:
+        with contextlib.suppress(UnicodeDecodeError):  # one by one, then, so that the error names its record
+            found = _usual_headers(chunk, first, end, io_times)
+    for number, (low, high, time) in enumerate(bounds):
+        if found[number] is None:
+            try:
+                found[number] = transaction_header(chunk, low, high, time)
+            except ValueError as error:
+                raise ValueError(str(error), number) from None
+    return [header for header in found if header is not None]
+
+
+def _usual_headers(
+    chunk: bytes, first: NDArray[np.int64], end: NDArray[np.int64], io_times: NDArray[np.uint64]
+) -> list[TransactionHeader | None]:
+    """LOGCSN, TRANID and perhaps LOGBSN, in this order; None for every record with anything else."""
+    raw = np.frombuffer(chunk, dtype=np.uint8)
+    usual = end - first >= 4 + _LSN_TEXT + 4
+    at = np.where(usual, first, 0)
+    csn, good = _numbers(raw, at, _LSN_TOKEN)
+    xid = at + 4 + _LSN_TEXT + 4
+    usual &= good & (raw[xid - 4] == layout.TRANID) & (raw[xid - 3] == 0) & (raw[xid - 1] == 0)
+    after = np.where(usual, xid + raw[xid - 2], end)
+    restarts = usual & (end - after == 4 + _LSN_TEXT)
+    restart, good = _numbers(raw, np.where(restarts, after, 0), _BSN_TOKEN)
+    restarts &= good
+    usual &= restarts | (after == end)
+    rows = zip(
+        usual.tolist(), csn.tolist(), xid.tolist(), after.tolist(), np.where(restarts, restart, 0).tolist(),
+        (io_times.astype(np.int64) - JULIAN_EPOCH_MICROSECONDS).tolist(), strict=True,
+    )  # fmt: skip
+    return [
+        TransactionHeader(chunk[low:high].decode(), Csn(value), time, back) if good else None
+        for good, value, low, high, back, time in rows
+    ]
+
+
+def _numbers(
+    raw: NDArray[np.uint8], place: NDArray[np.int64], token: bytes
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """The LSNs of the tokens at these places, and where there is such a token with such a text."""
+    place = np.minimum(place, max(0, len(raw) - 4 - _LSN_TEXT))
+    digits = _HEX[raw[place[:, None] + 4 + _DIGITS]]
+    value = (digits[:, ::2] << 4 | digits[:, 1::2]).view(">u8").ravel().astype(np.uint64)
+    heads = raw[place[:, None] + _FOUR].view("<u4").ravel() == int.from_bytes(token, "little")
+    return value, heads & (digits < 16).all(axis=1) & (raw[place + 4 + 8] == _SLASH)
 
 
 def _usual_tokens(chunk: bytes | memoryview, first: int, end: int) -> tuple[Csn, str, int] | None:

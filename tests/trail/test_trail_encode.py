@@ -15,7 +15,7 @@ from ggshell.trail import decode_record, layout
 from ggshell.trail.decode import good_records
 from ggshell.trail.encode import encode_at_once, encode_batch, encode_one_by_one
 from ggshell.trail.fragments import join_fragments
-from ggshell.trail.tokens import transaction_header, transaction_tokens
+from ggshell.trail.tokens import transaction_header, transaction_headers, transaction_tokens
 from ggshell.types import Csn
 
 INDEXES = np.array([3, 65_535], dtype=np.uint16)
@@ -84,3 +84,34 @@ def test_a_transactions_tokens_say_what_it_is(xid: str, csn: Csn, restart: int) 
     data = transaction_tokens(header)
     assert data.startswith(layout.token(layout.LOGCSN, str(csn).encode()) + layout.token(layout.TRANID, xid.encode()))
     assert transaction_header(data, 0, len(data), 5 + JULIAN_EPOCH_MICROSECONDS) == header
+
+
+_HEADERS = st.builds(
+    TransactionHeader,
+    st.sampled_from(["742", "", "10.2.33", "ü" * 40, "x" * 300]),
+    st.builds(Csn, st.integers(0, 2**64 - 1)) | st.builds(Csn, st.integers(0, 10**20), st.just(False)),
+    st.integers(0, 2**52),
+    st.sampled_from([0, 1, 2**63 + 5]),
+)
+
+
+@given(st.lists(_HEADERS, min_size=17, max_size=40))
+def test_many_transactions_tokens_are_read_as_one_is(headers: list[TransactionHeader]) -> None:
+    parts = [b"" if header.csn.value > 2**64 - 1 else transaction_tokens(header) for header in headers]
+    kept = [header for header, part in zip(headers, parts, strict=True) if part]
+    parts = [part for part in parts if part]
+    ends = np.cumsum([len(part) for part in parts])
+    starts = ends - [len(part) for part in parts]
+    times = np.array([header.commit_time + JULIAN_EPOCH_MICROSECONDS for header in kept], dtype=np.uint64)
+    assert transaction_headers(b"".join(parts), starts, ends, times) == kept
+
+
+@pytest.mark.parametrize("bad", [b"", b"L\0\x11\0", b"6\0\x01\0\xff", b"L\0\x11\x0000000000/0000002A6\0\x01\0\xff"])
+def test_among_many_the_record_without_a_transaction_is_named(bad: bytes) -> None:
+    good = transaction_tokens(TransactionHeader("742", Csn(42), 0, 0))
+    parts = [*[good] * 20, bad, *[good] * 20]
+    ends = np.cumsum([len(part) for part in parts])
+    starts = ends - [len(part) for part in parts]
+    with pytest.raises(ValueError, match=r".") as caught::
+        transaction_headers(b"".join(parts), starts, ends, np.full(41, JULIAN_EPOCH_MICROSECONDS, dtype=np.uint64))
+    assert caught.value.args[1] == 20
