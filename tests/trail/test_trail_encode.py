@@ -112,6 +112,6 @@ def test_among_many_the_record_without_a_transaction_is_named(bad: bytes) -> Non
     parts = [*[good] * 20, bad, *[good] * 20]
     ends = np.cumsum([len(part) for part in parts])
     starts = ends - [len(part) for part in parts]
-    with pytest.raises(ValueError, match=r".") as caught::
+    with pytest.raises(ValueError, match=r".") as caught:
         transaction_headers(b"".join(parts), starts, ends, np.full(41, JULIAN_EPOCH_MICROSECONDS, dtype=np.uint64))
     assert caught.value.args[1] == 20
