@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from ggshell.databases.postgres import session, slot, trandata
 from ggshell.databases.postgres.server import REPLICATION_SETTINGS, PostgresServer, find_binaries
@@ -71,11 +72,14 @@ def test_registering_twice_and_dropping_what_is_not_there_are_refused(north: str
             slot.unregister(connection, "EXT1")
 
 
-def test_the_free_disk_of_a_server_on_this_machine_is_known(north: str) -> None:
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another user's folder")
+@pytest.mark.parametrize("user", ["postgres", "modest"])
+def test_the_free_disk_of_a_server_on_this_machine_is_known(north: str, user: str) -> None:
     with session.connect(north) as connection:
-        free = slot.free_disk(connection)
-    assert free is None or free > 0
-    assert free is not None or os.getuid() != 0, "root may look into every folder"
+        connection.execute("DROP ROLE IF EXISTS modest")
+        connection.execute("CREATE ROLE modest LOGIN")
+    with session.connect(make_conninfo(north, user=user)) as connection:
+        assert (slot.free_disk(connection) or 0) > 0
 
 
 @pytest.mark.parametrize(
