@@ -11,10 +11,12 @@ from typing import Any
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
+from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
@@ -49,6 +51,16 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
     )
 
 
+def _responses(context: GroupContext) -> Responses:
+    found = load_refusal_rules(context.home.parameters(context.group))
+    return Responses(
+        [ErrorRule(rule.error, Response(rule.response), rule.retries) for rule in found.rules],
+        collisions=found.collisions,
+        override_duplicates=found.override_duplicates,
+        insert_missing=found.insert_missing,
+    )
+
+
 class Replicat:
     """One run of a classic Replicat."""
 
@@ -67,12 +79,15 @@ class Replicat:
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
+        self._responses = _responses(context)
         context.reporting.roll_discard(self._discard.roll)
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
+        context.verb("HANDLECOLLISIONS", lambda _: self._handle_collisions(True))
+        context.verb("NOHANDLECOLLISIONS", lambda _: self._handle_collisions(False))
 
     def run(self) -> None:
         """Apply until stopped; a target that goes away is waited for."""
@@ -103,6 +118,8 @@ class Replicat:
             counted=context.statistics.add,
             discard=self._discard,
             truncates=parameters.truncates,
+            responses=self._responses,
+            discarded=context.statistics.discard,
         )
         applied = delivery.start()
         position = applied.position if applied is not None else begin
@@ -196,6 +213,12 @@ class Replicat:
         if self._target is not None:
             self._target.close()
             self._target = None
+
+    def _handle_collisions(self, on: bool) -> dict[str, Any]:
+        self._responses.collisions = on
+        text = f"HANDLECOLLISIONS is {'on' if on else 'off'} from now on."
+        self._context.report.event(Severity.INFO, "GGS-00514", text)
+        return {"collisions": on}
 
     def _lag(self) -> dict[str, Any]:
         if self._reader is None or not self._reader.at_end() or (self._delivery is not None and self._delivery.pending):
