@@ -70,12 +70,13 @@ class Replicat:
         self._conninfo = conninfo(context.home, parameters.login)
         checkpoint = context.checkpoint
         table = str(checkpoint.options.get("checkpoint_table", ""))
-        if not table:
+        if not table and not checkpoint.options.get("nodbcheckpoint"):
             raise ParameterError(
                 f"REPLICAT {context.group} has no checkpoint table",
                 hint="ADD REPLICAT …, CHECKPOINTTABLE schema.table, or name one in GLOBALS",
             )
-        self._table = TableName.parse(table)
+        self._table = TableName.parse(table) if table else None
+        self._saved: CheckpointRow | None = None
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
@@ -120,12 +121,16 @@ class Replicat:
             truncates=parameters.truncates,
             responses=self._responses,
             discarded=context.statistics.discard,
+            position=self._begin(begin),
         )
         applied = delivery.start()
         position = applied.position if applied is not None else begin
         if applied is not None and position < begin:
             text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
             context.report.event(Severity.WARNING, "OGG-30200", text)
+        if self._table is None:
+            text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
+            context.report.event(Severity.WARNING, "GGS-00517", text)
         self._reader = reader = TrailReader(self._trail, position)
         return delivery, reader
 
@@ -157,7 +162,8 @@ class Replicat:
             if batch is None and not delivery.pending:
                 self._progress.reached_end()
             now = clock.steady()
-            if now >= next_save:
+            alone = self._table is None and delivery.applied is not self._saved
+            if now >= next_save or alone:  # where only the file knows, it must not stay behind
                 self._save()
                 unsaved, next_save = False, now + min(SAVE_SECONDS, self._parameters.checkpoint_seconds)
             if batch is None:
@@ -175,7 +181,7 @@ class Replicat:
         delivery, target, context = self._delivery, self._target, self._context
         if delivery is None or target is None or delivery.applied is None:
             return
-        applied = delivery.applied
+        applied = self._saved = delivery.applied
         target.durable()
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
@@ -191,7 +197,11 @@ class Replicat:
                 caught_up=self._progress.caught_up,
                 latest_csn=str(applied.csn or ""),
                 latest_xid=applied.xid,
-                options={**context.checkpoint.options, "checkpoint_table": str(self._table), "group_key": target.key},
+                options={
+                    **context.checkpoint.options,
+                    "checkpoint_table": str(self._table or ""),
+                    "group_key": target.key,
+                },
             )
         )
 

@@ -30,12 +30,14 @@ def add_replicat(
     report: str = "",
 ) -> Message:
     """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
-    for name, given in (("PARAMS", params), ("REPORT", report), ("NODBCHECKPOINT", nodbcheckpoint)):
+    for name, given in (("PARAMS", params), ("REPORT", report)):
         if given:
             raise unavailable(name)
     require_new(session.home, GroupType.REPLICAT, group_name)
-    table = _table(checkpointtable) if checkpointtable else default_table(session)
-    if table is None:
+    if nodbcheckpoint and checkpointtable:
+        raise UsageError("NODBCHECKPOINT excludes CHECKPOINTTABLE.", hint="one of them")
+    table = None if nodbcheckpoint else _table(checkpointtable) if checkpointtable else default_table(session)
+    if table is None and not nodbcheckpoint:
         raise UsageError(
             "Missing checkpoint table specification.", hint="CHECKPOINTTABLE schema.table here, or in GLOBALS for all"
         )
@@ -49,7 +51,7 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options={"checkpoint_table": str(table)},
+        options={"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)},
     )
     registrations.save(session, found)
     return Message(("REPLICAT added.",))
