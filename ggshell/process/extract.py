@@ -23,6 +23,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
+from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
@@ -74,13 +75,8 @@ class LogExtract:
 
     def run(self) -> None:
         """Capture until stopped; a database that goes away is waited for, with trail and checkpoint as they are."""
-        backoff = Backoff()
         try:
-            while not self._context.runner.stop_requested:
-                try:
-                    self._session(backoff)
-                except ConnectionLostError as error:
-                    self._wait_for_database(error, backoff)
+            run_sessions(self._context, self._session, self._close_capture)
         finally:
             self._close_capture()
             if self._outputs is not None:
@@ -232,16 +228,6 @@ class LogExtract:
             )
         )
         capture.confirm(state.safe)
-
-    def _wait_for_database(self, error: ConnectionLostError, backoff: Backoff) -> None:
-        """Say what happened, keep answering on the control socket, and come back for another try."""
-        self._close_capture()
-        pause = backoff.next()
-        text = f"{error} - trying again in {pause:g} seconds."
-        self._context.report.event(Severity.WARNING, error.code, text)
-        until = self._context.clock.steady() + pause
-        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
-            self._context.runner.wait([], until - self._context.clock.steady())
 
     def _close_capture(self) -> None:
         if self._capture is not None:

@@ -14,13 +14,14 @@ from ggshell.apply.mapping import Mapper, MapRule
 from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.errors import ConnectionLostError, ParameterError
+from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
+from ggshell.process.reconnecting import run_sessions
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -92,13 +93,8 @@ class Replicat:
 
     def run(self) -> None:
         """Apply until stopped; a target that goes away is waited for."""
-        backoff = Backoff()
         try:
-            while not self._context.runner.stop_requested:
-                try:
-                    self._session(backoff)
-                except ConnectionLostError as error:
-                    self._wait_for_target(error, backoff)
+            run_sessions(self._context, self._session, self._lost)
         finally:
             self._close()
 
@@ -205,16 +201,10 @@ class Replicat:
             )
         )
 
-    def _wait_for_target(self, error: ConnectionLostError, backoff: Backoff) -> None:
-        """Say what happened, keep answering, and come back: the checkpoint table says what was committed."""
+    def _lost(self) -> None:
+        """The target went away; the checkpoint table will say what was committed."""
         self._close()
-        pause = backoff.next()
-        text = f"{error} - trying again in {pause:g} seconds."
-        self._context.report.event(Severity.WARNING, error.code, text)
         self._progress.behind()
-        until = self._context.clock.steady() + pause
-        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
-            self._context.runner.wait([], until - self._context.clock.steady())
 
     def _close(self) -> None:
         if self._reader is not None:
