@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ggshell.errors import GgsError, StatementError
 from ggshell.shell import registry
 from ggshell.shell.redaction import redacted, redacted_column
-from ggshell.shell.results import Result
+from ggshell.shell.results import Note, Result
 from ggshell.shell.session import Session
+from ggshell.shell.unfinished import unfinished
 from ggshell.syntax import grammar
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ _QUIET |= {"ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET"}
 
 
 class Outcome(NamedTuple):
-    """What became of a statement; ``statement`` is without secrets."""
+    """What became of a statement; ``statement`` is without secrets, ``notes`` are warnings, which make no failure."""
 
     statement: str
     result: Result | None = None
     errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -48,11 +50,14 @@ def execute(session: Session, text: str, parsed: Parsed | None = None) -> Outcom
     shown = redacted(text)
     try:
         understood = parsed or parse(text)
+        gap = unfinished(understood)
+        if gap is not None:
+            return Outcome(shown, notes=(gap,))
         entry = registry.find(understood.key)
         if changes_something(understood):
             _note(session, shown)
         result = entry.handler(session, *entry.bound, **understood.args)
-        return Outcome(shown, result, getattr(result, "errors", ()))
+        return Outcome(shown, result, getattr(result, "errors", ()), getattr(result, "notes", ()))
     except GgsError as error:
         return Outcome(shown, None, (error,))
     except Exception as error:  # noqa: BLE001 - a bug must not end the shell; the file has it whole

@@ -7,7 +7,7 @@ import sys
 from ggshell.errors import GgsError, StatementError
 from ggshell.shell.execute import Outcome
 from ggshell.shell.options import Options
-from ggshell.shell.results import Script
+from ggshell.shell.results import InfoAll, Note, Script
 from ggshell.shell.session import Session
 
 
@@ -46,6 +46,11 @@ class Output:
             if not isinstance(outcome.result, Script):
                 self.write(json_line(outcome))
             return
+        # Before the answer: scripts count the lines of tables from the end of what a session prints.
+        self._aside("".join(note_text(note) for note in outcome.notes))
+        early = isinstance(outcome.result, InfoAll)
+        if early:
+            self._aside("".join(map(error_text, outcome.errors)))
         if outcome.result is not None and not isinstance(outcome.result, Script):
             if self.plain:
                 from ggshell.shell.layout import ggsci
@@ -55,17 +60,24 @@ class Output:
                 from ggshell.shell.render import render
 
                 self.write(render(outcome.result, self._format))
-        for error in outcome.errors:
-            self._error(error)
+        if not early:
+            self._aside("".join(map(error_text, outcome.errors)))
 
-    def _error(self, error: GgsError) -> None:
-        text = error_text(error)
+    def _aside(self, text: str) -> None:
+        """What is no answer: to standard error, or into the conversation of a session."""
+        if not text:
+            return
         if self._session_text and self.plain:
             self.write(text)
             return
         sys.stdout.flush()
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def note_text(note: Note) -> str:
+    """A warning on a line of its own."""
+    return f"WARNING {note.code}  {note.message}\n"
 
 
 def error_text(error: GgsError) -> str:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from ggshell.process.report import masked as redacted
+
+__all__ = ["MASK", "redacted", "redacted_column"]
 
 MASK = "*******"
-_VALUE = r"(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,;]+)"
-_SECRETS = (
-    re.compile(rf"(\bPASSWORD\b\s*[,=]?\s*){_VALUE}", re.IGNORECASE),
-    re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]+:)[^\s@]+(?=@)", re.IGNORECASE),
-)
-
-
-def redacted(text: str) -> str:
-    """The text with every password replaced: behind PASSWORD, in ``password=``, and in URLs."""
-    for pattern in _SECRETS:
-        text = pattern.sub(rf"\g<1>{MASK}", text)
-    return text
+"""What stands in place of a password behind PASSWORD, in ``password=`` and in URLs."""
 
 
 def redacted_column(text: str, column: int) -> int:

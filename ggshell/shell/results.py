@@ -24,6 +24,13 @@ class Result(Protocol):
     def rows(self) -> list[Row]: ...
 
 
+class Note(NamedTuple):
+    """Something to know beside an answer, that is no failure: a code and a sentence."""
+
+    code: str
+    message: str
+
+
 class Message(NamedTuple):
     """Sentences, in order; ``apart``: with an empty line before them.  ``errors``: what failed for some of several groups."""
 
@@ -71,7 +78,10 @@ class Script(NamedTuple):
 
 
 class ProcessLine(NamedTuple):
-    """One process in INFO ALL; lag and age in microseconds, None where there is none (``known``: or it cannot be read)."""
+    """One process in INFO ALL; lag and age in microseconds, None where there is none.
+
+    ``known``: its files can be read; ``lag_known``: so can the trail that its lag depends on.
+    """
 
     program: str
     status: str
@@ -79,13 +89,15 @@ class ProcessLine(NamedTuple):
     lag: int | None = None
     since: int | None = None
     known: bool = True
+    lag_known: bool = True
 
 
 class InfoAll(NamedTuple):
-    """INFO ALL; ``errors`` names groups whose files cannot be read."""
+    """INFO ALL; ``errors`` names groups whose files cannot be read, ``notes`` trails that cannot."""
 
     processes: tuple[ProcessLine, ...]
     errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -135,6 +147,7 @@ class GroupInfo(NamedTuple):
     since: int | None
     paths: Mapping[str, str] = {}
     slot: SlotFacts | None = None
+    lag_known: bool = True
 
 
 class InfoGroups(NamedTuple):
@@ -144,6 +157,7 @@ class InfoGroups(NamedTuple):
     detail: bool = False
     showch: bool = False
     errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -43,6 +43,17 @@ def add_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Mes
     return Message((f"Successfully created checkpoint table {name}.",), apart=True)
 
 
+@command("UPGRADE CHECKPOINTTABLE")
+def upgrade_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
+    """Add what a table of an older release lacks."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    added = checkpoint_sql.upgrade(session.connection(), name)
+    what = f"added {', '.join(added)}" if added else "it lacked nothing"
+    return Message((f"Successfully upgraded checkpoint table {name}: {what}.",), apart=True)
+
+
 @command("DELETE CHECKPOINTTABLE")
 def delete_checkpoint_table(session: Session, *, checkpoint_table: str = "", force: bool = False) -> Message:
     """Drop the table; asks first when groups have rows in it, unless forced."""

@@ -47,7 +47,8 @@ def heading(info: GroupInfo) -> list[str]:
     if found.read.source is SourceType.TABLE:
         lines.append(labelled("Checkpoint Lag", "Not Available"))
     else:
-        lines.append(labelled("Checkpoint Lag", f"{clock_text(info.lag)} (updated {clock_text(info.since or 0)} ago)"))
+        lag = clock_text(info.lag) if info.lag_known else "Unknown"
+        lines.append(labelled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
     if info.pid is not None:
         lines.append(labelled("Process ID", str(info.pid)))
     return lines
