@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ggshell.errors import GgsError
-from ggshell.shell.results import Note, Row, SlotFacts, moment, seconds
+from ggshell.shell.group_results import SlotFacts
+from ggshell.shell.results import Note, Row, moment, seconds
 
 
 class GroupLag(NamedTuple):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.errors import UsageError
 from ggshell.shell.results import Note
 from ggshell.syntax import pages
-from ggshell.syntax.grammar import COMMANDS, Parsed
-from ggshell.syntax.tree import python_name
+from ggshell.syntax.grammar import COMMANDS
+
+if TYPE_CHECKING:
+    from ggshell.syntax.grammar import Parsed
 
 CODE = "GGS-00103"
 
@@ -33,6 +35,10 @@ def unfinished(parsed: Parsed) -> Note | None:
     """
     path = pages.index(COMMANDS).get(parsed.page)
     gaps = gaps_of(path) if path is not None else Gaps()
+    if not gaps.status and not gaps.missing:
+        return None
+    from ggshell.syntax.tree import python_name
+
     reasons = dict(gaps.missing)
     whole = gaps.status or reasons.get(parsed.key, "")
     if whole:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ggshell.errors import UsageError
+from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Listing, Message
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.types import TableName
 

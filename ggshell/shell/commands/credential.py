@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ggshell.errors import NotFoundError
+from ggshell.shell.listings import CredentialLine, Credentials
 from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
-from ggshell.shell.results import CredentialLine, Credentials, Message
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.credential import DEFAULT_DOMAIN, CredentialStore
 

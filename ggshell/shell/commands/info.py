@@ -7,10 +7,11 @@ from typing import Any
 from ggshell.errors import GgsError
 from ggshell.process.control import request
 from ggshell.shell import supervision
+from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, StatusLine
 from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, group_lag, lag_note, select
 from ggshell.shell.lag import since
 from ggshell.shell.registry import command
-from ggshell.shell.results import GroupInfo, InfoGroups, ManagerStatus, Note, SlotFacts, Status, StatusLine
+from ggshell.shell.results import Note
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import GroupType, SourceType
 

@@ -10,9 +10,11 @@ from ggshell.process.control import request
 from ggshell.process.state import ProcessFile, state_of
 from ggshell.shell import supervision
 from ggshell.shell.banner import short_host
+from ggshell.shell.group_results import ManagerStatus
 from ggshell.shell.groups import view
+from ggshell.shell.listings import Facts, Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Facts, Listing, ManagerStatus, Message, moment
+from ggshell.shell.results import Message, moment
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import GroupType
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
 from ggshell.shell.groups import EXTRACT, one, require_stopped
+from ggshell.shell.listings import TrailInfo, Trails, trail_type
 from ggshell.shell.registry import command
-from ggshell.shell.results import Message, TrailInfo, Trails, trail_type
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.shell.trails import require_unwritten, same_trail, written
 from ggshell.store.checkpoint import GroupType, WriteCheckpoint

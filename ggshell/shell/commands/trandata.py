@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
+from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Listing
 from ggshell.shell.session import Session
 from ggshell.store.events import Severity
 from ggshell.types import TableName

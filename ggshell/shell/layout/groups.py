@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.clock import local_text
+from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status
 from ggshell.shell.lag import clock_text
-from ggshell.shell.results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, trail_type
+from ggshell.shell.listings import trail_type
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
