@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ggshell.syntax.statement import Statement
 
 _QUIET = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "HELP", "HISTORY", "SHOW", "VERSIONS", "EXIT", "QUIT", "OBEY"}
-_QUIET |= {"ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET"}
+_QUIET |= {"SPOOL", "WATCH", "ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET"}
 
 
 class Outcome(NamedTuple):
@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     result: Result | None = None
     errors: tuple[GgsError, ...] = ()
     notes: tuple[Note, ...] = ()
+    seconds: float = 0.0
 
     @property
     def failed(self) -> bool:
@@ -47,6 +48,13 @@ def changes_something(parsed: Parsed) -> bool:
 
 def execute(session: Session, text: str, parsed: Parsed | None = None) -> Outcome:
     """Carry out a statement; never raises but for KeyboardInterrupt."""
+    began = session.clock.steady()
+    with session.busy(text):
+        outcome = _carried_out(session, text, parsed)
+    return outcome._replace(seconds=session.clock.steady() - began)
+
+
+def _carried_out(session: Session, text: str, parsed: Parsed | None) -> Outcome:
     shown = redacted(text)
     try:
         understood = parsed or parse(text)

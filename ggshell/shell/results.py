@@ -75,6 +75,21 @@ class Script(NamedTuple):
         return []
 
 
+class Repeat(NamedTuple):
+    """A statement to carry out again and again, with a pause of some seconds, until somebody ends it."""
+
+    seconds: int
+    statement: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def rows(self) -> list[Row]:
+        return []
+
+
 class ProcessLine(NamedTuple):
     """One process in INFO ALL; lag and age in microseconds, None where there is none.
 

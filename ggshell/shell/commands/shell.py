@@ -41,13 +41,6 @@ def show_help(session: Session, *, rest: str = "") -> Text:
     raise NotFoundError(f"the manual has no page about {rest}", hint="HELP lists all commands")
 
 
-@command("SET EDITOR")
-def set_editor(session: Session, *, program_name: str) -> Message:
-    """The editor of EDIT PARAMS for the rest of the session."""
-    session.editor = program_name
-    return Message((f"Editor set to {program_name}.",))
-
-
 @command("HISTORY")
 def history(session: Session, *, n: int = _SHOWN) -> Listing:
     """The last statements, without their secrets."""
