@@ -44,7 +44,7 @@ def understand(sources: list[tuple[str, str]]) -> tuple[list[Step], list[Outcome
 
 def run(session: Session, sources: list[tuple[str, str]]) -> int:
     """Run the texts; the exit code."""
-    output = Output(session.options, session_text=False)
+    output = Output(session, session_text=False)
     steps, refused = understand(sources)
     for outcome in refused:
         output.outcome(outcome)

@@ -11,7 +11,6 @@ import pytest
 from processes import until, until_state
 from ways import REP1, Way
 
-from ggshell.process.control import request
 from ggshell.process.state import ProcessState, read_process_file
 
 
@@ -46,9 +45,7 @@ def test_collisions_are_handled_until_they_are_switched_off(way: Way) -> None:
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "INSERT INTO a.items VALUES (3, 'three', 3)")
     way.arrives(3)
     assert way.in_south("SELECT name FROM b.items WHERE id = 1") == [("one",)]
-    entry = read_process_file(way.home.process(*REP1))
-    assert entry is not None
-    assert request(entry.socket, "NOHANDLECOLLISIONS") == {"collisions": False}
+    way.run("SEND REPLICAT rep1, NOHANDLECOLLISIONS")
     way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     assert "duplicate key" in way.ends(REP1)
 

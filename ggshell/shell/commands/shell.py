@@ -6,8 +6,9 @@ import os
 
 from ggshell import __version__
 from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.shell.listings import Facts, Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Facts, Listing, Message, Text
+from ggshell.shell.results import Message, Text
 from ggshell.shell.session import Session
 
 _SHOWN = 10
