@@ -10,7 +10,7 @@ from ggshell.check.findings import Checked, Finding, Place, Severity
 from ggshell.check.gaps import gap
 from ggshell.check.scripts import refused
 from ggshell.check.secrets import masked
-from ggshell.errors import StatementError
+from ggshell.errors import ParameterError, StatementError
 from ggshell.params.lines import RawParameter, logical_lines
 from ggshell.syntax import grammar, pages
 from ggshell.syntax.grammar import PARAMETERS, Parsed
@@ -26,7 +26,7 @@ def kind_of(text: str, file: str) -> str:
     name = PurePath(file).name.upper()
     if name == "GLOBALS":
         return "GLOBALS"
-    for raw in logical_lines(text):
+    for raw in logical_lines(text, file):
         word = re.split(r"[^A-Za-z]", raw.text, maxsplit=1)[0].upper()
         if word in _GROUP_KINDS:
             return _GROUP_KINDS[word]
@@ -39,8 +39,9 @@ def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Chec
     """The parameters of a file; what they say goes into ``facts``."""
     result: list[Checked] = []
     group = ""
-    for raw in logical_lines(text):
-        place = Place(file, raw.line)
+    errors: list[ParameterError] = []
+    for raw in logical_lines(text, file, errors):
+        place = Place(raw.file, raw.line)
         try:
             parsed = grammar.parse(raw.text, PARAMETERS)
         except StatementError as error:
@@ -55,9 +56,17 @@ def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Chec
         missing = gap(PARAMETERS, parsed, raw.text, place)
         findings += [missing] if missing is not None else []
         result.append(Checked(place, masked(raw.text), tuple(findings)))
+    result += [_broken(error) for error in errors]
     if kind in _GROUP_KINDS.values() and not group and result:
         result[0] = _without_group(result[0], kind)
     return result
+
+
+def _broken(error: ParameterError) -> Checked:
+    """An INCLUDE or a macro that leads nowhere."""
+    file, line, _ = error.where.rsplit(":", 2)
+    place = Place(file, int(line))
+    return Checked(place, masked(error.source), (refused(error, place, error.source),))
 
 
 def _without_group(first: Checked, kind: str) -> Checked:
