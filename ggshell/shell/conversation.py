@@ -46,7 +46,10 @@ class Conversation:
     def _answer(self, text: str) -> None:
         """Carry out the statements of a line; Ctrl-C at a terminal ends the line, not the shell."""
         try:
-            for statement in split(text):
+            statements = split(text)
+            for number, statement in enumerate(statements):
+                if number and "\n" in text and self._output.plain:  # a pasted script: as if it had been typed
+                    self._output.write(f"{self._prompt()}{redacted(statement.text)}\n")
                 self._take(statement)
                 if self._session.finished:
                     break
@@ -57,7 +60,8 @@ class Conversation:
 
     def _statement(self) -> str | None:
         """The next line, with those that ``&`` continues."""
-        line = self._read(self._prompt())
+        shown = self._prompt()
+        line = self._read(shown)
         if line is None:
             return None
         while line.rstrip().endswith("&"):
@@ -65,6 +69,7 @@ class Conversation:
             if more is None:
                 break
             line = f"{line}\n{more}"
+        self._session.spooled(f"{shown}{redacted(line)}\n")
         return line
 
     def _prompt(self) -> str:

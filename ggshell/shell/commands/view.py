@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.errors import GgsError, NotFoundError, ProcessError, StateError
 from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message, Text
@@ -52,7 +52,26 @@ def edit_params(session: Session, *, file: str) -> Message:
         raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
     if code:
         raise ProcessError(f"the editor {editor} ended with code {code}")
-    return Message()
+    return checked(path)
+
+
+def checked(path: Path) -> Message:
+    """What is wrong with a parameter file that was just edited; a file that is not there, or is no process's, says nothing."""
+    from ggshell import params
+
+    if not path.exists():
+        return Message()
+    lines = path.read_text(errors="replace").split(None, 1)
+    kinds = {"EXTRACT": params.load_extract, "REPLICAT": params.load_replicat}
+    names = {"MGR": params.load_manager, "GLOBALS": params.load_globals}
+    load = names.get(path.stem.upper()) or kinds.get(lines[0].upper() if lines else "")
+    if load is None:
+        return Message()
+    try:
+        load(path)
+    except GgsError as error:
+        return Message(("The file is saved, and a process would refuse it:",), (error,))
+    return Message(("The file is saved, and its parameters are understood.",))
 
 
 def parameter_file(session: Session, name: str) -> Path:
