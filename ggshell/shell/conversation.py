@@ -74,7 +74,9 @@ class Conversation:
 
     def _prompt(self) -> str:
         self._number += 1
-        return "\n" + prompt(self._number, str(self._session.login or "")) if self._output.plain else ""
+        if not self._output.plain and not self._session.interactive:
+            return ""
+        return "\n" + prompt(self._number, str(self._session.login or ""))
 
     def _take(self, statement: Statement) -> None:
         text = statement.text
@@ -124,7 +126,7 @@ class Conversation:
                 now = local_text(self._session.clock.now())
                 self._output.write(f"{CLEAR if self._session.color else ''}{now}  every {wanted.seconds} s: ")
                 self._output.write(f"{redacted(wanted.statement)}\n")
-            self._output.outcome(outcome)
+            self._output.outcome(outcome, paged=False)
             if outcome.failed or self._session.wait(wanted.seconds):
                 break
 

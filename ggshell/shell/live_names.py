@@ -32,6 +32,8 @@ class LiveNames:
             "alias": lambda _: self._aliases(),
             "domain": lambda _: self._domains(),
             "file": self._files,
+            "parameter_name": lambda _: _parameters(),
+            "parameter": lambda _: _parameters(),
             "format_name": lambda _: [name.upper() for name in FORMATS],
         }
 
@@ -91,6 +93,12 @@ class LiveNames:
             return sorted(path.relative_to(root).as_posix() for path in root.glob("**/*.oby"))
         own = [path.stem.lower() for path in sorted((root / "dirprm").glob("*.prm"))]
         return list(dict.fromkeys([*self._of_kinds(set(GroupType) - {GroupType.PATH}), *own, "mgr", "GLOBALS"]))
+
+
+def _parameters() -> list[str]:
+    from ggshell.syntax import pages
+
+    return [stem.upper() for stem in pages.index("parameters")]
 
 
 def _topics(typed: list[str]) -> list[str]:

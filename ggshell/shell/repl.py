@@ -22,6 +22,7 @@ from prompt_toolkit.styles import DynamicStyle
 from ggshell.shell.complete import StatementCompleter
 from ggshell.shell.conversation import Conversation
 from ggshell.shell.live_names import LiveNames
+from ggshell.shell.output import is_dumb
 from ggshell.shell.overview import Watcher
 from ggshell.shell.redaction import redacted
 from ggshell.shell.repl_colors import STYLE, StatementLexer
@@ -101,11 +102,6 @@ def prompt_session(
         input=given,
         output=screen,
     )
-
-
-def is_dumb() -> bool:
-    """Whether the terminal cannot move its cursor: then there is neither bottom line nor colour."""
-    return os.environ.get("TERM", "dumb").lower() in ("", "dumb", "unknown")
 
 
 def run(session: Session) -> int:

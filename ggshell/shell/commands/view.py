@@ -39,7 +39,8 @@ def view_events(session: Session) -> Text:
 def edit_params(session: Session, *, file: str) -> Message:
     """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi."""
     import shlex
-    import subprocess
+
+    from ggshell.shell import foreground
 
     if not session.interactive:
         raise StateError("EDIT needs a terminal", hint="write the file with another program; VIEW PARAMS shows it")
@@ -47,7 +48,7 @@ def edit_params(session: Session, *, file: str) -> Message:
     session.home.ensure()
     editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
-        code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+        code = foreground.run([*shlex.split(editor), str(path)])
     except OSError as error:
         raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
     if code:
