@@ -88,6 +88,11 @@ class Session:
         """Whether answers may be coloured: a person at a terminal, and nobody against it."""
         return self.interactive and self.options.color
 
+    @property
+    def spool_name(self) -> str:
+        """The file that is spooled to, empty for none."""
+        return "" if self._spool is None else str(self._spool.name)
+
     def start_spooling(self, path: Path) -> None:
         """Append what is shown to a file from now on.  Raises DiskError."""
         self.stop_spooling()

@@ -59,6 +59,12 @@ def test_spool_keeps_prompts_statements_and_answers_without_secrets(with_groups:
     assert file.read_text() == f"{text}Spooling to {file}.\nEXTRACT PMP1: STOPPED\n"
 
 
+def test_show_names_the_settings(with_groups: Shell) -> None:
+    out = with_groups.session("set editor nano\nset pager off\nset timing on\nshow\nexit\n")
+    lines = [line.split() for line in out.splitlines()]
+    assert all(pair in lines for pair in (["Editor:", "nano"], ["Pager:", "OFF"], ["Timing:", "ON"], ["Spool:", "OFF"]))
+
+
 def test_a_spool_file_that_cannot_be_written(shell: Shell) -> None:
     refused = shell.batch("SPOOL /nowhere/x")
     assert (refused.code, "cannot write /nowhere/x" in refused.err) == (1, True)

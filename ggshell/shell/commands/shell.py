@@ -85,6 +85,12 @@ def show(session: Session) -> Facts:
     root = session.home.root
     editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     pairs = {"SET SUBDIRS": "ON", "SET DEBUG": "OFF", "Current directory": str(root), "Editor": editor}
+    own = {
+        "Pager": session.pager or os.environ.get("PAGER") or "less",
+        "Format": session.options.format,
+        "Timing": "ON" if session.timing else "OFF",
+        "Spool": session.spool_name or "OFF",
+    }
     folders = {label: str(root / name) for label, name in _FOLDERS.items()}
     lines = [
         "",
@@ -98,11 +104,12 @@ def show(session: Session) -> Facts:
         "Using subdirectories for all process files",
         "",
         f"Editor:  {editor}",
+        *(f"{name + ':':<9}{value}" for name, value in own.items()),
         "",
         *(f"{label:<31}{path}" for label, path in folders.items()),
         "",
     ]
-    return Facts(tuple({**pairs, **folders}.items()), "\n".join(lines))
+    return Facts(tuple({**pairs, **own, **folders}.items()), "\n".join(lines))
 
 
 @command("VERSIONS")
