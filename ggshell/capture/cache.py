@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import struct
 import tempfile
+from array import array
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +20,21 @@ from ggshell.record import TransactionHeader
 _LENGTH = struct.Struct("<I")
 _OVERHEAD = 90
 """Bytes of a Python bytes object and its place in a list, beside the content."""
+SPILLED = 1024
+"""Messages that go to a file together: their number, their lengths, then they themselves."""
+
+
+def _pack(messages: list[bytes]) -> bytes:
+    lengths = array("I", map(len, messages))
+    return b"".join((_LENGTH.pack(len(messages)), lengths.tobytes(), *messages))
+
+
+def _unpack(file: IO[bytes]) -> list[bytes]:
+    lengths = array("I")
+    lengths.frombytes(file.read(_LENGTH.unpack(file.read(4))[0] * lengths.itemsize))
+    ends = list(accumulate(lengths))
+    data = file.read(ends[-1])
+    return [data[first:end] for first, end in zip((0, *ends), ends, strict=False)]
 
 
 class Chunk:
@@ -62,9 +79,8 @@ class OpenTransaction:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._file = tempfile.TemporaryFile(dir=folder, prefix="spill-")  # noqa: SIM115 - lives as long as self
             for chunk in self.chunks:
-                for message in chunk.messages:
-                    self._file.write(_LENGTH.pack(len(message)))
-                    self._file.write(message)
+                for first in range(0, len(chunk.messages), SPILLED):
+                    self._file.write(_pack(chunk.messages[first : first + SPILLED]))
                 chunk.spilled += len(chunk.messages)
                 chunk.messages.clear()
                 chunk.size = 0
@@ -85,8 +101,11 @@ class OpenTransaction:
         if self._file is not None:
             self._file.seek(0)
         for chunk in self.chunks:
-            for start in range(0, chunk.spilled, most):
-                yield chunk, self._alive(chunk, self._read(min(most, chunk.spilled - start)))
+            left = chunk.spilled
+            while left:
+                messages = self._read(min(most, left))
+                left -= len(messages)
+                yield chunk, self._alive(chunk, messages)
             for start in range(0, len(chunk.messages), most):
                 yield chunk, self._alive(chunk, chunk.messages[start : start + most])
 
@@ -96,11 +115,12 @@ class OpenTransaction:
         return [message for message in messages if message[26:30] not in self.aborted]
 
     def _read(self, count: int) -> list[bytes]:
-        file = self._file
-        messages: list[bytes] = []
-        while file is not None and len(messages) < count:
-            length = _LENGTH.unpack(file.read(4))[0]
-            messages.append(file.read(length))
+        """The next messages of the file: blocks while they fit, at least one."""
+        file, messages = self._file, list[bytes]()
+        while file is not None and (not messages or len(messages) + SPILLED <= count):
+            messages += _unpack(file)
+            if len(messages) >= count:
+                break
         return messages
 
     def close(self) -> None:

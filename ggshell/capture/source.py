@@ -34,6 +34,11 @@ class LogSource(Protocol):
     @property
     def state(self) -> LogState: ...
 
+    @property
+    def drained(self) -> bool:
+        """Whether the last ``feed`` took all that was there: only then a wait for more makes sense."""
+        ...
+
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Take what is there without waiting, up to about ``most`` messages; the transactions that committed, in order.
 

@@ -71,7 +71,7 @@ class Capture:
             self._pieces = None
         if not self._ready:
             committed = self._source.feed(self._cache, BATCH_MESSAGES)
-            self.drained = not committed
+            self.drained = not committed and self._source.drained
             self._ready.extend(committed)
         runs: list[MessageRun] = []
         count = 0

@@ -21,14 +21,16 @@ class Parameter(NamedTuple):
     text: str
 
 
-class _Raw(NamedTuple):
+class RawParameter(NamedTuple):
+    """A parameter as it stands, over as many lines as it has, and the line on which it begins."""
+
     text: str
     line: int
 
 
-def _logical(text: str) -> list[_Raw]:
+def logical_lines(text: str) -> list[RawParameter]:
     """Physical lines to parameters: ``&`` continues, TABLE and MAP run to their semicolon, comments go."""
-    found: list[_Raw] = []
+    found: list[RawParameter] = []
     open_text, begun = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = without_comment(raw).strip()
@@ -44,9 +46,9 @@ def _logical(text: str) -> list[_Raw]:
             open_text = joined
         else:
             open_text = ""
-            found.append(_Raw(joined.rstrip("; \t"), begun))
+            found.append(RawParameter(joined.rstrip("; \t"), begun))
     if open_text:
-        found.append(_Raw(open_text, begun))
+        found.append(RawParameter(open_text, begun))
     return [raw for raw in found if raw.text]
 
 
@@ -57,7 +59,7 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
     """
     found: list[Parameter] = []
     errors: list[ParameterError] = []
-    for raw in _logical(text):
+    for raw in logical_lines(text):
         try:
             parsed = grammar.parse(raw.text, grammar.PARAMETERS)
         except StatementError as error:
@@ -85,7 +87,7 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
     return found
 
 
-def _at(error: StatementError, path: Path, raw: _Raw) -> ParameterError:
+def _at(error: StatementError, path: Path, raw: RawParameter) -> ParameterError:
     return ParameterError(
         error.message,
         where=f"{path}:{raw.line}:{error.column}",

@@ -18,10 +18,12 @@ from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
+from ggshell.process.flushing import Flushing
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
+from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
@@ -32,8 +34,6 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
-FLUSH_PAUSE = 0.002
-"""Under a steady stream one sync serves all that came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
 
@@ -75,13 +75,8 @@ class LogExtract:
 
     def run(self) -> None:
         """Capture until stopped; a database that goes away is waited for, with trail and checkpoint as they are."""
-        backoff = Backoff()
         try:
-            while not self._context.runner.stop_requested:
-                try:
-                    self._session(backoff)
-                except ConnectionLostError as error:
-                    self._wait_for_database(error, backoff)
+            run_sessions(self._context, self._session, self._close_capture)
         finally:
             self._close_capture()
             if self._outputs is not None:
@@ -144,9 +139,7 @@ class LogExtract:
         outputs = self._require_outputs()
         self._look_at_slot()
         backoff.reset()
-        unsaved, flushed = True, 0.0
-        next_save = clock.steady()
-        dirty = False
+        unsaved, next_save, flushing = True, clock.steady(), Flushing(clock)
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
@@ -156,23 +149,26 @@ class LogExtract:
                 header = batch.pieces[-1].header
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
-                dirty = unsaved = True
+                flushing.wrote(len(batch))
+                unsaved = True
             now = clock.steady()
-            if dirty and (batch is None or now - flushed >= FLUSH_PAUSE):
+            if flushing.is_due(idle=batch is None):
                 outputs.flush()
-                dirty, flushed = False, now
+                flushing.flushed(now)
             if now >= next_save:
                 self._look_at_slot()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
-            if batch is None and not dirty:
-                self._note_end(capture)
-                if unsaved and self._progress.at_end:
-                    next_save = min(next_save, now + IDLE_SECONDS)
-                runner.wait([capture.fileno()], min(IDLE_SECONDS, max(0.0, next_save - now)))
-            else:
+            if batch is not None or not capture.drained:
                 runner.wait([], 0)
-        outputs.flush()
+                continue
+            if flushing.dirty:
+                runner.wait([capture.fileno()], flushing.seconds_left())
+                continue
+            self._note_end(capture)
+            if unsaved and self._progress.at_end:
+                next_save = min(next_save, now + IDLE_SECONDS)
+            runner.wait([capture.fileno()], min(IDLE_SECONDS, max(0.0, next_save - now)))
         self._save()
 
     def _save_interval(self) -> float:
@@ -203,10 +199,11 @@ class LogExtract:
             self._context.report.event(Severity.WARNING, "GGS-00510", warning)
 
     def _save(self) -> None:
-        """Write the checkpoint, then tell the slot; never the other way round."""
+        """Make the trail durable, write the checkpoint, then tell the slot; never in another order."""
         capture, context = self._capture, self._context
         if capture is None or self._outputs is None:
             return
+        self._outputs.flush()
         state = capture.state
         oldest = capture.cache.oldest()
         position = LogPosition.of_lsn(state.safe)
@@ -231,16 +228,6 @@ class LogExtract:
             )
         )
         capture.confirm(state.safe)
-
-    def _wait_for_database(self, error: ConnectionLostError, backoff: Backoff) -> None:
-        """Say what happened, keep answering on the control socket, and come back for another try."""
-        self._close_capture()
-        pause = backoff.next()
-        text = f"{error} - trying again in {pause:g} seconds."
-        self._context.report.event(Severity.WARNING, error.code, text)
-        until = self._context.clock.steady() + pause
-        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
-            self._context.runner.wait([], until - self._context.clock.steady())
 
     def _close_capture(self) -> None:
         if self._capture is not None:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransInd
 from ggshell.trail import layout
+from ggshell.trail.ragged import copy_pieces, items
 from ggshell.trail.tokens import transaction_tokens
 
 FEW_ROWS = 8
 """Up to so many rows one by one are faster than all at once."""
 _CLOSE = struct.Struct("<BBHI")
 _TRAILER = struct.Struct("<IBBH")
+_TAIL = np.dtype([("opening", "V4"), ("closing", f"V{layout.CLOSING_SIZE}")])
 _FOUR = np.arange(4, dtype=np.int64)
 _BEGIN, _MIDDLE, _END, _SOLE = int(TransInd.BEGIN), int(TransInd.MIDDLE), int(TransInd.END), int(TransInd.SOLE)
 _DELETE, _FRAGMENT = (
@@ -47,20 +49,41 @@ def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> b
 def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
     """The records of a batch without long data areas, all together."""
     places, tokens = trans_inds(batch)
+    firsts = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
+    sizes = np.fromiter(map(len, tokens.values()), dtype=np.int64, count=len(tokens))
     more = np.zeros(len(batch), dtype=np.int64)
-    more[list(tokens)] = [len(value) for value in tokens.values()]
+    more[firsts] = sizes
     head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
     totals = head + batch.length + more + layout.TAIL_SIZE
     ends = np.cumsum(totals)
-    heads = _heads(batch, indexes, places, totals)
+    starts = ends - totals
+    out = bytearray(int(ends[-1]) if len(ends) else 0)
+    _put_heads(out, starts, head, _heads(batch, indexes, places, totals))
+    copy_pieces(out, starts + head, batch.buffer, batch.start, batch.length)
     tails = np.zeros(len(batch), dtype=layout.TAIL_DTYPE)
     tails["tokens"], tails["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
     tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, layout.SEAL
-    tails["place"] = (rba + ends - totals) & layout.PLACE_MASK
+    tails["place"] = (rba + starts) & layout.PLACE_MASK
     tails["trailer"], tails["trailer_info"], tails["total"] = layout.TRAILER, 1, totals
-    out = bytearray(b"".join(_parts(batch, heads, tails.tobytes(), tokens)))
+    # Where a row has tokens, they stand between the tail's first 4 bytes and its others.
+    items(out, layout.CLOSING_SIZE)[ends - layout.CLOSING_SIZE] = tails.view(_TAIL)["closing"]
+    opening = ends - layout.TAIL_SIZE - more
+    items(out, 4)[opening] = tails.view(_TAIL)["opening"]
+    copy_pieces(out, opening[firsts] + 4, b"".join(tokens.values()), np.cumsum(sizes) - sizes, sizes)
     _seal(out, ends)
     return out
+
+
+def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64], heads: NDArray[np.void]) -> None:
+    """Each row's head; that of a row without a data area ends before its D token."""
+    whole = size == layout.HEAD_SIZE
+    if whole.all():
+        items(out, layout.HEAD_SIZE)[starts] = heads.view(f"V{layout.HEAD_SIZE}")
+        return
+    items(out, layout.HEAD_SIZE)[starts[whole]] = heads[whole].view(f"V{layout.HEAD_SIZE}")
+    bare = np.flatnonzero(~whole)
+    at = bare * layout.HEAD_SIZE
+    items(out, layout.BARE_HEAD_SIZE)[starts[bare]] = items(heads.tobytes(), layout.BARE_HEAD_SIZE)[at]
 
 
 def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
@@ -79,7 +102,7 @@ def _io_times(batch: ChangeBatch) -> NDArray[np.uint64]:
 
 def _heads(
     batch: ChangeBatch, indexes: NDArray[np.uint16], places: NDArray[np.uint8], totals: NDArray[np.int64]
-) -> bytes:
+) -> NDArray[np.void]:
     """All record heads (G, H, D tokens and the header), 48 bytes each."""
     heads = np.zeros(len(batch), dtype=layout.HEAD_DTYPE)
     heads["record"], heads["record_info"], heads["record_length"] = layout.RECORD, 1, totals
@@ -92,28 +115,7 @@ def _heads(
     header["io_time"], header["audit_pos"] = _io_times(batch), batch.position
     header["trans_ind"], header["format_type"], header["rec_count"] = places, layout.FORMAT_TYPE, 1
     header["table"] = indexes[batch.table]
-    return heads.tobytes()
-
-
-def _parts(batch: ChangeBatch, heads: bytes, tails: bytes, tokens: dict[int, bytes]) -> list[bytes | memoryview]:
-    source, first, last = memoryview(batch.buffer), 0, 0
-    parts: list[bytes | memoryview] = []
-    add, head, bare, tail = parts.append, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE, layout.TAIL_SIZE
-    for row, (start, length) in enumerate(zip(batch.start.tolist(), batch.length.tolist(), strict=True)):
-        if length:
-            add(heads[first : first + head])
-            add(source[start : start + length])
-        else:
-            add(heads[first : first + bare])
-        if row in tokens:
-            add(tails[last : last + 4])
-            add(tokens[row])
-            add(tails[last + 4 : last + tail])
-        else:
-            add(tails[last : last + tail])
-        first += head
-        last += tail
-    return parts
+    return heads
 
 
 def encode_record(

@@ -64,10 +64,8 @@ def _encode_group(
     shapes: Mapping[int, TableShape] = group[0].chunk.definitions
     place = pgoutput.PAYLOAD + 1 + (4 if group[0].chunk.streamed else 0)
     messages = [message for run in group for message in run.messages]
-    if len(messages) <= FEW_ROWS or any(message[pgoutput.PAYLOAD] == pgoutput.TRUNCATE for message in messages):
-        part, counts = _one_by_one(messages, shapes, place)
-    else:
-        part, counts = _at_once(messages, shapes, place)
+    found = _at_once(messages, shapes, place) if len(messages) > FEW_ROWS else None
+    part, counts = found or _one_by_one(messages, shapes, place)
     parts.append(part)
     first = 0
     for run in group:
@@ -129,10 +127,15 @@ def _one_by_one(messages: list[bytes], shapes: Mapping[int, TableShape], place: 
     return part, counts
 
 
-def _at_once(messages: list[bytes], shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+def _at_once(
+    messages: list[bytes], shapes: Mapping[int, TableShape], place: int
+) -> tuple[_Part, NDArray[np.int64]] | None:
+    """All together; None when a TRUNCATE is among them, which is a message for several tables."""
     raw = np.frombuffer(b"".join(messages) + b"\0" * 8, dtype=np.uint8)
     sizes = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
     offset = np.cumsum(sizes) - sizes
+    if (raw[offset + pgoutput.PAYLOAD] == pgoutput.TRUNCATE).any():
+        return None
     relations, inverse = np.unique(big32(raw, offset + place), return_inverse=True)
     known = [_shape(shapes, int(relation)) for relation in relations]
     wanted = np.array([shape.wanted for shape in known], dtype=bool)[inverse]

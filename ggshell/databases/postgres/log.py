@@ -9,31 +9,34 @@ alone.  The rows of a transaction are kept as they come; nothing is decoded befo
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.clock import Clock
 from ggshell.databases.postgres import pgoutput, session
+from ggshell.databases.postgres.copy_stream import CopyStream, open_stream
 from ggshell.databases.postgres.encode import encode_runs
 from ggshell.databases.postgres.relations import Keys, Relations, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import GgsError
 from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
 STREAMING_SINCE = 140_000
 PROTOCOL_4_SINCE = 160_000
 STATUS_SECONDS = 5.0
+GROWN = 1024
+"""The cache is told of so many rows at once, and may then spill them."""
 
 
 class PostgresLog:
     """One replication connection."""
 
-    def __init__(self, connection: Any, relations: Relations, start: int, clock: Clock) -> None:
-        self._connection = connection
-        self._pgconn = connection.pgconn
+    def __init__(self, stream: CopyStream, relations: Relations, start: int, clock: Clock) -> None:
+        self._stream = stream
+        self._messages: Iterator[bytes] = iter(())
+        self.drained = True
         self._relations = relations
         self._clock = clock
         self._confirmed = start
@@ -72,20 +75,20 @@ class PostgresLog:
             options["origin"] = "none"
         arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
         command = f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
-        result = connection.pgconn.exec_(command.encode())
-        if result.status != 8:  # COPY_BOTH
-            message = result.error_message.decode(errors="replace")
+        try:
+            stream = open_stream(connection, command)
+        except GgsError:
             connection.close()
             control.close()
-            raise session.translate(Exception(message))
-        return cls(connection, Relations(control, wanted, keys), durable, clock)
+            raise
+        return cls(stream, Relations(control, wanted, keys), durable, clock)
 
     @property
     def state(self) -> LogState:
         return LogState(self._read, self._safe, self._end)
 
     def fileno(self) -> int:
-        return int(self._pgconn.socket)
+        return self._stream.fileno()
 
     def wait(self, timeout: float) -> bool:
         poll = select.poll()
@@ -93,7 +96,7 @@ class PostgresLog:
         return bool(poll.poll(timeout * 1000))
 
     def close(self) -> None:
-        self._connection.close()
+        self._stream.close()
         self._relations.close()
 
     def confirm(self, position: int) -> None:
@@ -106,63 +109,60 @@ class PostgresLog:
 
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Read until a good number of messages is there, the socket is empty, or a large transaction has committed."""
-        import psycopg
-
         committed: list[Committed] = []
-        try:
-            self._feed(cache, committed, most)
-        except psycopg.Error as error:
-            raise ConnectionLostError(f"the log's connection broke: {' '.join(str(error).split())}") from error
+        self.drained = False
+        taken = 0
+        while taken < most:
+            taken = self._feed(cache, committed, taken, most)
+            if taken >= most:
+                break
+            block = self._stream.take()
+            if not block:
+                self.drained = True
+                break
+            self._messages = iter(block)
         if self._clock.steady() - self._told > STATUS_SECONDS:
             self._tell()
         return committed
 
-    def _feed(self, cache: TransactionCache, committed: list[Committed], most: int) -> None:
-        get, rows_kinds = self._pgconn.get_copy_data, pgoutput.ROWS
+    def _feed(self, cache: TransactionCache, committed: list[Committed], taken: int, most: int) -> int:
+        """Sort the messages at hand to their transactions; how many rows and commits were taken until now."""
         transaction = self._streaming or self._current
         chunk = self._chunk(transaction)
-        count = size = taken = 0
-        looked = False
-        while taken < most:
-            status, message = get(1)
-            if status <= 0:
-                if status < 0:
-                    raise ConnectionLostError(
-                        f"the server ended the log: {self._pgconn.error_message.decode(errors='replace')}"
-                    )
-                if looked:
-                    break
-                self._pgconn.consume_input()
-                looked = True
+        add = chunk.messages.append if chunk is not None else None
+        count = size = 0
+        place, rows_kinds = pgoutput.PAYLOAD, pgoutput.ROWS
+        for message in self._messages:
+            if message[0] != pgoutput.XLOG_DATA:
+                if message[0] == pgoutput.KEEPALIVE:
+                    self._keepalive(message)
                 continue
-            looked = False
-            if message[0] == pgoutput.XLOG_DATA:
-                kind = message[pgoutput.PAYLOAD]
-                if kind in rows_kinds and chunk is not None:
-                    chunk.messages.append(bytes(message))
-                    count += 1
-                    taken += 1
-                    size += status
-                    if count >= 1024 and transaction is not None:
-                        cache.grew(transaction, count, size)
-                        count = size = 0
-                        chunk = self._chunk(transaction)
+            kind = message[place]
+            if kind in rows_kinds and add is not None:
+                add(message)
+                count += 1
+                size += len(message)
+                if count < GROWN:
                     continue
-                if count and transaction is not None:
-                    cache.grew(transaction, count, size)
-                    count = size = 0
-                finished = self._control(kind, bytes(message), cache)
+            if count and transaction is not None:
+                cache.grew(transaction, count, size)
+                taken += count
+                count = size = 0
+            if kind not in rows_kinds:
+                finished = self._control(kind, message, cache)
                 if finished is not None:
                     committed.append(finished)
                     taken += 1
                     if finished.transaction.count > most:
-                        break
-                transaction = self._streaming or self._current
-                chunk = self._chunk(transaction)
-            elif message[0] == pgoutput.KEEPALIVE:
-                self._keepalive(message)
+                        return most
+            if taken >= most:
+                return taken
+            transaction = self._streaming or self._current
+            chunk = self._chunk(transaction)
+            add = chunk.messages.append if chunk is not None else None
         if count and transaction is not None:
             cache.grew(transaction, count, size)
+        return taken + count
 
     def _chunk(self, transaction: OpenTransaction | None) -> Chunk | None:
         if transaction is None:
@@ -215,7 +215,7 @@ class PostgresLog:
         elif number in cache.open:
             cache.open[number].aborted.add(subxid)
 
-    def _keepalive(self, message: Any) -> None:
+    def _keepalive(self, message: bytes) -> None:
         end, wanted = pgoutput.keepalive(message)
         self._end = max(self._end, end)
         if self._current is None:
@@ -227,5 +227,4 @@ class PostgresLog:
 
     def _tell(self) -> None:
         self._told = self._clock.steady()
-        self._pgconn.put_copy_data(pgoutput.standby_status(self._confirmed, self._clock.now()))
-        self._pgconn.flush()
+        self._stream.send(pgoutput.standby_status(self._confirmed, self._clock.now()))

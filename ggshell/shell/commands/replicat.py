@@ -21,6 +21,7 @@ def add_replicat(
     group_name: str,
     exttrail: str,
     checkpointtable: str = "",
+    nodbcheckpoint: bool = False,
     begin: str = "",
     extseqno: int | None = None,
     extrba: int | None = None,
@@ -28,8 +29,10 @@ def add_replicat(
 ) -> Message:
     """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
     require_new(session.home, GroupType.REPLICAT, group_name)
-    table = _table(checkpointtable) if checkpointtable else default_table(session)
-    if table is None:
+    if nodbcheckpoint and checkpointtable:
+        raise UsageError("NODBCHECKPOINT excludes CHECKPOINTTABLE.", hint="one of them")
+    table = None if nodbcheckpoint else _table(checkpointtable) if checkpointtable else default_table(session)
+    if table is None and not nodbcheckpoint:
         raise UsageError(
             "Missing checkpoint table specification.", hint="CHECKPOINTTABLE schema.table here, or in GLOBALS for all"
         )
@@ -43,7 +46,7 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options={"checkpoint_table": str(table)},
+        options={"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)},
     )
     registrations.save(session, found)
     return Message(("REPLICAT added.",))
