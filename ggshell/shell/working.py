@@ -6,8 +6,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic
 
+from ggshell.clock import SystemClock
 from ggshell.shell.redaction import redacted
 
 FIRST_SECONDS = 1.0
@@ -49,13 +49,14 @@ class Working:
                 self._shown = False
 
     def _run(self, ended: threading.Event, text: str) -> None:
-        began = monotonic()
+        clock = SystemClock()
+        began = clock.steady()
         pause = FIRST_SECONDS
         while not ended.wait(pause):
             pause = EVERY_SECONDS
             with self._lock:
                 if not ended.is_set():
-                    sys.stderr.write(f"\r\x1b[K{text} ... {monotonic() - began:.0f} s")
+                    sys.stderr.write(f"\r\x1b[K{text} ... {clock.steady() - began:.0f} s")
                     sys.stderr.flush()
                     self._shown = True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shell.ground import Shell
 
 from ggshell.errors import NotFoundError
 from ggshell.shell.manual import help_text, overview, rendered
@@ -92,19 +91,3 @@ def test_a_subject_without_a_page_names_what_comes_near() -> None:
 def test_the_overview_fits_the_terminal() -> None:
     assert max(map(len, overview(80).splitlines())) <= 80
     assert all(page.title in overview() for page in map(pages.read, pages.index("commands").values()))
-
-
-def test_a_parameter_file_is_looked_at_when_its_editor_ends(shell: Shell) -> None:
-    from ggshell.shell.commands.view import checked
-
-    shell.home.ensure()
-    path = shell.home.parameters("pmp1")
-    assert checked(path).lines == ()
-    path.write_text("EXTRACT pmp1\nPASTHRU\n")
-    found = checked(path)
-    assert "PASTHRU" in str(found.errors[0])
-    assert ":2:1" in found.errors[0].where
-    path.write_text("EXTRACT pmp1\nPASSTHRU\nRMTTRAIL ./dirdat/ra\nTABLE a.*;\n")
-    assert (checked(path).errors, len(checked(path).lines)) == ((), 1)
-    path.write_text("-- nothing yet\n")
-    assert checked(path).lines == ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from ggshell.errors import GgsError, NotFoundError, ProcessError, StateError
+from ggshell.errors import GgsError, NotFoundError, ParameterError, ProcessError, StateError
 from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
-from ggshell.shell.results import Message, Text
+from ggshell.shell.results import Message, Note, Text
 from ggshell.shell.session import Session, file_text
 
 
@@ -57,22 +58,60 @@ def edit_params(session: Session, *, file: str) -> Message:
 
 
 def checked(path: Path) -> Message:
-    """What is wrong with a parameter file that was just edited; a file that is not there, or is no process's, says nothing."""
+    """What is wrong with a parameter file that was just edited: every error, and a note for what is not carried out.
+
+    A file that is not there or holds nothing says nothing.
+    """
+    from ggshell.check.facts import Facts
+    from ggshell.check.findings import Severity
+    from ggshell.check.parameter_files import check_parameters, kind_of
+
+    text = path.read_text(errors="replace") if path.exists() else ""
+    kind = kind_of(text, path.name)
+    found = check_parameters(text, path.name, kind, Facts()) if kind else []
+    if not found:
+        return Message()
+    errors: list[GgsError] = []
+    notes: list[Note] = []
+    for each in found:
+        for finding in each.findings:
+            where = f"{path.name}:{finding.place.line}:{finding.place.column}"
+            if finding.severity is Severity.ERROR:
+                column = finding.place.column - each.place.column + 1
+                source = finding.source or each.statement
+                errors.append(
+                    ParameterError(
+                        finding.message,
+                        code=finding.code,
+                        where=where,
+                        hint=finding.hint,
+                        column=column,
+                        source=source.splitlines()[0],
+                    )
+                )
+            else:
+                notes.append(Note(finding.code, f"{finding.message} ({where})"))
+    errors = errors or _refused(path, kind)
+    said = "a process would refuse it:" if errors else "its parameters are understood."
+    joined = "and" if not errors else "but"
+    return Message((f"The file is saved, {joined} {said}",), tuple(errors), notes=tuple(notes))
+
+
+def _refused(path: Path, kind: str) -> list[GgsError]:
+    """What the process itself would say at its start, of a file whose every line is right."""
     from ggshell import params
 
-    if not path.exists():
-        return Message()
-    lines = path.read_text(errors="replace").split(None, 1)
-    kinds = {"EXTRACT": params.load_extract, "REPLICAT": params.load_replicat}
-    names = {"MGR": params.load_manager, "GLOBALS": params.load_globals}
-    load = names.get(path.stem.upper()) or kinds.get(lines[0].upper() if lines else "")
-    if load is None:
-        return Message()
+    load: dict[str, Callable[[Path], object]] = {
+        "Extract": params.load_extract,
+        "Replicat": params.load_replicat,
+        "Manager": params.load_manager,
+        "GLOBALS": params.load_globals,
+    }
     try:
-        load(path)
+        load[kind](path)
     except GgsError as error:
-        return Message(("The file is saved, and a process would refuse it:",), (error,))
-    return Message(("The file is saved, and its parameters are understood.",))
+        return [error]
+    return []
 
 
 def parameter_file(session: Session, name: str) -> Path:
