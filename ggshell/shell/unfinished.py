@@ -54,11 +54,6 @@ def unfinished(parsed: Parsed) -> Note | None:
 @cache
 def gaps_of(path: Path) -> Gaps:
     """The gaps that a page names."""
-    section, missing = "", []
-    for line in path.read_text().splitlines():
-        if line.startswith("## "):
-            section = line[3:].strip()
-        elif section == "Not yet" and ":" in line:
-            subject, _, reason = line.strip().partition(":")
-            missing.append((subject.strip().upper(), reason.strip()))
+    parts = (line.partition(":") for line in pages.section(path, "Not yet"))
+    missing = ((subject.strip().upper(), reason.strip()) for subject, colon, reason in parts if colon)
     return Gaps(pages.read(path).facts.get("Status", ""), tuple(missing))

@@ -240,8 +240,8 @@ def test_create_subdirs_names_the_eleven_folders(shell: Shell) -> None:
 
 def test_help_show_and_versions(shell: Shell) -> None:
     out = shell.batch("HELP", "HELP ADD EXTRACT", "HELP STATS", "SHOW", "VERSIONS").out
-    assert "# ADD EXTRACT" in out
-    assert "# STATS REPLICAT" in out
+    assert "\nADD EXTRACT\nAdds " in out
+    assert "\nSTATS REPLICAT\nShows " in out
     assert "Parameter settings:" in out
     assert f"Reports (.rpt)                 {shell.home.root}/dirrpt" in out
 
