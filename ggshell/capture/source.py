@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.capture.cache import Chunk, Committed, TransactionCache
+from ggshell.capture.messages import Messages
 from ggshell.record import ChangeBatch, TransactionHeader
 
 
@@ -14,7 +15,7 @@ class MessageRun(NamedTuple):
 
     header: TransactionHeader
     chunk: Chunk
-    messages: Sequence[bytes]
+    parts: Sequence[Messages]
     begins: bool
     ends: bool
 
@@ -33,6 +34,11 @@ class LogSource(Protocol):
 
     @property
     def state(self) -> LogState: ...
+
+    @property
+    def more(self) -> bool:
+        """Whether messages that came were not taken yet: ``wait`` would not see them."""
+        ...
 
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Take what is there without waiting, up to about ``most`` messages; the transactions that committed, in order.

@@ -11,7 +11,8 @@ from ggshell.capture.source import LogSource, LogState, MessageRun
 from ggshell.record import ChangeBatch
 from ggshell.types import Csn
 
-BATCH_MESSAGES = 4_000
+BATCH_MESSAGES = 1_500
+"""As many as keep the cost of a batch small, and its making so short that the source, meanwhile, does not wait for us."""
 
 
 class Capture:
@@ -71,7 +72,7 @@ class Capture:
             self._pieces = None
         if not self._ready:
             committed = self._source.feed(self._cache, BATCH_MESSAGES)
-            self.drained = not committed
+            self.drained = not committed and not self._source.more
             self._ready.extend(committed)
         runs: list[MessageRun] = []
         count = 0
@@ -98,8 +99,8 @@ class Capture:
     def _large(self, item: Committed) -> Iterator[ChangeBatch]:
         """A large transaction in pieces; one is held back, since the last one that has rows must end the transaction."""
         held: ChangeBatch | None = None
-        for chunk, messages in item.transaction.runs(BATCH_MESSAGES):
-            batch = self._source.encode([MessageRun(item.header, chunk, messages, begins=held is None, ends=False)])
+        for chunk, parts in item.transaction.runs(BATCH_MESSAGES):
+            batch = self._source.encode([MessageRun(item.header, chunk, parts, begins=held is None, ends=False)])
             if batch is not None:
                 if held is not None:
                     yield held
@@ -110,9 +111,9 @@ class Capture:
 
 
 def _whole(item: Committed) -> list[MessageRun]:
-    parts = [(chunk, messages) for chunk, messages in item.transaction.runs(BATCH_MESSAGES) if messages]
-    last = len(parts) - 1
+    runs = list(item.transaction.runs(BATCH_MESSAGES))
+    last = len(runs) - 1
     return [
-        MessageRun(item.header, chunk, messages, number == 0, number == last)
-        for number, (chunk, messages) in enumerate(parts)
+        MessageRun(item.header, chunk, parts, number == 0, number == last)
+        for number, (chunk, parts) in enumerate(runs)
     ]

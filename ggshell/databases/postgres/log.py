@@ -1,4 +1,4 @@
-"""PostgreSQL's log as a LogSource: logical replication of pgoutput through libpq's COPY BOTH.
+"""PostgreSQL's log as a LogSource: logical replication of pgoutput.
 
 The facts of the protocol that this code rests on: a commit's CSN is the LSN behind its record, and the next transaction
 may begin at that very LSN; a transaction that was being streamed when the connection broke may come whole, or be streamed
@@ -8,18 +8,24 @@ alone.  The rows of a transaction are kept as they come; nothing is decoded befo
 
 from __future__ import annotations
 
+import contextlib
 import select
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
+from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.clock import Clock
-from ggshell.databases.postgres import pgoutput, session
+from ggshell.databases.postgres import pgoutput, session, wire
 from ggshell.databases.postgres.encode import encode_runs
+from ggshell.databases.postgres.frames import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.databases.postgres.relations import Keys, Relations, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, GgsError
 from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
@@ -31,9 +37,11 @@ STATUS_SECONDS = 5.0
 class PostgresLog:
     """One replication connection."""
 
-    def __init__(self, connection: Any, relations: Relations, start: int, clock: Clock) -> None:
-        self._connection = connection
-        self._pgconn = connection.pgconn
+    def __init__(self, stream: wire.Wire, inbox: Inbox, relations: Relations, start: int, clock: Clock) -> None:
+        self._wire = stream
+        self._inbox = inbox
+        self._frames = NO_FRAMES
+        self._next = 0
         self._relations = relations
         self._clock = clock
         self._confirmed = start
@@ -72,28 +80,32 @@ class PostgresLog:
             options["origin"] = "none"
         arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
         command = f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
-        result = connection.pgconn.exec_(command.encode())
-        if result.status != 8:  # COPY_BOTH
-            message = result.error_message.decode(errors="replace")
+        try:
+            stream, inbox = wire.start(connection, control, command)
+        except GgsError:
             connection.close()
             control.close()
-            raise session.translate(Exception(message))
-        return cls(connection, Relations(control, wanted, keys), durable, clock)
+            raise
+        return cls(stream, inbox, Relations(control, wanted, keys), durable, clock)
 
     @property
     def state(self) -> LogState:
         return LogState(self._read, self._safe, self._end)
 
+    @property
+    def more(self) -> bool:
+        return self._next < len(self._frames.edges) - 1
+
     def fileno(self) -> int:
-        return int(self._pgconn.socket)
+        return self._wire.fileno()
 
     def wait(self, timeout: float) -> bool:
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
-        return bool(poll.poll(timeout * 1000))
+        return self.more or bool(poll.poll(timeout * 1000))
 
     def close(self) -> None:
-        self._connection.close()
+        self._wire.close()
         self._relations.close()
 
     def confirm(self, position: int) -> None:
@@ -102,72 +114,76 @@ class PostgresLog:
         self._tell()
 
     def encode(self, runs: Iterable[MessageRun]) -> ChangeBatch | None:
-        return encode_runs(runs)
+        batch = encode_runs(runs)
+        if not self._inbox.full:
+            # The socket holds a few hundred rows only: while it is full the server waits instead of decoding.
+            with contextlib.suppress(ConnectionLostError):  # what was committed before is whole; ``feed`` finds it lost
+                self._wire.receive(self._inbox)
+        return batch
 
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Read until a good number of messages is there, the socket is empty, or a large transaction has committed."""
-        import psycopg
-
         committed: list[Committed] = []
-        try:
-            self._feed(cache, committed, most)
-        except psycopg.Error as error:
-            raise ConnectionLostError(f"the log's connection broke: {' '.join(str(error).split())}") from error
+        taken = 0
+        while taken < most:
+            if not self.more:
+                came = self._wire.receive(self._inbox)
+                self._frames, self._next = self._inbox.take(), 0
+                if not came and not self.more:
+                    break
+            taken += self._take(cache, committed, most)
+            if committed and committed[-1].transaction.count > most:
+                break
         if self._clock.steady() - self._told > STATUS_SECONDS:
             self._tell()
         return committed
 
-    def _feed(self, cache: TransactionCache, committed: list[Committed], most: int) -> None:
-        get, rows_kinds = self._pgconn.get_copy_data, pgoutput.ROWS
-        transaction = self._streaming or self._current
-        chunk = self._chunk(transaction)
-        count = size = taken = 0
-        looked = False
-        while taken < most:
-            status, message = get(1)
-            if status <= 0:
-                if status < 0:
-                    raise ConnectionLostError(
-                        f"the server ended the log: {self._pgconn.error_message.decode(errors='replace')}"
-                    )
-                if looked:
+    def _take(self, cache: TransactionCache, committed: list[Committed], most: int) -> int:
+        """Take messages of the present frames, until they end or enough has committed; how many were taken."""
+        frames, begin, number, before = self._frames, self._next, self._next, len(committed)
+        count = len(frames.edges) - 1
+        others = frames.others
+        for other in (*others[bisect_left(others, number) :], count):
+            if other > number:
+                self._rows(frames, number, other, cache)
+            number = self._next = min(other + 1, count)
+            if other == count:
+                break
+            finished = self._other(frames, other, cache)
+            if finished is not None:
+                committed.append(finished)
+                if number - begin >= most or finished.transaction.count > most:
                     break
-                self._pgconn.consume_input()
-                looked = True
-                continue
-            looked = False
-            if message[0] == pgoutput.XLOG_DATA:
-                kind = message[pgoutput.PAYLOAD]
-                if kind in rows_kinds and chunk is not None:
-                    chunk.messages.append(bytes(message))
-                    count += 1
-                    taken += 1
-                    size += status
-                    if count >= 1024 and transaction is not None:
-                        cache.grew(transaction, count, size)
-                        count = size = 0
-                        chunk = self._chunk(transaction)
-                    continue
-                if count and transaction is not None:
-                    cache.grew(transaction, count, size)
-                    count = size = 0
-                finished = self._control(kind, bytes(message), cache)
-                if finished is not None:
-                    committed.append(finished)
-                    taken += 1
-                    if finished.transaction.count > most:
-                        break
-                transaction = self._streaming or self._current
-                chunk = self._chunk(transaction)
-            elif message[0] == pgoutput.KEEPALIVE:
-                self._keepalive(message)
-        if count and transaction is not None:
-            cache.grew(transaction, count, size)
+        return number - begin + len(committed) - before
 
-    def _chunk(self, transaction: OpenTransaction | None) -> Chunk | None:
+    def _rows(self, frames: Frames, first: int, stop: int, cache: TransactionCache) -> None:
+        """Rows, all of them in the transaction that stands open here."""
+        transaction = self._streaming or self._current
         if transaction is None:
+            return
+        low = frames.edges[first]
+        edges = np.array(frames.edges[first : stop + 1], dtype=np.int64)
+        edges -= low
+        cache.add(transaction, self._chunk(transaction), Messages(frames.data[low : frames.edges[stop]], edges))
+
+    def _other(self, frames: Frames, number: int, cache: TransactionCache) -> Committed | None:
+        """A message that is no row."""
+        if frames.data[frames.edges[number]] != COPY_DATA:
+            reason = wire.ended(frames, number)
+            if reason is not None:
+                raise reason
             return None
-        return transaction.chunk(self._relations.shapes, streamed=self._streaming is not None)
+        message = frames.body(number)
+        if message[0] == pgoutput.XLOG_DATA:
+            return self._control(message[pgoutput.PAYLOAD], message, cache)
+        if message[0] == pgoutput.KEEPALIVE:
+            self._keepalive(message)
+        return None
+
+    def _chunk(self, transaction: OpenTransaction) -> Chunk:
+        return transaction.chunk(
+            self._relations.shapes, streamed=self._streaming is not None, mark=HEAD + pgoutput.PAYLOAD + 1
+        )
 
     def _control(self, kind: int, message: bytes, cache: TransactionCache) -> Committed | None:
         """A message that is no row: begins, ends and definitions."""
@@ -227,5 +243,4 @@ class PostgresLog:
 
     def _tell(self) -> None:
         self._told = self._clock.steady()
-        self._pgconn.put_copy_data(pgoutput.standby_status(self._confirmed, self._clock.now()))
-        self._pgconn.flush()
+        self._wire.send(pgoutput.standby_status(self._confirmed, self._clock.now()))
