@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ class Messages:
 
     def __iter__(self) -> Iterator[bytes]:
         edges = self.edges.tolist()
-        for first, end in zip(edges, edges[1:], strict=False):
+        for first, end in itertools.pairwise(edges):
             yield self.data[first:end]
 
     def __getitem__(self, number: int) -> bytes:

@@ -14,6 +14,9 @@ from ggshell.types import Csn
 BATCH_MESSAGES = 1_500
 """As many as keep the cost of a batch small, and its making so short that the source, meanwhile, does not wait for us."""
 
+PIECE_MESSAGES = 4_000
+"""A large transaction is whole before it is encoded, so nobody waits while a piece is made."""
+
 
 class Capture:
     """Ties a log and the cache of open transactions together.
@@ -99,7 +102,7 @@ class Capture:
     def _large(self, item: Committed) -> Iterator[ChangeBatch]:
         """A large transaction in pieces; one is held back, since the last one that has rows must end the transaction."""
         held: ChangeBatch | None = None
-        for chunk, parts in item.transaction.runs(BATCH_MESSAGES):
+        for chunk, parts in item.transaction.runs(PIECE_MESSAGES):
             batch = self._source.encode([MessageRun(item.header, chunk, parts, begins=held is None, ends=False)])
             if batch is not None:
                 if held is not None:
@@ -114,6 +117,5 @@ def _whole(item: Committed) -> list[MessageRun]:
     runs = list(item.transaction.runs(BATCH_MESSAGES))
     last = len(runs) - 1
     return [
-        MessageRun(item.header, chunk, parts, number == 0, number == last)
-        for number, (chunk, parts) in enumerate(runs)
+        MessageRun(item.header, chunk, parts, number == 0, number == last) for number, (chunk, parts) in enumerate(runs)
     ]

@@ -23,6 +23,7 @@ from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
 from ggshell.process.slot_watch import SlotWatch
+from ggshell.process.syncs import Syncs
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
 from ggshell.store.checkpoint import GroupType, SourceType
@@ -32,8 +33,6 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
-FLUSH_PAUSE = 0.002
-"""Under a steady stream one sync serves all that came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
 
@@ -144,7 +143,7 @@ class LogExtract:
         outputs = self._require_outputs()
         self._look_at_slot()
         backoff.reset()
-        unsaved, flushed = True, 0.0
+        unsaved, syncs = True, Syncs()
         next_save = clock.steady()
         dirty = False
         while not runner.stop_requested:
@@ -158,20 +157,24 @@ class LogExtract:
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
             now = clock.steady()
-            if dirty and (batch is None or now - flushed >= FLUSH_PAUSE):
+            if dirty and not syncs.pause(now, quiet=batch is None):
                 outputs.flush()
-                dirty, flushed = False, now
+                dirty = False
+                syncs.ended(now, clock.steady())
             if now >= next_save:
                 self._look_at_slot()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
-            if batch is None and not dirty:
+            if batch is not None:
+                runner.wait([], 0)
+                continue
+            pause = syncs.pause(now, quiet=True)
+            if not dirty:
                 self._note_end(capture)
                 if unsaved and self._progress.at_end:
                     next_save = min(next_save, now + IDLE_SECONDS)
-                runner.wait([capture.fileno()], min(IDLE_SECONDS, max(0.0, next_save - now)))
-            else:
-                runner.wait([], 0)
+                pause = min(IDLE_SECONDS, max(0.0, next_save - now))
+            runner.wait([capture.fileno()], pause if capture.drained else 0)
         outputs.flush()
         self._save()
 

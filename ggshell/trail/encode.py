@@ -18,7 +18,6 @@ FEW_ROWS = 8
 """Up to so many rows one by one are faster than all at once."""
 _CLOSE = struct.Struct("<BBHI")
 _TRAILER = struct.Struct("<IBBH")
-_FOUR = np.arange(4, dtype=np.int64)
 _BEGIN, _MIDDLE, _END, _SOLE = int(TransInd.BEGIN), int(TransInd.MIDDLE), int(TransInd.END), int(TransInd.SOLE)
 _DELETE, _FRAGMENT = (
     int(IoType.DELETE),
@@ -39,28 +38,55 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
     """The records of a batch, to stand at ``rba``; ``indexes`` maps the batch's table numbers to the file's."""
-    if len(batch) <= FEW_ROWS or int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
+    if len(batch) <= FEW_ROWS or int(batch.length.max()) > layout.LONGEST_DATA or not int(batch.length.min()):
         return encode_one_by_one(batch, indexes, rba)
     return encode_at_once(batch, indexes, rba)
 
 
 def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
-    """The records of a batch without long data areas, all together."""
+    """The records of a batch whose data areas are neither empty nor long, all together."""
     places, tokens = trans_inds(batch)
     more = np.zeros(len(batch), dtype=np.int64)
     more[list(tokens)] = [len(value) for value in tokens.values()]
-    head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
-    totals = head + batch.length + more + layout.TAIL_SIZE
+    totals = layout.HEAD_SIZE + batch.length + more + layout.TAIL_SIZE
     ends = np.cumsum(totals)
-    heads = _heads(batch, indexes, places, totals)
-    tails = np.zeros(len(batch), dtype=layout.TAIL_DTYPE)
-    tails["tokens"], tails["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
-    tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, layout.SEAL
-    tails["place"] = (rba + ends - totals) & layout.PLACE_MASK
-    tails["trailer"], tails["trailer_info"], tails["total"] = layout.TRAILER, 1, totals
-    out = bytearray(b"".join(_parts(batch, heads, tails.tobytes(), tokens)))
+    starts = ends - totals
+    out = bytearray(b"".join(_with_gaps(batch, tokens)))
+    raw = np.frombuffer(out, dtype=np.uint8)
+    _put(raw, starts, _heads(batch, indexes, places, totals))
+    opening = np.zeros(len(batch), dtype=layout.OPENING_DTYPE)
+    opening["tokens"], opening["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
+    _put(raw, starts + layout.HEAD_SIZE + batch.length, opening)
+    closing = np.zeros(len(batch), dtype=layout.CLOSING_DTYPE)
+    closing["checksum"], closing["checksum_length"] = layout.CHECKSUM, layout.SEAL
+    closing["place"] = (rba + starts) & layout.PLACE_MASK
+    closing["trailer"], closing["trailer_info"], closing["total"] = layout.TRAILER, 1, totals
+    _put(raw, ends - layout.CLOSING_SIZE, closing)
     _seal(out, ends)
     return out
+
+
+def _with_gaps(batch: ChangeBatch, tokens: dict[int, bytes]) -> list[bytes]:
+    """The data areas and transaction tokens, between them room for what ``_put`` writes for all rows at once."""
+    # Slices of bytes: a view would cost twice as much for a row's few bytes.
+    source, last = bytes(batch.buffer), len(batch) - 1
+    head, opening, closing = bytes(layout.HEAD_SIZE), bytes(layout.OPENING_SIZE), bytes(layout.CLOSING_SIZE)
+    parts: list[bytes] = [opening + closing + head] * (2 * last + 3)
+    parts[0], parts[-1] = head, opening + closing
+    ends = (batch.start + batch.length).tolist()
+    parts[1::2] = [source[first:end] for first, end in zip(batch.start.tolist(), ends, strict=True)]
+    between = closing + head
+    for row, value in tokens.items():
+        parts[2 * row + 2] = opening + value + (between if row < last else closing)
+    return parts
+
+
+def _put(raw: NDArray[np.uint8], places: NDArray[np.int64], values: NDArray[np.generic]) -> None:
+    """Write one structure at each place, as integers of 8 or 4 bytes: a few steps whatever the number of rows."""
+    kind = np.dtype("<u4" if values.dtype.itemsize % 8 else "<u8")
+    target = np.ndarray((len(raw) - kind.itemsize + 1,), dtype=kind, buffer=raw.data, strides=(1,))
+    for number, column in enumerate(values.view(kind).reshape(len(values), -1).T):
+        target[places + number * kind.itemsize] = column
 
 
 def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
@@ -68,8 +94,7 @@ def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
     edges = [0, *ends.tolist()]
     view, crc, rest = memoryview(out), zlib.crc32, layout.UNSEALED
     sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(edges)], dtype="<u4")
-    raw = np.frombuffer(out, dtype=np.uint8)
-    raw[(ends - rest)[:, None] + _FOUR] = sums.view(np.uint8).reshape(-1, 4)
+    _put(np.frombuffer(out, dtype=np.uint8), ends - rest, sums)
 
 
 def _io_times(batch: ChangeBatch) -> NDArray[np.uint64]:
@@ -79,7 +104,7 @@ def _io_times(batch: ChangeBatch) -> NDArray[np.uint64]:
 
 def _heads(
     batch: ChangeBatch, indexes: NDArray[np.uint16], places: NDArray[np.uint8], totals: NDArray[np.int64]
-) -> bytes:
+) -> NDArray[np.void]:
     """All record heads (G, H, D tokens and the header), 48 bytes each."""
     heads = np.zeros(len(batch), dtype=layout.HEAD_DTYPE)
     heads["record"], heads["record_info"], heads["record_length"] = layout.RECORD, 1, totals
@@ -92,28 +117,7 @@ def _heads(
     header["io_time"], header["audit_pos"] = _io_times(batch), batch.position
     header["trans_ind"], header["format_type"], header["rec_count"] = places, layout.FORMAT_TYPE, 1
     header["table"] = indexes[batch.table]
-    return heads.tobytes()
-
-
-def _parts(batch: ChangeBatch, heads: bytes, tails: bytes, tokens: dict[int, bytes]) -> list[bytes | memoryview]:
-    source, first, last = memoryview(batch.buffer), 0, 0
-    parts: list[bytes | memoryview] = []
-    add, head, bare, tail = parts.append, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE, layout.TAIL_SIZE
-    for row, (start, length) in enumerate(zip(batch.start.tolist(), batch.length.tolist(), strict=True)):
-        if length:
-            add(heads[first : first + head])
-            add(source[start : start + length])
-        else:
-            add(heads[first : first + bare])
-        if row in tokens:
-            add(tails[last : last + 4])
-            add(tokens[row])
-            add(tails[last + 4 : last + tail])
-        else:
-            add(tails[last : last + tail])
-        first += head
-        last += tail
-    return parts
+    return heads
 
 
 def encode_record(

@@ -32,6 +32,10 @@ from ggshell.types import Csn, TableName, format_lsn
 STREAMING_SINCE = 140_000
 PROTOCOL_4_SINCE = 160_000
 STATUS_SECONDS = 5.0
+STREAM_MESSAGES, STREAM_SECONDS = 64, 0.005
+"""So many messages within so short a time are a stream, of which more may be expected."""
+LINGER_SECONDS = 0.0003
+"""A socket holds a few hundred messages, which a server sends in about twice this time."""
 
 
 class PostgresLog:
@@ -46,7 +50,8 @@ class PostgresLog:
         self._clock = clock
         self._confirmed = start
         self._read = self._safe = self._end = start
-        self._told = clock.steady()
+        self._told = self._since = clock.steady()
+        self._lately = 0
         self._current: OpenTransaction | None = None
         self._streaming: OpenTransaction | None = None
         self._begin: pgoutput.Begin | None = None
@@ -124,19 +129,35 @@ class PostgresLog:
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Read until a good number of messages is there, the socket is empty, or a large transaction has committed."""
         committed: list[Committed] = []
-        taken = 0
+        taken, now = 0, self._clock.steady()
+        if now - self._since > STREAM_SECONDS:  # a stream that has just been one is one still
+            self._lately = self._lately // 2 if now - self._since < 10 * STREAM_SECONDS else 0
+            self._since = now
         while taken < most:
             if not self.more:
-                came = self._wire.receive(self._inbox)
-                self._frames, self._next = self._inbox.take(), 0
-                if not came and not self.more:
+                came = self._wire.receive(self._inbox) or (self._is_stream() and self._linger())
+                if not came:
                     break
-            taken += self._take(cache, committed, most)
+                self._frames, self._next = self._inbox.take(), 0
+            count = self._take(cache, committed, most)
+            taken += count
+            self._lately += count
             if committed and committed[-1].transaction.count > most:
                 break
-        if self._clock.steady() - self._told > STATUS_SECONDS:
+        if now - self._told > STATUS_SECONDS:
             self._tell()
         return committed
+
+    def _is_stream(self) -> bool:
+        return self._lately >= STREAM_MESSAGES and self._clock.steady() - self._since < STREAM_SECONDS
+
+    def _linger(self) -> bool:
+        """Let a stream of messages gather; whether more came.
+
+        Waiting for the socket would have the server wake us for every row, which costs it more than the row.
+        """
+        select.select((), (), (), LINGER_SECONDS)
+        return self._wire.receive(self._inbox)
 
     def _take(self, cache: TransactionCache, committed: list[Committed], most: int) -> int:
         """Take messages of the present frames, until they end or enough has committed; how many were taken."""

@@ -15,7 +15,7 @@ import struct
 from typing import Any, Protocol
 
 from ggshell.databases.postgres import session
-from ggshell.databases.postgres.frames import COPY_DATA, HEAD, Frames, Inbox
+from ggshell.databases.postgres.frames import COPY_DATA, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
 
 _HEAD = struct.Struct(">BI")
