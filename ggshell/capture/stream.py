@@ -11,7 +11,7 @@ from ggshell.capture.source import LogSource, LogState, MessageRun
 from ggshell.record import ChangeBatch
 from ggshell.types import Csn
 
-BATCH_MESSAGES = 1_500
+BATCH_MESSAGES = 800
 """As many as keep the cost of a batch small, and its making so short that the source, meanwhile, does not wait for us."""
 
 PIECE_MESSAGES = 4_000

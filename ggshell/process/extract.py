@@ -23,7 +23,6 @@ from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
 from ggshell.process.slot_watch import SlotWatch
-from ggshell.process.syncs import Syncs
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
 from ggshell.store.checkpoint import GroupType, SourceType
@@ -33,6 +32,8 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
+FLUSH_PAUSE = 0.002
+"""Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
 
@@ -143,7 +144,7 @@ class LogExtract:
         outputs = self._require_outputs()
         self._look_at_slot()
         backoff.reset()
-        unsaved, syncs = True, Syncs()
+        unsaved, next_flush = True, 0.0
         next_save = clock.steady()
         dirty = False
         while not runner.stop_requested:
@@ -157,24 +158,24 @@ class LogExtract:
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
             now = clock.steady()
-            if dirty and not syncs.pause(now, quiet=batch is None):
+            if dirty and batch is None:
                 outputs.flush()
                 dirty = False
-                syncs.ended(now, clock.steady())
+            elif dirty and now >= next_flush:
+                outputs.flush_behind()
+                next_flush = now + FLUSH_PAUSE
             if now >= next_save:
                 self._look_at_slot()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
-            if batch is not None:
-                runner.wait([], 0)
-                continue
-            pause = syncs.pause(now, quiet=True)
-            if not dirty:
+            if batch is None:
                 self._note_end(capture)
                 if unsaved and self._progress.at_end:
                     next_save = min(next_save, now + IDLE_SECONDS)
-                pause = min(IDLE_SECONDS, max(0.0, next_save - now))
-            runner.wait([capture.fileno()], pause if capture.drained else 0)
+                pause = min(IDLE_SECONDS, max(0.0, next_save - now)) if capture.drained else 0.0
+                runner.wait([capture.fileno()], pause)
+            else:
+                runner.wait([], 0)
         outputs.flush()
         self._save()
 

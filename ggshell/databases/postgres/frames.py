@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from ggshell.databases.postgres import pgoutput
 from ggshell.errors import ConnectionLostError
 
@@ -19,6 +21,11 @@ COPY_DATA: Final = ord("d")
 
 _OPENING = struct.Struct(f">BIB{pgoutput.PAYLOAD - 1}xB")
 _SMALLEST_LENGTH = 4
+FEW_BYTES = 4096
+"""Up to so many bytes are walked message by message."""
+_ZERO = np.zeros(1, dtype=np.int64)
+_IS_ROW = np.zeros(256, dtype=bool)
+_IS_ROW[list(pgoutput.ROWS)] = True
 
 
 class Frames(NamedTuple):
@@ -87,18 +94,38 @@ class Inbox:
         return Frames(data, edges, others)
 
     def _walk(self) -> tuple[list[int], list[int]]:
-        """One step a message, so nothing here but what must be (the buffer is longer than what was received)."""
-        place, end, buffer = 0, self._filled, self._buffer
+        """The places of the whole messages and the one behind them, and the numbers of those that are no rows."""
         edges, others = [0], []
-        unpack, add, data, log, rows = _OPENING.unpack_from, edges.append, COPY_DATA, pgoutput.XLOG_DATA, pgoutput.ROWS
-        while place + HEAD <= end:
-            code, length, form, kind = unpack(buffer, place)
-            if length < _SMALLEST_LENGTH:
-                raise ConnectionLostError(f"the log's connection gave a message of length {length}")
-            place += 1 + length
-            if place > end:
-                break
-            if kind not in rows or form != log or code != data:
-                others.append(len(edges) - 1)
-            add(place)
+        if self._filled > FEW_BYTES:
+            with memoryview(self._buffer) as view:
+                edges, others = _leap(view, self._filled)
+        _step(self._buffer, self._filled, edges, others)
         return edges, others
+
+
+def _leap(view: memoryview, end: int) -> tuple[list[int], list[int]]:
+    """All log data up to the first message of another kind: what looks like a begin is one while each leads to the next."""
+    raw = np.frombuffer(view, dtype=np.uint8)
+    place = np.flatnonzero((raw[: end - HEAD] == COPY_DATA) & (raw[HEAD:end] == pgoutput.XLOG_DATA))
+    after = place + 1 + np.ndarray((len(raw) - 4,), ">u4", view, strides=(1,))[place + 1]
+    edges = np.concatenate((_ZERO, after))
+    wrong = np.flatnonzero((place != edges[:-1]) | (after > end))
+    whole = int(wrong[0]) if len(wrong) else len(place)
+    others = np.flatnonzero(~_IS_ROW[raw[place[:whole] + HEAD + pgoutput.PAYLOAD]])
+    return edges[: whole + 1].tolist(), others.tolist()
+
+
+def _step(buffer: bytearray, end: int, edges: list[int], others: list[int]) -> None:
+    """The rest, message by message: nothing here but what must be (the buffer is longer than what was received)."""
+    place = edges[-1]
+    unpack, add, data, log, rows = _OPENING.unpack_from, edges.append, COPY_DATA, pgoutput.XLOG_DATA, pgoutput.ROWS
+    while place + HEAD <= end:
+        code, length, form, kind = unpack(buffer, place)
+        if length < _SMALLEST_LENGTH:
+            raise ConnectionLostError(f"the log's connection gave a message of length {length}")
+        place += 1 + length
+        if place > end:
+            break
+        if kind not in rows or form != log or code != data:
+            others.append(len(edges) - 1)
+        add(place)
