@@ -45,7 +45,7 @@ class Messages:
         shift = np.repeat(np.cumsum(sizes) - sizes, counts)
         edges = np.empty(len(shift) + 1, dtype=np.int64)
         np.concatenate([part.edges[:-1] for part in parts], out=edges[:-1])
-        edges[:-1] += shift
+        edges[:-1] += shift.astype(np.int64)
         edges[-1] = sum(sizes)
         return cls(b"".join([part.data for part in parts]), edges)
 

@@ -36,6 +36,11 @@ class LogSource(Protocol):
     def state(self) -> LogState: ...
 
     @property
+    def quiet(self) -> bool:
+        """Whether the last ``feed`` ended since nothing more was there."""
+        ...
+
+    @property
     def more(self) -> bool:
         """Whether messages that came were not taken yet: ``wait`` would not see them."""
         ...

@@ -47,6 +47,11 @@ class Capture:
         return state._replace(safe=self._safe)
 
     @property
+    def quiet(self) -> bool:
+        """Whether all that was there has been handed out: what was read now need not wait for company."""
+        return self._source.quiet and not self._ready and self._pieces is None
+
+    @property
     def cache(self) -> TransactionCache:
         return self._cache
 

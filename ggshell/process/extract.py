@@ -158,7 +158,7 @@ class LogExtract:
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
             now = clock.steady()
-            if dirty and batch is None:
+            if dirty and (batch is None or capture.quiet):
                 outputs.flush()
                 dirty = False
             elif dirty and now >= next_flush:

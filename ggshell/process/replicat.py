@@ -130,7 +130,7 @@ class Replicat:
             batch = reader.read()
             if batch is not None:
                 delivery.feed(batch)
-                if reader.at_end():
+                if reader.caught_up():
                     delivery.flush()
                 unsaved = True
             else:

@@ -95,7 +95,8 @@ class Inbox:
 
     def _walk(self) -> tuple[list[int], list[int]]:
         """The places of the whole messages and the one behind them, and the numbers of those that are no rows."""
-        edges, others = [0], []
+        edges: list[int] = [0]
+        others: list[int] = []
         if self._filled > FEW_BYTES:
             with memoryview(self._buffer) as view:
                 edges, others = _leap(view, self._filled)

@@ -34,6 +34,8 @@ PROTOCOL_4_SINCE = 160_000
 STATUS_SECONDS = 5.0
 STREAM_MESSAGES, STREAM_SECONDS = 64, 0.005
 """So many messages within so short a time are a stream, of which more may be expected."""
+SMALL_BYTES = 4096
+"""Outside a stream, so few bytes were all that was there: to ask again would only keep a lone transaction waiting."""
 LINGER_SECONDS = 0.0003
 """A socket holds a few hundred messages, which a server sends in about twice this time."""
 
@@ -52,6 +54,7 @@ class PostgresLog:
         self._read = self._safe = self._end = start
         self._told = self._since = clock.steady()
         self._lately = 0
+        self.quiet = False
         self._current: OpenTransaction | None = None
         self._streaming: OpenTransaction | None = None
         self._begin: pgoutput.Begin | None = None
@@ -120,7 +123,7 @@ class PostgresLog:
 
     def encode(self, runs: Iterable[MessageRun]) -> ChangeBatch | None:
         batch = encode_runs(runs)
-        if not self._inbox.full:
+        if self._is_stream() and not self._inbox.full:
             # The socket holds a few hundred rows only: while it is full the server waits instead of decoding.
             with contextlib.suppress(ConnectionLostError):  # what was committed before is whole; ``feed`` finds it lost
                 self._wire.receive(self._inbox)
@@ -130,15 +133,17 @@ class PostgresLog:
         """Read until a good number of messages is there, the socket is empty, or a large transaction has committed."""
         committed: list[Committed] = []
         taken, now = 0, self._clock.steady()
+        self.quiet = False
         if now - self._since > STREAM_SECONDS:  # a stream that has just been one is one still
             self._lately = self._lately // 2 if now - self._since < 10 * STREAM_SECONDS else 0
             self._since = now
         while taken < most:
             if not self.more:
-                came = self._wire.receive(self._inbox) or (self._is_stream() and self._linger())
-                if not came:
+                if self.quiet or not (self._wire.receive(self._inbox) or (self._is_stream() and self._linger())):
+                    self.quiet = True
                     break
                 self._frames, self._next = self._inbox.take(), 0
+                self.quiet = len(self._frames.data) < SMALL_BYTES and not self._is_stream()
             count = self._take(cache, committed, most)
             taken += count
             self._lately += count

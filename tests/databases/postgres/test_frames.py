@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -38,7 +39,7 @@ def received(stream: bytes, cuts: list[int]) -> tuple[list[bytes], list[int]]:
     """All messages of a stream that comes in parts, and the numbers of those that are no rows."""
     inbox, found, others = Inbox(), [], []
     edges = sorted({0, *(cut % (len(stream) + 1) for cut in cuts), len(stream)})
-    for first, end in zip(edges, edges[1:], strict=False):
+    for first, end in itertools.pairwise(edges):
         inbox.put(stream[first:end])
         taken = inbox.take()
         others += [len(found) + number for number in taken.others]
