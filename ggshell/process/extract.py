@@ -7,6 +7,7 @@ dropped, and a slot that is ahead of the checkpoint file is refused, since the r
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
@@ -143,6 +144,7 @@ class LogExtract:
         self._capture = capture = self._open()
         outputs = self._require_outputs()
         self._look_at_slot()
+        gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
         unsaved, next_flush = True, 0.0
         next_save = clock.steady()
