@@ -72,6 +72,11 @@ class Outputs:
         for writer in self._writers:
             writer.flush()
 
+    def flush_behind(self) -> None:
+        """Begin to make everything written durable without waiting for it.  Raises DiskError as ``flush`` does."""
+        for writer in self._writers:
+            writer.flush_behind()
+
     def rollover(self) -> None:
         for writer in self._writers:
             writer.rollover()
