@@ -21,7 +21,7 @@ from ggshell.process import path
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
-from ggshell.process.outputs import Outputs
+from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
@@ -87,7 +87,7 @@ class LogExtract:
     def _open_outputs(self, facts: tuple[str, str, str]) -> Outputs:
         database, _, version = facts
         producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
-        return Outputs(self._context.home, self._context.checkpoint.write, producer, self._context.clock)
+        return open_outputs(self._context, producer)
 
     def _open(self) -> Capture:
         """Check the tables and the slot, and begin to read behind what the trail holds."""
