@@ -32,6 +32,12 @@ def _serve(folder: Path, name: str) -> PostgresServer:
     return server
 
 
+@pytest.fixture
+def port() -> int:
+    """A port that nobody uses."""
+    return free_port()
+
+
 @pytest.fixture(scope="session")
 def server_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp"))

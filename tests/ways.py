@@ -48,7 +48,14 @@ class Way:
 
     def run(self, *statements: str, fails: bool = False) -> str:
         """Run statements as a batch; everything that was printed."""
-        command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home.root), "--auto-manager"]
+        return self._run([], statements, fails=fails)
+
+    def run_as(self, form: str, *statements: str) -> str:
+        """The same with an output format."""
+        return self._run(["--format", form], statements, fails=False)
+
+    def _run(self, options: list[str], statements: tuple[str, ...], *, fails: bool) -> str:
+        command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home.root), "--auto-manager", *options]
         text = "\n".join(statements)
         result = subprocess.run([*command, "-c", text], capture_output=True, text=True, check=False, timeout=60)
         assert (result.returncode != 0) is fails, result.stdout + result.stderr

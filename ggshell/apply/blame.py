@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ggshell.apply.discard import Discarded, DiscardFile
-from ggshell.apply.groups import Span
+from ggshell.apply.groups import Left, Span
+from ggshell.apply.responses import Response, Responses
 from ggshell.apply.target import Refusal, TableMapping, Target
 from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.record import ChangeBatch, IoType
@@ -24,26 +25,68 @@ _TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UN
 class Blame:
     """Applies the rows of a failed transaction one by one, in an open and otherwise empty place of the target."""
 
-    def __init__(self, target: Target, discard: DiscardFile | None) -> None:
+    def __init__(self, target: Target, discard: DiscardFile | None, responses: Responses) -> None:
         self._target = target
         self._discard = discard
+        self.responses = responses
 
-    def find(self, spans: Sequence[Span]) -> None:
-        """Apply one by one; returns when no row is refused alone (the rows are applied then, not committed).
+    def find(self, spans: Sequence[Span]) -> list[Left]:
+        """Apply one by one; returns when no row is refused alone, or every refusal has an answer (the rows are applied then,
+        not committed): the operations that were passed over.
 
-        Raises ApplyError naming the operation; nothing of the transaction stays then.
+        With answers to give, each row has a mark of its own before it.  Raises ApplyError naming the operation; nothing of
+        the transaction stays then.
         """
+        left: list[Left] = []
+        answering = self.responses.active
         for span in spans:
             for row in range(span.first, span.last):
                 mapping = span.mappings.get(int(span.batch.table[row]))
                 if mapping is None:
                     continue
-                refusal = self._target.apply_one(span.batch, row, mapping)
+                refusal = self._target.mark() if answering else None
+                refusal = refusal or self._target.apply_one(span.batch, row, mapping)
                 if refusal is not None:
-                    self._target.rollback()
-                    if refusal.transient:
-                        raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
-                    raise self._described(span.batch, row, mapping, refusal)
+                    passed = self._answer(span.batch, row, mapping, refusal)
+                    left += [passed] if passed is not None else []
+        return left
+
+    def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:
+        """What the rules say to a refusal; None when the row is applied after all, in its own form or another."""
+        rule = self.responses.to(refusal)
+        attempts = rule.retries if rule.response is Response.RETRYOP else 0
+        others = self.responses.instead(batch, row, refusal)
+        while not refusal.transient and (others or attempts) and self._target.back_to_mark():
+            if others:
+                again = self._one_by_one(others, mapping)
+                # An insert in place of a missing row may meet a row of its own key, and then takes its place.
+                second = again is not None and refusal.missing and not again.missing
+                others = self.responses.instead(batch, row, again) if again is not None and second else ()
+            else:
+                attempts -= 1
+                again = self._target.apply_one(batch, row, mapping)
+            if again is None:
+                return None
+            refusal, rule = again, self.responses.to(again)
+        io_type = int(batch.io_type[row])
+        if refusal.transient:
+            self._target.rollback()
+            raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+        discards = rule.response is Response.DISCARD
+        passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
+        if not passes or not self._target.back_to_mark():
+            self._target.rollback()
+            raise self._described(batch, row, mapping, refusal)
+        if discards and self._discard is not None:
+            self._discard.write(self._discarded(batch, row, mapping, refusal))
+        return Left(mapping.source.name, mapping.target.name, io_type, discards)
+
+    def _one_by_one(self, operations: Sequence[ChangeBatch], mapping: TableMapping) -> Refusal | None:
+        for operation in operations:
+            refusal = self._target.apply_one(operation, 0, mapping)
+            if refusal is not None and not (refusal.missing and operation.io_type[0] == IoType.DELETE):
+                return refusal
+        return None
 
     def commit_refused(self, span: Span, refusal: Refusal) -> NoReturn:
         """The rows went in, the commit did not (a deferred constraint).  Raises ApplyError."""
@@ -59,7 +102,7 @@ class Blame:
         io_type = IoType(int(batch.io_type[row]))
         place = TrailPosition(batch.seqno, int(batch.rba[row]))
         before, after = row_values(batch, row, mapping)
-        source, target = mapping.source.name, mapping.target.name
+        target = mapping.target.name
         word = operation_word(io_type)
         keys = {mapping.source.columns[index].name for index in mapping.key}
         found = [f"{name} = {_short(value)}" for name, value in before or after if name in keys]
@@ -68,10 +111,22 @@ class Blame:
         text = f"{word} on {target} ({', '.join(found) or 'no key'}) failed: {refusal.text}"
         hint = "mend the target's row or the mapping, then START REPLICAT: it goes on with this transaction"
         if self._discard is not None:
-            self._discard.write(Discarded(source, target, word, place, before, after, refusal.text))
+            self._discard.write(self._discarded(batch, row, mapping, refusal))
             hint += f"; the row is in {self._discard.path}"
         code = "OGG-01403" if refusal.missing else "OGG-01296"
         return ApplyError(text, code=code, where=_where(place), hint=hint)
+
+    def _discarded(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Discarded:
+        before, after = row_values(batch, row, mapping)
+        return Discarded(
+            mapping.source.name,
+            mapping.target.name,
+            operation_word(int(batch.io_type[row])),
+            TrailPosition(batch.seqno, int(batch.rba[row])),
+            before,
+            after,
+            refusal.text,
+        )
 
 
 def _where(place: TrailPosition) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from ggshell.apply import groups
 from ggshell.apply.blame import Blame
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.groups import Group, Mappings, Span
+from ggshell.apply.groups import Group, Left, Mappings, Span
 from ggshell.apply.known import Known
 from ggshell.apply.mapping import Mapper
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, Refusal, Target
 from ggshell.errors import ConnectionLostError
 from ggshell.record import ChangeBatch, TransactionPiece
@@ -61,6 +62,8 @@ class Delivery:
         discard: DiscardFile | None = None,
         position: CheckpointRow | None = None,
         truncates: bool = True,
+        responses: Responses | None = None,
+        discarded: Counted | None = None,
     ) -> None:
         """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for IGNORETRUNCATES."""
         self._target = target
@@ -69,7 +72,8 @@ class Delivery:
         self._max_operations = max_operations
         self._counted = counted
         self._truncates = truncates
-        self._blame = Blame(target, discard)
+        self._discards = discarded
+        self._blame = Blame(target, discard, responses or Responses())
         self.applied = position
         self._reset()
 
@@ -181,6 +185,8 @@ class Delivery:
                 self._mark()
             self._apply(kept)
         if ends:
+            if self._blame.responses.active:
+                self._settle()  # a refusal can be answered while the mark stands, not when the commit has gone out
             self._commit()
             self._settle()
             self._large = False
@@ -234,10 +240,11 @@ class Delivery:
 
     def _commit(self) -> None:
         """Send the commit of the open group; the next look or settle finds its answer."""
-        if not self._group.spans:
+        latest = self._group.latest
+        if latest is None:
             return
         group, self._group = self._group, Group()
-        group.boundary = self._last = self._boundary(group.spans)
+        group.boundary = self._last = self._boundary(group.spans or [latest])
         self._flying.append(group)
         refusal = self._target.commit(group.boundary)
         self._look()
@@ -268,6 +275,9 @@ class Delivery:
             if self._counted is not None:
                 for (source, target, io_type), number in group.counts.items():
                     self._counted(source, target, io_type, number)
+            if self._discards is not None:
+                for source, target, io_type in group.discards:
+                    self._discards(source, target, io_type, 1)
 
     def _refused(self, refusal: Refusal) -> None:
         """Something sent since the last settling was refused: find out what (guard 4)."""
@@ -290,8 +300,11 @@ class Delivery:
         if refusal.transient:
             self._target.rollback()
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
-        self._blame.find(spans)
+        left = self._blame.find(spans)
         self._large = True
+        self._group.leave_out(left)
+        if self._blame.responses.active and not committing:
+            self._mark()
         if committing:
             again = self._target.commit(self._flying[-1].boundary or groups.boundary(spans, self._last))
             again = again or self._target.settle()
@@ -311,9 +324,9 @@ class Delivery:
                 break
         if refusal is not None and refusal.transient:
             raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
-        self._blame.find(transaction)
-        # No row is refused alone: only together, or by a trigger at the commit.
-        refusal = self._finish(transaction)
+        left = self._blame.find(transaction)
+        # No row is refused alone that no rule answers: only together, or by a trigger at the commit.
+        refusal = self._finish(transaction, left)
         if refusal is not None:
             self._blame.commit_refused(transaction[-1], refusal)
 
@@ -324,11 +337,12 @@ class Delivery:
                 return refusal
         return self._finish(transaction)
 
-    def _finish(self, transaction: Sequence[Span]) -> Refusal | None:
-        """Commit a transaction on its own and wait for it."""
+    def _finish(self, transaction: Sequence[Span], left: Sequence[Left] = ()) -> Refusal | None:
+        """Commit a transaction on its own, less the operations that were passed over, and wait for it."""
         group = Group()
         for span in transaction:
             group.add(span)
+        group.leave_out(left)
         group.boundary = self._boundary(transaction)
         refusal = self._target.commit(group.boundary) or self._target.settle()
         if refusal is None:

@@ -43,19 +43,39 @@ class Span(NamedTuple):
         return int(self.batch.length[self.first : self.last].sum())
 
 
+class Left(NamedTuple):
+    """An operation that was passed over: its tables and type, and whether it went to the discard file."""
+
+    source: TableName
+    target: TableName
+    io_type: int
+    discarded: bool
+
+
 @dataclass(slots=True)
 class Group:
-    """Spans that one target transaction takes; ``boundary`` is the checkpoint row that it was committed with."""
+    """Spans that one target transaction takes (of a large one those since its last mark; ``latest`` stays); ``boundary`` is
+    the checkpoint row that it was committed with."""
 
     spans: list[Span] = field(default_factory=list)
+    latest: Span | None = None
     operations: int = 0
     size: int = 0
     counts: Counts = field(default_factory=Counter)
     boundary: CheckpointRow | None = None
+    discards: list[tuple[TableName, TableName, int]] = field(default_factory=list)
+
+    def leave_out(self, left: Iterable[Left]) -> None:
+        """Do not count operations that were passed over; those in the discard file count as discards."""
+        for source, target, io_type, discarded in left:
+            self.counts[source, target, io_type] -= 1
+            if discarded:
+                self.discards.append((source, target, io_type))
 
     def add(self, span: Span) -> None:
         """Take a span in, and count its operations by source table, target table and type."""
         self.spans.append(span)
+        self.latest = span
         self.operations += span.last - span.first
         self.size += span.size
         batch, first, last = span.batch, span.first, span.last

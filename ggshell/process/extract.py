@@ -23,6 +23,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs
 from ggshell.process.progress import Progress
+from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
@@ -76,13 +77,8 @@ class LogExtract:
 
     def run(self) -> None:
         """Capture until stopped; a database that goes away is waited for, with trail and checkpoint as they are."""
-        backoff = Backoff()
         try:
-            while not self._context.runner.stop_requested:
-                try:
-                    self._session(backoff)
-                except ConnectionLostError as error:
-                    self._wait_for_database(error, backoff)
+            run_sessions(self._context, self._session, self._close_capture)
         finally:
             self._close_capture()
             if self._outputs is not None:
@@ -179,7 +175,6 @@ class LogExtract:
                 runner.wait([capture.fileno()], pause)
             else:
                 runner.wait([], 0)
-        outputs.flush()
         self._save()
 
     def _save_interval(self) -> float:
@@ -210,10 +205,11 @@ class LogExtract:
             self._context.report.event(Severity.WARNING, "GGS-00510", warning)
 
     def _save(self) -> None:
-        """Write the checkpoint, then tell the slot; never the other way round."""
+        """Make the trail durable, write the checkpoint, then tell the slot; never in another order."""
         capture, context = self._capture, self._context
         if capture is None or self._outputs is None:
             return
+        self._outputs.flush()
         state = capture.state
         oldest = capture.cache.oldest()
         position = LogPosition.of_lsn(state.safe)
@@ -238,16 +234,6 @@ class LogExtract:
             )
         )
         capture.confirm(state.safe)
-
-    def _wait_for_database(self, error: ConnectionLostError, backoff: Backoff) -> None:
-        """Say what happened, keep answering on the control socket, and come back for another try."""
-        self._close_capture()
-        pause = backoff.next()
-        text = f"{error} - trying again in {pause:g} seconds."
-        self._context.report.event(Severity.WARNING, error.code, text)
-        until = self._context.clock.steady() + pause
-        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
-            self._context.runner.wait([], until - self._context.clock.steady())
 
     def _close_capture(self) -> None:
         if self._capture is not None:

@@ -12,14 +12,17 @@ from typing import Any
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.errors import ConnectionLostError, ParameterError
+from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
+from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
+from ggshell.process.reconnecting import run_sessions
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -50,6 +53,16 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
     )
 
 
+def _responses(context: GroupContext) -> Responses:
+    found = load_refusal_rules(context.home.parameters(context.group))
+    return Responses(
+        [ErrorRule(rule.error, Response(rule.response), rule.retries) for rule in found.rules],
+        collisions=found.collisions,
+        override_duplicates=found.override_duplicates,
+        insert_missing=found.insert_missing,
+    )
+
+
 class Replicat:
     """One run of a classic Replicat."""
 
@@ -59,31 +72,30 @@ class Replicat:
         self._conninfo = conninfo(context.home, parameters.login)
         checkpoint = context.checkpoint
         table = str(checkpoint.options.get("checkpoint_table", ""))
-        if not table:
+        if not table and not checkpoint.options.get("nodbcheckpoint"):
             raise ParameterError(
                 f"REPLICAT {context.group} has no checkpoint table",
                 hint="ADD REPLICAT …, CHECKPOINTTABLE schema.table, or name one in GLOBALS",
             )
-        self._table = TableName.parse(table)
+        self._table = TableName.parse(table) if table else None
+        self._saved: CheckpointRow | None = None
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
+        self._responses = _responses(context)
         context.reporting.roll_discard(self._discard.roll)
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
+        context.verb("HANDLECOLLISIONS", lambda _: self._handle_collisions(True))
+        context.verb("NOHANDLECOLLISIONS", lambda _: self._handle_collisions(False))
 
     def run(self) -> None:
         """Apply until stopped; a target that goes away is waited for."""
-        backoff = Backoff()
         try:
-            while not self._context.runner.stop_requested:
-                try:
-                    self._session(backoff)
-                except ConnectionLostError as error:
-                    self._wait_for_target(error, backoff)
+            run_sessions(self._context, self._session, self._lost)
         finally:
             self._close()
 
@@ -104,12 +116,18 @@ class Replicat:
             counted=context.statistics.add,
             discard=self._discard,
             truncates=parameters.truncates,
+            responses=self._responses,
+            discarded=context.statistics.discard,
+            position=self._begin(begin),
         )
         applied = delivery.start()
         position = applied.position if applied is not None else begin
         if applied is not None and position < begin:
             text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
             context.report.event(Severity.WARNING, "OGG-30200", text)
+        if self._table is None:
+            text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
+            context.report.event(Severity.WARNING, "GGS-00517", text)
         self._reader = reader = TrailReader(self._trail, position)
         return delivery, reader
 
@@ -143,7 +161,8 @@ class Replicat:
             if batch is None and not delivery.pending:
                 self._progress.reached_end()
             now = clock.steady()
-            if now >= next_save:
+            alone = self._table is None and delivery.applied is not self._saved
+            if now >= next_save or alone:  # where only the file knows, it must not stay behind
                 self._save()
                 unsaved, next_save = False, now + min(SAVE_SECONDS, self._parameters.checkpoint_seconds)
             if batch is None:
@@ -161,7 +180,7 @@ class Replicat:
         delivery, target, context = self._delivery, self._target, self._context
         if delivery is None or target is None or delivery.applied is None:
             return
-        applied = delivery.applied
+        applied = self._saved = delivery.applied
         target.durable()
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
@@ -177,20 +196,18 @@ class Replicat:
                 caught_up=self._progress.caught_up,
                 latest_csn=str(applied.csn or ""),
                 latest_xid=applied.xid,
-                options={**context.checkpoint.options, "checkpoint_table": str(self._table), "group_key": target.key},
+                options={
+                    **context.checkpoint.options,
+                    "checkpoint_table": str(self._table or ""),
+                    "group_key": target.key,
+                },
             )
         )
 
-    def _wait_for_target(self, error: ConnectionLostError, backoff: Backoff) -> None:
-        """Say what happened, keep answering, and come back: the checkpoint table says what was committed."""
+    def _lost(self) -> None:
+        """The target went away; the checkpoint table will say what was committed."""
         self._close()
-        pause = backoff.next()
-        text = f"{error} - trying again in {pause:g} seconds."
-        self._context.report.event(Severity.WARNING, error.code, text)
         self._progress.behind()
-        until = self._context.clock.steady() + pause
-        while not self._context.runner.stop_requested and self._context.clock.steady() < until:
-            self._context.runner.wait([], until - self._context.clock.steady())
 
     def _close(self) -> None:
         if self._reader is not None:
@@ -199,6 +216,12 @@ class Replicat:
         if self._target is not None:
             self._target.close()
             self._target = None
+
+    def _handle_collisions(self, on: bool) -> dict[str, Any]:
+        self._responses.collisions = on
+        text = f"HANDLECOLLISIONS is {'on' if on else 'off'} from now on."
+        self._context.report.event(Severity.INFO, "GGS-00514", text)
+        return {"collisions": on}
 
     def _lag(self) -> dict[str, Any]:
         if self._reader is None or not self._reader.at_end() or (self._delivery is not None and self._delivery.pending):

@@ -45,8 +45,8 @@ class Statistics:
         """Count operations that were applied as an upsert."""
         self._count(source, target, "upserts", count)
 
-    def discard(self, source: TableName, target: TableName, count: int = 1) -> None:
-        """Count operations that went to the discard file instead of the target."""
+    def discard(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
+        """Count operations that went to the discard file instead of the target, whatever they were."""
         self._count(source, target, "discards", count)
 
     @property

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ggshell.errors import GgsError
-from ggshell.shell.results import Row, SlotFacts, moment, seconds
+from ggshell.shell.group_results import SlotFacts
+from ggshell.shell.results import Note, Row, moment, seconds
 
 
 class GroupLag(NamedTuple):
-    """The lag of one group; ``asked``: the running process said so, else it was worked out from files."""
+    """The lag of one group; ``asked``: the running process said so, else it was worked out from files (``known``: and these
+    could be read)."""
 
     type: str
     group: str
@@ -18,6 +20,7 @@ class GroupLag(NamedTuple):
     at_end: bool
     asked: bool = True
     status: str = "RUNNING"
+    known: bool = True
 
 
 class Lags(NamedTuple):
@@ -25,6 +28,7 @@ class Lags(NamedTuple):
 
     groups: tuple[GroupLag, ...]
     errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ggshell.clock import local_text
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.shell.banner import banner, prompt
 from ggshell.shell.execute import Outcome, execute, located
+from ggshell.shell.fix import fixed
 from ggshell.shell.output import Output
 from ggshell.shell.redaction import redacted
-from ggshell.shell.results import Script
+from ggshell.shell.results import Repeat, Script
 from ggshell.shell.session import Session
 from ggshell.syntax.statement import Statement, split
 
+CLEAR = "\x1b[2J\x1b[H"
 Reader = Callable[[str], str | None]
 """Shows a prompt and reads a line; None at the end of the input."""
 
@@ -26,7 +29,7 @@ class Conversation:
     def __init__(self, session: Session, read: Reader) -> None:
         self._session = session
         self._read = read
-        self._output = Output(session.options, session_text=True)
+        self._output = Output(session, session_text=True)
         self._number = 0
 
     def run(self) -> int:
@@ -43,7 +46,10 @@ class Conversation:
     def _answer(self, text: str) -> None:
         """Carry out the statements of a line; Ctrl-C at a terminal ends the line, not the shell."""
         try:
-            for statement in split(text):
+            statements = split(text)
+            for number, statement in enumerate(statements):
+                if number and "\n" in text and self._output.plain:  # a pasted script: as if it had been typed
+                    self._output.write(f"{self._prompt()}{redacted(statement.text)}\n")
                 self._take(statement)
                 if self._session.finished:
                     break
@@ -54,7 +60,8 @@ class Conversation:
 
     def _statement(self) -> str | None:
         """The next line, with those that ``&`` continues."""
-        line = self._read(self._prompt())
+        shown = self._prompt()
+        line = self._read(shown)
         if line is None:
             return None
         while line.rstrip().endswith("&"):
@@ -62,24 +69,44 @@ class Conversation:
             if more is None:
                 break
             line = f"{line}\n{more}"
+        self._session.spooled(f"{shown}{redacted(line)}\n")
         return line
 
     def _prompt(self) -> str:
         self._number += 1
-        return "\n" + prompt(self._number, str(self._session.login or "")) if self._output.plain else ""
+        if not self._output.plain and not self._session.interactive:
+            return ""
+        return "\n" + prompt(self._number, str(self._session.login or ""))
 
     def _take(self, statement: Statement) -> None:
         text = statement.text
-        if text.startswith("!"):
-            try:
+        try:
+            if text.startswith("!"):
                 text = recalled(self._session.history, text)
-            except GgsError as error:
-                self._output.outcome(Outcome(redacted(text), None, (error,)))
-                return
-            if self._output.plain:
-                self._output.write(f"{redacted(text)}\n")
+                if self._output.plain:
+                    self._output.write(f"{redacted(text)}\n")
+            elif text.split()[0].upper() == "FC":
+                changed = self._fixed(recalled(self._session.history, f"!{text[2:]}"))
+                if changed is None:
+                    return
+                text = changed
+        except GgsError as error:
+            self._output.outcome(Outcome(redacted(text), None, (error,)))
+            return
         self._session.remember(text)
         self._carry_out(statement._replace(text=text))
+
+    def _fixed(self, text: str) -> str | None:
+        """FC: show a statement and take edit lines beneath it; an empty one runs it, ``//`` gives it up (None)."""
+        shown = prompt(self._number, str(self._session.login or "")) if self._output.plain else "> "
+        while True:
+            self._output.write(f"{shown}{text}\n")
+            marks = self._read(f"{shown[:-2]}..")
+            if marks is None or marks.strip() == "//":
+                return None
+            if not marks.strip():
+                return text
+            text = fixed(text, marks)
 
     def _carry_out(self, statement: Statement) -> None:
         outcome = execute(self._session, statement.text)
@@ -88,6 +115,20 @@ class Conversation:
         self._output.outcome(outcome)
         if isinstance(outcome.result, Script):
             self._obey(outcome.result)
+        elif isinstance(outcome.result, Repeat):
+            self._watch(outcome.result)
+
+    def _watch(self, wanted: Repeat) -> None:
+        """Carry out a statement again and again; Ctrl-C ends it (``_answer`` takes it)."""
+        while not self._session.finished:
+            outcome = execute(self._session, wanted.statement)
+            if self._output.plain:
+                now = local_text(self._session.clock.now())
+                self._output.write(f"{CLEAR if self._session.color else ''}{now}  every {wanted.seconds} s: ")
+                self._output.write(f"{redacted(wanted.statement)}\n")
+            self._output.outcome(outcome, paged=False)
+            if outcome.failed or self._session.wait(wanted.seconds):
+                break
 
     def _obey(self, script: Script) -> None:
         """Run an obey file with its statements shown behind prompts, and on after errors."""

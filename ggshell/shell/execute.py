@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ggshell.errors import GgsError, StatementError
 from ggshell.shell import registry
 from ggshell.shell.redaction import redacted, redacted_column
-from ggshell.shell.results import Result
+from ggshell.shell.results import Note, Result
 from ggshell.shell.session import Session
+from ggshell.shell.unfinished import unfinished
 from ggshell.syntax import grammar
 
 if TYPE_CHECKING:
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     from ggshell.syntax.statement import Statement
 
 _QUIET = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "HELP", "HISTORY", "SHOW", "VERSIONS", "EXIT", "QUIT", "OBEY"}
-_QUIET |= {"ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET"}
+_QUIET |= {"SPOOL", "WATCH", "ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET"}
 
 
 class Outcome(NamedTuple):
-    """What became of a statement; ``statement`` is without secrets."""
+    """What became of a statement; ``statement`` is without secrets, ``notes`` are warnings, which make no failure."""
 
     statement: str
     result: Result | None = None
     errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
+    seconds: float = 0.0
 
     @property
     def failed(self) -> bool:
@@ -45,14 +48,24 @@ def changes_something(parsed: Parsed) -> bool:
 
 def execute(session: Session, text: str, parsed: Parsed | None = None) -> Outcome:
     """Carry out a statement; never raises but for KeyboardInterrupt."""
+    began = session.clock.steady()
+    with session.busy(text):
+        outcome = _carried_out(session, text, parsed)
+    return outcome._replace(seconds=session.clock.steady() - began)
+
+
+def _carried_out(session: Session, text: str, parsed: Parsed | None) -> Outcome:
     shown = redacted(text)
     try:
         understood = parsed or parse(text)
+        gap = unfinished(understood)
+        if gap is not None:
+            return Outcome(shown, notes=(gap,))
         entry = registry.find(understood.key)
         if changes_something(understood):
             _note(session, shown)
         result = entry.handler(session, *entry.bound, **understood.args)
-        return Outcome(shown, result, getattr(result, "errors", ()))
+        return Outcome(shown, result, getattr(result, "errors", ()), getattr(result, "notes", ()))
     except GgsError as error:
         return Outcome(shown, None, (error,))
     except Exception as error:  # noqa: BLE001 - a bug must not end the shell; the file has it whole

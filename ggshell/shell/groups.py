@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NamedTuple
 
-from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
+from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, TrailError, UsageError
 from ggshell.process.state import ProcessFile, ProcessState, state_of
 from ggshell.shell import lag as lags
+from ggshell.shell.results import Note
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
 from ggshell.store.home import GroupEntry, Home
@@ -51,8 +53,15 @@ def view(home: Home, entry: GroupEntry) -> View:
     """A group with its present state.  Raises the error of a checkpoint file that cannot be read."""
     if entry.checkpoint is None:
         raise entry.error or StoreError(f"{entry.type} {entry.group} cannot be read")
+    return View(entry.group, entry.type, entry.checkpoint, *shown_state(home, entry))
+
+
+def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFile | None]:
+    """A group's state, and what its process says of itself; one that KILL ended is stopped, which is no abend."""
     state, process = state_of(home.process(entry.group, entry.type))
-    return View(entry.group, entry.type, entry.checkpoint, state, process)
+    if process is not None and process.killed and state is ProcessState.ABENDED:
+        state = ProcessState.STOPPED
+    return state, process
 
 
 def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], list[GgsError]]:
@@ -96,14 +105,21 @@ def _nothing(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
 
 
 def require_new(home: Home, kind: GroupType, name: str) -> None:
-    """Raises ConflictError when a group of this kind and name exists, UsageError for a name that cannot be one."""
+    """Raises ConflictError when a group of this name exists, UsageError for a name that cannot be one.
+
+    Groups of two kinds cannot share a name either: parameter file, report and discard file are named by the group alone.
+    """
     longest = LONGEST_PATH if kind is GroupType.PATH else LONGEST_GROUP
     if is_wildcard(name) or len(name) > longest or not name[0].isalpha():
         raise UsageError(
             f"{name} cannot name a {kind}.", hint=f"a letter, then letters, digits and _; at most {longest}"
         )
-    if home.checkpoint(name, kind).exists():
-        raise ConflictError(f"{kind} {name} already exists.", hint=f"DELETE {kind} {name} first, or take another name")
+    for other in GroupType:
+        if home.checkpoint(name, other).exists():
+            shared = "" if other is kind else " (groups share parameter file and report by name)"
+            raise ConflictError(
+                f"{other} {name} already exists{shared}.", hint=f"take another name, or DELETE {other} {name} first"
+            )
 
 
 def require_stopped(found: View, what: str) -> None:
@@ -112,16 +128,28 @@ def require_stopped(found: View, what: str) -> None:
         raise StateError(f"{found.name} is running: it cannot be {what} now.", hint=f"STOP {found.name} first")
 
 
-def group_lag(home: Home, found: View, now: int) -> int | None:
-    """A group's true lag in microseconds; for a stopped reader of a trail, its trail is looked at."""
+class FoundLag(NamedTuple):
+    """A group's lag in microseconds, None for tasks and when it cannot be known: ``error`` then says why."""
+
+    value: int | None
+    error: GgsError | None = None
+
+
+def group_lag(home: Home, found: View, now: int) -> FoundLag:
+    """A group's true lag; for a stopped reader of a trail, its trail is looked at."""
     read = found.checkpoint.read
     unprocessed: int | None = None
     if not found.runs and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):
         try:
             unprocessed = first_unprocessed(home, read.trail, read.current)
-        except GgsError:
-            unprocessed = lags.reference(found.checkpoint) or None
-    return lags.lag(found.checkpoint, found.state, now, unprocessed)
+        except GgsError as error:
+            return FoundLag(None, error)
+    return FoundLag(lags.lag(found.checkpoint, found.state, now, unprocessed))
+
+
+def lag_note(found: View, error: GgsError) -> Note:
+    """Why a group's lag is not known."""
+    return Note(error.code, f"the lag of {found.name} is unknown: {error}")
 
 
 def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | None:
@@ -133,8 +161,33 @@ def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | 
     names = re.compile(re.escape(path.name) + r"(\d{9}|\d{6})")
     entries = path.parent.iterdir() if path.parent.is_dir() else ()
     files = {int(match[1]): entry for entry in entries if (match := names.fullmatch(entry.name))}
-    if not files or (max(files) <= position.seqno and files[max(files)].stat().st_size <= position.rba):
+    if not files and (position.seqno or position.rba):
+        raise TrailError(
+            f"all files of trail {trail} are gone, and {position} was reached in it", code="OGG-01332", where=str(path)
+        )
+    if not files or max(files) < position.seqno:
         return None
+    size = files[max(files)].stat().st_size if max(files) == position.seqno else -1
+    if size == position.rba:
+        return None
+    if 0 <= size < position.rba:
+        raise TrailError(f"the trail ends at RBA {size}, before {position}, which was reached in it", where=str(path))
     from ggshell.trail import TrailName, read_position_time
 
-    return read_position_time(TrailName(path.parent, path.name), position)
+    found = read_position_time(TrailName(path.parent, path.name), position)
+    if found is None:
+        _require_header(files[min(number for number in files if number >= position.seqno)])
+    return found
+
+
+def _require_header(file: Path) -> None:
+    """Bytes that are no trail look like one without records: raises TrailError for them."""
+    from ggshell.trail import decode_header
+
+    with file.open("rb") as content:
+        data = content.read(1 << 16)
+    try:
+        if data:
+            decode_header(data)
+    except ValueError as error:
+        raise TrailError(f"trail file {file} is damaged: it lacks {error}", where=f"{file}, RBA 0") from None

@@ -51,12 +51,14 @@ def _vertical(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
 def json_line(outcome: Outcome) -> str:
     """A statement's outcome as one JSON object on a line of its own; its keys are always the same."""
     error = outcome.errors[0] if outcome.errors else None
+    first = error or (outcome.notes[0] if outcome.notes else None)
+    said = [*map(str, outcome.errors), *(note.message for note in outcome.notes)]
     result = outcome.result
     answer: dict[str, Any] = {
         "statement": outcome.statement,
         "status": "error" if error else "ok",
-        "code": error.code if error else "",
-        "message": "; ".join(str(each) for each in outcome.errors),
+        "code": first.code if first else "",
+        "message": "; ".join(said),
         "columns": list(result.columns) if result is not None else [],
         "rows": [list(row) for row in result.rows] if result is not None else [],
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import NotFoundError, StateError
+from ggshell.errors import DiskError, NotFoundError, StateError
 from ggshell.shell.options import Options
 from ggshell.shell.redaction import redacted
 from ggshell.store.home import Home
@@ -39,6 +42,7 @@ class Session:
 
     ``ask``: puts a question to the user and gives the answer, None where nobody can be asked (batch); the second argument
     says whether what is typed must stay hidden.
+    ``busy``: shows that a statement works while it does.  ``wait``: pauses for seconds; true when it is to end.
     """
 
     def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
@@ -51,6 +55,11 @@ class Session:
         self.allow_nested = False
         self.obey_depth = 0
         self.editor = ""
+        self.pager = ""
+        self.timing = False
+        self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
+        self.wait: Callable[[float], bool] = _pause
+        self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
         self._connection: Any = None
@@ -73,6 +82,43 @@ class Session:
     def remember(self, text: str) -> None:
         """Add a statement to the history, without its secrets."""
         self.history.append(redacted(text))
+
+    @property
+    def color(self) -> bool:
+        """Whether answers may be coloured: a person at a terminal, and nobody against it."""
+        return self.interactive and self.options.color
+
+    @property
+    def spool_name(self) -> str:
+        """The file that is spooled to, empty for none."""
+        return "" if self._spool is None else str(self._spool.name)
+
+    def start_spooling(self, path: Path) -> None:
+        """Append what is shown to a file from now on.  Raises DiskError."""
+        self.stop_spooling()
+        try:
+            self._spool = path.open("a", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise DiskError(f"cannot write {path}: {error.strerror}", hint="SPOOL another file") from error
+
+    def stop_spooling(self) -> str:
+        """End it; the file's name, empty when nothing was spooled."""
+        spool, self._spool = self._spool, None
+        if spool is None:
+            return ""
+        spool.close()
+        return str(spool.name)
+
+    def spooled(self, text: str) -> None:
+        """Keep what was shown, without escape sequences; a full disk ends the spooling and not the shell."""
+        if self._spool is None:
+            return
+        try:
+            self._spool.write(without_colors(text))
+            self._spool.flush()
+        except OSError as error:
+            name = self.stop_spooling()
+            sys.stderr.write(f"ERROR: spooling to {name} ended: {error.strerror}\n")
 
     def log_in(self, login: Login, connection: Any) -> None:
         """Take over a connection that DBLOGIN has opened."""
@@ -108,7 +154,20 @@ class Session:
         return self.ask("Password: ", True)
 
     def close(self) -> None:
+        self.stop_spooling()
         self.log_out()
+
+
+def _pause(seconds: float) -> bool:
+    """Wait; Ctrl-C ends it."""
+    import threading
+
+    return threading.Event().wait(seconds)
+
+
+def without_colors(text: str) -> str:
+    """Text as it is without a terminal's escape sequences."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text) if "\x1b" in text else text
 
 
 def file_text(path: Path, what: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-from pathlib import Path
 
 from ggshell.errors import ProcessError, StateError
 from ggshell.process.control import request
@@ -70,23 +69,12 @@ def stop(found: View, *, forced: bool = False) -> bool:
 
 def kill(home: Home, found: View) -> int:
     """End a group's process at once, in a way that Manager does not take for an abend; its pid."""
-    import signal
+    from ggshell.process import state
 
-    entry = process_of(found)
-    if not alive(entry):
-        raise StateError(f"{found.name} is not running.")
-    os.kill(entry.pid, signal.SIGKILL)
+    entry = state.kill(home.process(found.group, found.type), found.name)
     if not wait_for_end(entry):
         raise ProcessError(f"{found.name} does not end: process {entry.pid} hangs in the system")
-    _forget(home.process(found.group, found.type), entry)
     return entry.pid
-
-
-def _forget(path: Path, entry: ProcessFile) -> None:
-    """Remove the process file of a killed process, unless another one wrote it meanwhile."""
-    _, present = state_of(path)
-    if present is not None and present.pid == entry.pid and present.ticks == entry.ticks:
-        path.unlink(missing_ok=True)
 
 
 def wait_for_end(entry: ProcessFile, timeout: float = END_SECONDS) -> bool:

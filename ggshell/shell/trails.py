@@ -7,10 +7,8 @@ from fnmatch import fnmatchcase
 
 from ggshell.errors import ConflictError
 from ggshell.shell.groups import View, is_wildcard, view
-from ggshell.shell.registry import unavailable
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import WriteCheckpoint
-from ggshell.types import TrailPosition
 
 
 def written(session: Session) -> Iterator[tuple[View, WriteCheckpoint]]:
@@ -43,22 +41,3 @@ def require_unwritten(session: Session, trail: str) -> None:
     for found, target in written(session):
         if same_trail(session, trail, target.trail):
             raise ConflictError(f"trail {trail} is written by {found.name} already.", hint="take another name")
-
-
-def starting_position(session: Session, trail: str, begin: str, seqno: int | None, rba: int | None) -> TrailPosition:
-    """Where a new reader of a trail begins: the place given, its present end for BEGIN NOW, else its first file.
-
-    Raises UsageError for a BEGIN with a time, which readers of trails do not look for in this version.
-    """
-    from ggshell.trail import TrailName, TrailReader
-
-    name = TrailName.parse(trail, session.home.root)
-    if seqno is not None or rba is not None:
-        return TrailPosition(seqno or 0, rba or 0)
-    if begin and begin.upper() != "NOW":
-        raise unavailable("BEGIN with a time, for a reader of a trail,")
-    reader = TrailReader(name)
-    try:
-        return (reader.end() or reader.position) if begin else reader.position
-    finally:
-        reader.close()

@@ -124,6 +124,24 @@ class Catalog:
             "INSERT OR REPLACE INTO trandata VALUES (?, ?, ?, ?, ?)", [database, owner, name, identity, list(key)]
         )
 
+    def save_trandata_notes(self, notes: Sequence[TrandataNote]) -> None:
+        """Note many tables at once, all or none."""
+
+        def work(connection: Any) -> None:
+            rows = [[*note[:4], list(note.key)] for note in notes]
+            connection.executemany("INSERT OR REPLACE INTO trandata VALUES (?, ?, ?, ?, ?)", rows)
+
+        self._use(work)
+
+    def forget_trandata(self, database: str, tables: Sequence[tuple[str, str]]) -> None:
+        """Forget many tables, by (owner, name), at once."""
+
+        def work(connection: Any) -> None:
+            rows = [[database, *table] for table in tables]
+            connection.executemany("DELETE FROM trandata WHERE database = ? AND owner = ? AND name = ?", rows)
+
+        self._use(work)
+
     def delete_trandata(self, database: str, owner: str, name: str) -> None:
         self.execute("DELETE FROM trandata WHERE database = ? AND owner = ? AND name = ?", [database, owner, name])
 

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransInd
 from ggshell.trail import layout
+from ggshell.trail.ragged import copy_pieces, items
 from ggshell.trail.tokens import transaction_tokens
 
 FEW_ROWS = 8
 """Up to so many rows one by one are faster than all at once."""
 _CLOSE = struct.Struct("<BBHI")
 _TRAILER = struct.Struct("<IBBH")
+_TAIL = np.dtype([("opening", "V4"), ("closing", f"V{layout.CLOSING_SIZE}")])
+_FOUR = np.arange(4, dtype=np.int64)
 _BEGIN, _MIDDLE, _END, _SOLE = int(TransInd.BEGIN), int(TransInd.MIDDLE), int(TransInd.END), int(TransInd.SOLE)
 _DELETE, _FRAGMENT = (
     int(IoType.DELETE),
@@ -38,55 +41,49 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
     """The records of a batch, to stand at ``rba``; ``indexes`` maps the batch's table numbers to the file's."""
-    if len(batch) <= FEW_ROWS or int(batch.length.max()) > layout.LONGEST_DATA or not int(batch.length.min()):
+    if len(batch) <= FEW_ROWS or int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
         return encode_one_by_one(batch, indexes, rba)
     return encode_at_once(batch, indexes, rba)
 
 
 def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
-    """The records of a batch whose data areas are neither empty nor long, all together."""
+    """The records of a batch without long data areas, all together."""
     places, tokens = trans_inds(batch)
+    firsts = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
+    sizes = np.fromiter(map(len, tokens.values()), dtype=np.int64, count=len(tokens))
     more = np.zeros(len(batch), dtype=np.int64)
-    more[list(tokens)] = [len(value) for value in tokens.values()]
-    totals = layout.HEAD_SIZE + batch.length + more + layout.TAIL_SIZE
+    more[firsts] = sizes
+    head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
+    totals = head + batch.length + more + layout.TAIL_SIZE
     ends = np.cumsum(totals)
     starts = ends - totals
-    out = bytearray(b"".join(_with_gaps(batch, tokens)))
-    raw = np.frombuffer(out, dtype=np.uint8)
-    _put(raw, starts, _heads(batch, indexes, places, totals))
-    opening = np.zeros(len(batch), dtype=layout.OPENING_DTYPE)
-    opening["tokens"], opening["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
-    _put(raw, starts + layout.HEAD_SIZE + batch.length, opening)
-    closing = np.zeros(len(batch), dtype=layout.CLOSING_DTYPE)
-    closing["checksum"], closing["checksum_length"] = layout.CHECKSUM, layout.SEAL
-    closing["place"] = (rba + starts) & layout.PLACE_MASK
-    closing["trailer"], closing["trailer_info"], closing["total"] = layout.TRAILER, 1, totals
-    _put(raw, ends - layout.CLOSING_SIZE, closing)
+    out = bytearray(int(ends[-1]) if len(ends) else 0)
+    _put_heads(out, starts, head, _heads(batch, indexes, places, totals))
+    copy_pieces(out, starts + head, batch.buffer, batch.start, batch.length)
+    tails = np.zeros(len(batch), dtype=layout.TAIL_DTYPE)
+    tails["tokens"], tails["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
+    tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, layout.SEAL
+    tails["place"] = (rba + starts) & layout.PLACE_MASK
+    tails["trailer"], tails["trailer_info"], tails["total"] = layout.TRAILER, 1, totals
+    # Where a row has tokens, they stand between the tail's first 4 bytes and its others.
+    items(out, layout.CLOSING_SIZE)[ends - layout.CLOSING_SIZE] = tails.view(_TAIL)["closing"]
+    opening = ends - layout.TAIL_SIZE - more
+    items(out, 4)[opening] = tails.view(_TAIL)["opening"]
+    copy_pieces(out, opening[firsts] + 4, b"".join(tokens.values()), np.cumsum(sizes) - sizes, sizes)
     _seal(out, ends)
     return out
 
 
-def _with_gaps(batch: ChangeBatch, tokens: dict[int, bytes]) -> list[bytes]:
-    """The data areas and transaction tokens, between them room for what ``_put`` writes for all rows at once."""
-    # Slices of bytes: a view would cost twice as much for a row's few bytes.
-    source, last = bytes(batch.buffer), len(batch) - 1
-    head, opening, closing = bytes(layout.HEAD_SIZE), bytes(layout.OPENING_SIZE), bytes(layout.CLOSING_SIZE)
-    parts: list[bytes] = [opening + closing + head] * (2 * last + 3)
-    parts[0], parts[-1] = head, opening + closing
-    ends = (batch.start + batch.length).tolist()
-    parts[1::2] = [source[first:end] for first, end in zip(batch.start.tolist(), ends, strict=True)]
-    between = closing + head
-    for row, value in tokens.items():
-        parts[2 * row + 2] = opening + value + (between if row < last else closing)
-    return parts
-
-
-def _put(raw: NDArray[np.uint8], places: NDArray[np.int64], values: NDArray[np.generic]) -> None:
-    """Write one structure at each place, as integers of 8 or 4 bytes: a few steps whatever the number of rows."""
-    kind = np.dtype("<u4" if values.dtype.itemsize % 8 else "<u8")
-    target = np.ndarray((len(raw) - kind.itemsize + 1,), dtype=kind, buffer=raw.data, strides=(1,))
-    for number, column in enumerate(values.view(kind).reshape(len(values), -1).T):
-        target[places + number * kind.itemsize] = column
+def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64], heads: NDArray[np.void]) -> None:
+    """Each row's head; that of a row without a data area ends before its D token."""
+    whole = size == layout.HEAD_SIZE
+    if whole.all():
+        items(out, layout.HEAD_SIZE)[starts] = heads.view(f"V{layout.HEAD_SIZE}")
+        return
+    items(out, layout.HEAD_SIZE)[starts[whole]] = heads[whole].view(f"V{layout.HEAD_SIZE}")
+    bare = np.flatnonzero(~whole)
+    at = bare * layout.HEAD_SIZE
+    items(out, layout.BARE_HEAD_SIZE)[starts[bare]] = items(heads.tobytes(), layout.BARE_HEAD_SIZE)[at]
 
 
 def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
@@ -94,7 +91,8 @@ def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
     edges = [0, *ends.tolist()]
     view, crc, rest = memoryview(out), zlib.crc32, layout.UNSEALED
     sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(edges)], dtype="<u4")
-    _put(np.frombuffer(out, dtype=np.uint8), ends - rest, sums)
+    raw = np.frombuffer(out, dtype=np.uint8)
+    raw[(ends - rest)[:, None] + _FOUR] = sums.view(np.uint8).reshape(-1, 4)
 
 
 def _io_times(batch: ChangeBatch) -> NDArray[np.uint64]:

@@ -37,8 +37,7 @@ BARE_HEAD_SIZE: Final = 44  # the same without D
 SEAL: Final = 8
 """The checksum's value: the record's place (low 32 bits of its RBA), then the CRC-32 of all bytes before."""
 CLOSING_SIZE: Final = 4 + SEAL + 4  # checksum token, Z token
-OPENING_SIZE: Final = 4  # T token
-TAIL_SIZE: Final = OPENING_SIZE + CLOSING_SIZE
+TAIL_SIZE: Final = 4 + CLOSING_SIZE  # T token, then those
 UNSEALED: Final = 8
 """The last bytes of a record, that its CRC does not cover: itself and the Z token."""
 LONGEST_DATA: Final = 60_000
@@ -80,7 +79,7 @@ _CLOSING = [
     *[("trailer", "u1"), ("trailer_info", "u1"), ("total", "<u2")],
 ]
 CLOSING_DTYPE = np.dtype(_CLOSING)
-OPENING_DTYPE = np.dtype([("tokens", "u1"), ("tokens_info", "u1"), ("tokens_length", "<u2")])
+TAIL_DTYPE = np.dtype([("tokens", "u1"), ("tokens_info", "u1"), ("tokens_length", "<u2"), *_CLOSING])
 
 
 PLACE_MASK: Final = 0xFFFFFFFF

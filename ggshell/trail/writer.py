@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from ggshell.clock import Clock
 from ggshell.errors import DiskError, TrailError
 from ggshell.files import locked, sync_directory
 from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
+from ggshell.trail.blocks import BlockWriter, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.encode import encode_batch
 from ggshell.trail.fileheader import Continuity, Producer, encode_header
@@ -55,10 +56,9 @@ class TrailWriter:
         self._failure: OSError | None = None
         self._behind: Future[None] | None = None
         self._behind_end = self._ended
-        self._syncer = ThreadPoolExecutor(1, thread_name_prefix=f"sync-{name.prefix}")
-        holds.callback(self._syncer.shutdown)
         self._mark = MarkWriter(name)
         holds.callback(self._mark.close)
+        self._blocks = BlockWriter()
         self._waker = Waker(name)
         holds.callback(self._waker.close)
 
@@ -115,7 +115,7 @@ class TrailWriter:
                 self._ended = DurableMark(end, last.header.csn, self._tables)
         self._inside = not batch.pieces[-1].ends
         if self._pending_bytes >= BLOCK:
-            self._guarded(self._write_out)
+            self._guarded(lambda: self._blocks.write_behind(self._descriptor, self._take_pending()))
 
     def flush(self) -> TrailPosition:
         """Make all that was written durable, show readers the whole transactions of it, and wake them.  Raises DiskError."""
@@ -140,9 +140,7 @@ class TrailWriter:
         self._holds.close()
 
     def _close_file(self) -> None:
-        if self._behind is not None:
-            wait([self._behind])
-            self._behind = None
+        self._blocks.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -198,16 +196,17 @@ class TrailWriter:
         )
 
     def _write_out(self) -> None:
-        if not self._pending:
-            return
-        data = memoryview(b"".join(self._pending) if len(self._pending) > 1 else self._pending[0])
-        self._unsynced = True
-        while data:
-            count = os.write(self._descriptor, data)
-            data = data[count:]
-            self._written = self._written._replace(rba=self._written.rba + count)
-            self._pending_bytes -= count
+        self._blocks.settle()
+        write_all(self._descriptor, self._take_pending())
+
+    def _take_pending(self) -> bytes:
+        """What was collected; it counts as written from now on."""
+        data = b"".join(self._pending)
+        self._unsynced = self._unsynced or bool(data)
+        self._written = self._written._replace(rba=self._written.rba + len(data))
         self._pending.clear()
+        self._pending_bytes = 0
+        return data
 
     def _sync(self) -> None:
         self._finish_behind()
@@ -221,9 +220,9 @@ class TrailWriter:
         if self._behind is not None and not self._behind.done():
             return
         self._finish_behind()
-        self._write_out()
+        data = self._take_pending()
         if self._unsynced:
-            self._behind = self._syncer.submit(os.fdatasync, self._descriptor)
+            self._behind = self._blocks.sync_behind(self._descriptor, data)
             self._behind_end, self._unsynced = self._ended, False
 
     def _finish_behind(self) -> None:

@@ -11,6 +11,7 @@ from batches import Row, Tx, make_batch
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.responses import Responses
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -129,6 +130,8 @@ class Replicats:
         counted: Callable[[TableName, TableName, int, int], None] | None = None,
         rules: Sequence[MapRule] = (MapRule("hr.*", "public.*"),),
         truncates: bool = True,
+        responses: Responses | None = None,
+        discarded: Callable[[TableName, TableName, int, int], None] | None = None,
     ) -> Delivery:
         self.close()
         self.target = PostgresTarget(self.dsn, "rep1", "/home", CHECKPOINTS, BEGIN)
@@ -140,6 +143,8 @@ class Replicats:
             counted=counted,
             discard=discard,
             truncates=truncates,
+            responses=responses,
+            discarded=discarded,
         )
         delivery.start()
         return delivery

@@ -40,7 +40,7 @@ def test_every_kind_of_operation_has_its_counter() -> None:
         statistics.add(ITEMS, COPY, kind, count)
     statistics.add(ITEMS, COPY, IoType.PURGE_DATA, 5)
     statistics.upsert(ITEMS, COPY, 6)
-    statistics.discard(ITEMS, COPY, 7)
+    statistics.discard(ITEMS, COPY, IoType.INSERT, 7)
     wanted = {"inserts": 1, "updates": 5, "deletes": 4, "truncates": 5, "upserts": 6, "discards": 7}
     assert counts(statistics, "total") == wanted
     assert set(wanted) == set(KINDS)

@@ -91,15 +91,25 @@ def test_targets_of_paths() -> None:
         ("ADD EXTRACT e9, TRANLOG, BEGIN NOW", "use DBLOGIN"),
         ("ADD EXTRACT e9, TRANLOG, BEGIN 2026-13-45 00:00:00", "is no time"),
         ("ADD EXTRACT e9, EXTTRAILSOURCE ./dirdat/toolong", "two characters"),
-        ("ADD EXTRACT e9, EXTTRAILSOURCE ./dirdat/ea, BEGIN 2026-01-01 00:00:00", "not available"),
-        ("ADD EXTRACT e9, SOURCEISTABLE", "not available"),
+        ("ADD EXTRACT e9, SOURCEISTABLE", "SOURCEISTABLE of ADD EXTRACT is understood but not carried out: "),
+        ("START REPLICAT rep1, ATCSN 77", "ATCSN of START REPLICAT is understood but not carried out: "),
+        ("ADD EXTRACT rep1, EXTTRAILSOURCE ./dirdat/ea", "REPLICAT REP1 already exists"),
+        ("ALTER EXTRACT ext1", "nothing is to be altered"),
+        ("ALTER EXTRACT ext1, LSN 0/1", "cannot go back to LSN 0/1"),
+        ("ALTER EXTRACT ext1, BEGIN NOW", "use DBLOGIN"),
+        ("ALTER EXTRACT pmp1, LSN 0/50056B8", "reads a trail"),
+        ("ALTER rep1, LSN 0/50056B8", "reads a trail"),
+        ("ALTER EXTRACT pmp1, ETROLLOVER", "ETROLLOVER of ALTER EXTRACT is understood but not carried out: "),
+        ("ALTER EXTTRAIL ./dirdat/zz, EXTRACT ext1, MEGABYTES 5", "writes no EXTTRAIL"),
+        ("PURGE EXTTRAIL ./dirdat/zz", "has no files"),
+        ("REFRESH MGR", "Manager is not running"),
+        ("SEND MANAGER CHILDSTATUS", "Manager is not running"),
         ("ADD EXTTRAIL ./dirdat/ea, EXTRACT nope", "does not exist"),
         ("ADD EXTTRAIL ./dirdat/zz, EXTRACT ext1; ADD RMTTRAIL ./dirdat/zz, EXTRACT pmp1", "written by EXTRACT EXT1"),
         ("ADD DISTPATH d SOURCE ea TARGET ea", "cannot write the trail that it reads"),
         ("ADD DISTPATH d SOURCE ea TARGET wss://h:1/x?trail=y", "not available"),
         ("DELETE EXTTRAIL ./dirdat/qq", "no Extract writes"),
         ("INFO EXTTRAIL *", "no EXTTRAIL"),
-        ("INFO EXTRACT", "no group is named"),
         ("INFO REPLICAT ext1", "REPLICAT EXT1 does not exist"),
         ("INFO EXTRACT z*", "no EXTRACT matches Z*"),
         ("STOP EXTRACT ext1", "EXTRACT EXT1 is not running"),
@@ -230,8 +240,8 @@ def test_create_subdirs_names_the_eleven_folders(shell: Shell) -> None:
 
 def test_help_show_and_versions(shell: Shell) -> None:
     out = shell.batch("HELP", "HELP ADD EXTRACT", "HELP STATS", "SHOW", "VERSIONS").out
-    assert "# ADD EXTRACT" in out
-    assert "# STATS REPLICAT" in out
+    assert "\nADD EXTRACT\nAdds " in out
+    assert "\nSTATS REPLICAT\nShows " in out
     assert "Parameter settings:" in out
     assert f"Reports (.rpt)                 {shell.home.root}/dirrpt" in out
 
@@ -241,3 +251,18 @@ def test_a_home_that_cannot_be_written_is_a_clear_error(shell: Shell, tmp_path: 
     answer = shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
     assert answer.code == 1
     assert "cannot make the home directory" in answer.err
+
+
+def test_the_catalog_knows_the_aliases_and_no_secret(shell: Shell) -> None:
+    shell.batch(
+        "ALTER CREDENTIALSTORE ADD USER 'host=h user=u password=hunter2' PASSWORD x ALIAS one",
+        "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
+        "ALTER CREDENTIALSTORE DELETE USER v ALIAS two",
+    )
+    (entry,) = Catalog(shell.home).credentials()
+    assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
+
+
+def test_info_without_a_name_shows_all_of_the_kind(with_groups: Shell) -> None:
+    assert with_groups.batch("INFO EXTRACT").out == with_groups.batch("INFO EXTRACT *").out
+    assert "REP1" in with_groups.batch("INFO REPLICAT, DETAIL").out

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from shell.ground import Shell, replicat, trail_read
 
+from ggshell.errors import TrailError
 from ggshell.process.state import ProcessState
 from ggshell.shell.groups import first_unprocessed
 from ggshell.shell.lag import clock_text, lag, since
@@ -79,9 +80,34 @@ def test_a_trail_at_its_end_is_known_by_file_sizes(tmp_path: Path) -> None:
     assert first_unprocessed(home, "./dirdat/ea", TrailPosition(1, 50)) is None
 
 
-def test_a_damaged_trail_does_not_hide_the_group(shell: Shell) -> None:
+def test_a_damaged_trail_makes_the_lag_unknown_and_says_why(shell: Shell) -> None:
     shell.save(replicat("REP1")._replace(read=trail_read()))
     (shell.home.root / "dirdat" / "ea000000000").write_bytes(b"no trail at all, but longer than nothing" * 10)
     answer = shell.batch("INFO ALL")
     assert answer.code == 0
-    assert "REP1" in answer.out
+    assert next(line.split()[3] for line in answer.out.splitlines() if "REP1" in line) == "Unknown"
+    assert answer.err.startswith("WARNING OGG-01028  the lag of REPLICAT REP1 is unknown: ")
+    (found,) = shell.run("--format", "json", "-c", "INFO ALL").objects
+    assert (found["status"], found["code"], found["rows"][1][3]) == ("ok", "OGG-01028", None)
+    out = shell.batch("INFO REPLICAT rep1", "LAG REPLICAT rep1").out
+    assert "Checkpoint Lag       Unknown (updated" in out
+    assert "The lag is unknown" in out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "position"),
+    [
+        pytest.param({}, TrailPosition(0, 100), id="all files are gone"),
+        pytest.param({4: 70}, TrailPosition(3, 50), id="the file was purged"),
+        pytest.param({3: 40}, TrailPosition(3, 50), id="the file is shorter than what was read"),
+    ],
+)
+def test_a_trail_that_lacks_what_was_read_gives_no_lag(
+    tmp_path: Path, sizes: dict[int, int], position: TrailPosition
+) -> None:
+    home = Home(tmp_path)
+    home.ensure()
+    for seqno, size in sizes.items():
+        (tmp_path / "dirdat" / f"ea{seqno:09d}").write_bytes(b"x" * size)
+    with pytest.raises(TrailError):
+        first_unprocessed(home, "./dirdat/ea", position)

@@ -19,22 +19,11 @@ from ggshell.shell.answers import (
     TableCounts,
     Transactions,
 )
+from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, StatusLine
 from ggshell.shell.layout import ggsci
 from ggshell.shell.layout.groups import size
-from ggshell.shell.results import (
-    CredentialLine,
-    Credentials,
-    GroupInfo,
-    InfoAll,
-    InfoGroups,
-    ManagerStatus,
-    ProcessLine,
-    SlotFacts,
-    Status,
-    StatusLine,
-    TrailInfo,
-    Trails,
-)
+from ggshell.shell.listings import CredentialLine, Credentials, TrailInfo, Trails
+from ggshell.shell.results import InfoAll, ProcessLine
 from ggshell.store.checkpoint import StopStatus, WriteCheckpoint
 from ggshell.types import LogPosition, TrailPosition
 

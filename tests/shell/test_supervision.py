@@ -45,9 +45,18 @@ def test_the_life_of_a_group(ready: Shell) -> None:
     for statement in ("DELETE EXTRACT pmp1", "ADD RMTTRAIL ./dirdat/rb, EXTRACT pmp1", "DELETE RMTTRAIL ./dirdat/ra"):
         refused = ready.batch(statement)
         assert (refused.code, "is running" in refused.err) == (1, True)
+    assert "No active extraction maps." in ready.batch("STATS ER pmp1, TOTAL, REPORTRATE MIN").out
+    asked = ready.batch("SEND MANAGER CHILDSTATUS", "SEND MGR GETPORTINFO DETAIL", "SEND MANAGER GETPURGEOLDEXTRACTS")
+    assert "Child Process Status - 1 Entries" in asked.out
+    assert re.search(r"^0      PMP1      \d+ ", asked.out, re.MULTILINE)
+    assert "Manager port 7809" in asked.out
+    assert "PurgeOldExtracts Rules" in asked.out
+    ready.home.parameters("mgr").write_text("PORT 7810\n")
+    assert ready.batch("REFRESH MGR").out == "\nSending REFRESH request to MANAGER ...\nRequest processed.\n"
+    assert "Manager port 7810" in ready.batch("SEND MGR GETPORTINFO").out
     refused = ready.batch("STOP MANAGER")
     assert (refused.code, "put ! behind the command" in refused.err) == (1, True)
-    assert ready.batch("STOP pmp1").out == "\nSending STOP request to EXTRACT PMP1 ...\nRequest processed.\n"
+    assert ready.batch("STOP ER pmp1").out == "\nSending STOP request to EXTRACT PMP1 ...\nRequest processed.\n"
     assert state(ready) is ProcessState.STOPPED
     assert ready.batch("STOP MANAGER").code == 0
     assert ready.batch("STATUS MANAGER").out == "\nManager is DOWN!\n"

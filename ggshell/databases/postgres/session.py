@@ -96,8 +96,14 @@ def translate(error: Exception) -> GgsError:
     """A database driver's error as ours, by its SQLSTATE where it has one."""
     import psycopg
 
-    text = " ".join(str(error).split())
-    state = getattr(error, "sqlstate", None) or ""
+    operational = isinstance(error, psycopg.OperationalError)
+    return refusal(str(error), getattr(error, "sqlstate", None) or "", operational=operational)
+
+
+def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
+    """What the server said as one of our errors, by its SQLSTATE; ``operational``: the driver takes it for a lost connection
+    when there is none."""
+    text = " ".join(text.split())
     lowered = text.lower()
     if state == "28P01" or "password authentication failed" in lowered or "no password supplied" in lowered:
         return DatabaseError(f"login refused: {text}", hint="check user and password (ALTER CREDENTIALSTORE … REPLACE)")
@@ -108,7 +114,7 @@ def translate(error: Exception) -> GgsError:
             f"the server does not log what replication needs: {text}",
             hint="ALTER SYSTEM SET wal_level = logical, then restart the server",
         )
-    if "is active for pid" in lowered:
+    if state == "55006" or "is active for pid" in lowered:
         return DatabaseError(
             f"the replication slot is taken: {text}", code="GGS-00411", hint="stop its other reader first"
         )
@@ -116,8 +122,7 @@ def translate(error: Exception) -> GgsError:
         return DatabaseError(
             f"a privilege is missing: {text}", hint="ALTER ROLE … REPLICATION, and GRANT what it names"
         )
-    lost = isinstance(error, psycopg.OperationalError) and (not state or state[:2] in ("08", "57", "53"))
-    if lost:
+    if state[:2] in ("08", "57", "53") or (operational and not state):
         return ConnectionLostError(f"the database does not answer: {text}")
     return DatabaseError(f"the database refuses: {text}")
 

@@ -57,15 +57,19 @@ def slot_status(connection: psycopg.Connection[Any], name: str) -> SlotStatus | 
 
 
 def free_disk(connection: psycopg.Connection[Any]) -> int | None:
-    """Bytes free for the log where server and Extract share a machine, and the login may see the data folder; else None."""
+    """Bytes free for the log where server and Extract share a machine, and somebody may see the data folder; else None.
+
+    The server names the folder to privileged logins only; otherwise it is where the server's own process stands.
+    """
     host = connection.info.host
     if not (host.startswith("/") or host in ("localhost", "127.0.0.1", "::1")):
         return None
     rows = execute(connection, "SELECT setting FROM pg_settings WHERE name = 'data_directory'")
-    if not rows:
-        return None
+    folder = Path(rows[0][0]) if rows else Path(f"/proc/{connection.info.backend_pid}/cwd")
     try:
-        found = os.statvfs(Path(rows[0][0]) / "pg_wal")
+        if not (folder / "PG_VERSION").exists():
+            return None
+        found = os.statvfs(folder / "pg_wal")
     except OSError:  # it is another machine behind this address, or nobody but the server may look
         return None
     return found.f_bavail * found.f_frsize

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ggshell.errors import UsageError
+from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Listing, Message
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.types import TableName
 
@@ -41,6 +42,17 @@ def add_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Mes
     name = _table(session, checkpoint_table)
     checkpoint_sql.create(session.connection(), name)
     return Message((f"Successfully created checkpoint table {name}.",), apart=True)
+
+
+@command("UPGRADE CHECKPOINTTABLE")
+def upgrade_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
+    """Add what a table of an older release lacks."""
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name = _table(session, checkpoint_table)
+    added = checkpoint_sql.upgrade(session.connection(), name)
+    what = f"added {', '.join(added)}" if added else "it lacked nothing"
+    return Message((f"Successfully upgraded checkpoint table {name}: {what}.",), apart=True)
 
 
 @command("DELETE CHECKPOINTTABLE")

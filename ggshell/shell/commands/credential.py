@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ggshell.errors import NotFoundError
+from ggshell.shell.listings import CredentialLine, Credentials
+from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
-from ggshell.shell.results import CredentialLine, Credentials, Message
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.credential import DEFAULT_DOMAIN, CredentialStore
 
@@ -26,7 +28,9 @@ def set_user(
 ) -> Message:
     """Add or replace an alias (the user's own name without one); a password that lacks is asked for."""
     given = password or session.secret(userid)
-    CredentialStore(session.home).add(alias or userid, userid, given, domain, replace=replace)
+    store = CredentialStore(session.home)
+    store.add(alias or userid, userid, given, domain, replace=replace)
+    _note(session, store)
     return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
 
 
@@ -39,7 +43,16 @@ def delete_user(session: Session, *, userid: str, alias: str = "", domain: str =
     if known and known[0].userid != userid and alias:
         raise NotFoundError(f"alias {alias} is not one of user {userid}", hint="INFO CREDENTIALSTORE lists them")
     store.delete(name, domain)
+    _note(session, store)
     return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
+
+
+def _note(session: Session, store: CredentialStore) -> None:
+    """Have the catalog know which aliases there are; a user may be a connection string, so that is masked."""
+    from ggshell.store.catalog import Catalog
+
+    entries = [entry._replace(userid=redacted(entry.userid)) for entry in store.entries()]
+    Catalog(session.home).save_credentials(entries)
 
 
 @command("INFO CREDENTIALSTORE")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from ggshell.clock import from_datetime, local_text
+from ggshell.clock import local_text
 from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
+from ggshell.shell.begin import begin_time, log_place, starting_position
 from ggshell.shell.groups import EXTRACT, require_new, require_stopped, select
-from ggshell.shell.registry import command, unavailable
+from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
-from ggshell.shell.trails import starting_position
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
-from ggshell.types import Csn, parse_lsn
+from ggshell.types import Csn
 
 
 @command("ADD EXTRACT")
@@ -27,18 +25,11 @@ def add_extract(
     begin: str = "",
     lsn: str = "",
     desc: str = "",
-    params: str = "",
-    report: str = "",
     exttrailsource: str = "",
     extseqno: int | None = None,
     extrba: int | None = None,
-    passive: bool = False,
-    sourceistable: bool = False,
 ) -> Message:
     """A group that reads the log (TRANLOG) or a trail (EXTTRAILSOURCE)."""
-    for name, given in (("PARAMS", params), ("REPORT", report), ("PASSIVE", passive), ("SOURCEISTABLE", sourceistable)):
-        if given:
-            raise unavailable(name)
     if bool(tranlog or integrated) == bool(exttrailsource):
         raise UsageError("one source is needed.", hint="TRANLOG, or EXTTRAILSOURCE trail")
     require_new(session.home, GroupType.EXTRACT, group_name)
@@ -64,7 +55,7 @@ def _log_extract(session: Session, group: str, begin: str, lsn: str, now: int) -
     moment = begin_time(begin, now)
     options: dict[str, object] = {"slot": slot_of(group)}
     if lsn:
-        csn = _parse_lsn(lsn)
+        csn = log_place(lsn)
     elif begin.upper() == "NOW":
         from ggshell.databases.postgres.session import current_position
 
@@ -89,13 +80,6 @@ def slot_of(group: str) -> str:
     return f"ggs_{group.lower()}"
 
 
-def _parse_lsn(text: str) -> Csn:
-    try:
-        return Csn(parse_lsn(text)) if "/" in text else Csn(int(text))
-    except ValueError:
-        raise UsageError(f"{text} is no log position.", hint="LSN 0/50056B8") from None
-
-
 def _slot_position(session: Session, group: str) -> Csn:
     from ggshell.databases.postgres.slot import slot_status
 
@@ -106,18 +90,6 @@ def _slot_position(session: Session, group: str) -> Csn:
             hint=f"REGISTER EXTRACT {group} first, or BEGIN NOW",
         )
     return Csn(status.confirmed)
-
-
-def begin_time(text: str, now: int) -> int:
-    """The moment that BEGIN names, local time; 0 without one.  Raises UsageError."""
-    if not text:
-        return 0
-    if text.upper() == "NOW":
-        return now
-    try:
-        return from_datetime(datetime.fromisoformat(" ".join(text.split())).astimezone())
-    except ValueError:
-        raise UsageError(f"{text} is no time.", hint="BEGIN NOW, or BEGIN yyyy-mm-dd hh:mi:ss") from None
 
 
 @command("DELETE EXTRACT")

@@ -7,10 +7,11 @@ from typing import Any
 from ggshell.errors import GgsError
 from ggshell.process.control import request
 from ggshell.shell import supervision
-from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, group_lag, select
+from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, StatusLine
+from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, group_lag, lag_note, select
 from ggshell.shell.lag import since
 from ggshell.shell.registry import command
-from ggshell.shell.results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, StatusLine
+from ggshell.shell.results import Note
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import GroupType, SourceType
 
@@ -26,7 +27,7 @@ def info_groups(
     session: Session,
     kinds: Kinds,
     *,
-    group_name: str,
+    group_name: str = "*",
     detail: bool = False,
     showch: bool = False,
     tasks: bool = False,
@@ -40,7 +41,12 @@ def info_groups(
     found, errors = select(session, kinds, group_name)
     if "*" in group_name:
         found = [each for each in found if _wanted(each, tasks=tasks, others=allprocesses or not tasks)]
-    return InfoGroups(tuple(_info(session, each, detail=detail) for each in found), detail, showch, tuple(errors))
+    infos, notes = [], []
+    for each in found:
+        info, note = _info(session, each, detail=detail)
+        infos.append(info)
+        notes += [note] if note else []
+    return InfoGroups(tuple(infos), detail, showch, tuple(errors), tuple(notes))
 
 
 @command("INFO DISTPATH", PATH)
@@ -86,17 +92,20 @@ def _wanted(found: View, *, tasks: bool, others: bool) -> bool:
     return tasks if found.checkpoint.read.source is SourceType.TABLE else others
 
 
-def _info(session: Session, found: View, *, detail: bool) -> GroupInfo:
+def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, Note | None]:
     now = session.clock.now()
-    return GroupInfo(
+    lag = group_lag(session.home, found, now)
+    info = GroupInfo(
         found.checkpoint,
         found.state,
         found.process.pid if found.runs and found.process else None,
-        group_lag(session.home, found, now),
+        lag.value,
         since(found.checkpoint, now),
         _paths(session, found) if detail else {},
         slot_of(session, found) if detail else None,
+        lag.error is None,
     )
+    return info, lag_note(found, lag.error) if lag.error else None
 
 
 def _paths(session: Session, found: View) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ggshell.errors import GgsError
 from ggshell.process.state import state_of
-from ggshell.shell.groups import group_lag, view
+from ggshell.shell.groups import group_lag, lag_note, shown_state, view
 from ggshell.shell.lag import since
 from ggshell.shell.registry import command
-from ggshell.shell.results import InfoAll, ProcessLine
+from ggshell.shell.results import InfoAll, Note, ProcessLine
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.home import GroupEntry
@@ -23,18 +23,22 @@ def info_all(session: Session, tasks: bool, others: bool) -> InfoAll:
     manager, _ = state_of(session.home.manager)
     lines = [ProcessLine("MANAGER", manager if manager == "RUNNING" else "STOPPED")]
     errors: list[GgsError] = []
+    notes: list[Note] = []
     for entry in sorted(session.home.groups(), key=lambda entry: _ORDER.index(entry.type)):
         if entry.checkpoint is None:
-            state, _ = state_of(session.home.process(entry.group, entry.type))
+            state, _ = shown_state(session.home, entry)
             lines.append(ProcessLine(entry.type, state, entry.group, known=False))
             errors += [entry.error] if entry.error else []
         elif tasks if entry.checkpoint.read.source is SourceType.TABLE else others:
-            lines.append(_line(session, entry))
-    return InfoAll(tuple(lines), tuple(errors))
+            line, note = _line(session, entry)
+            lines.append(line)
+            notes += [note] if note else []
+    return InfoAll(tuple(lines), tuple(errors), tuple(notes))
 
 
-def _line(session: Session, entry: GroupEntry) -> ProcessLine:
+def _line(session: Session, entry: GroupEntry) -> tuple[ProcessLine, Note | None]:
     now = session.clock.now()
     found = view(session.home, entry)
-    age = since(found.checkpoint, now)
-    return ProcessLine(found.type, found.state, found.group, group_lag(session.home, found, now), age)
+    lag, age = group_lag(session.home, found, now), since(found.checkpoint, now)
+    line = ProcessLine(found.type, found.state, found.group, lag.value, age, lag_known=lag.error is None)
+    return line, lag_note(found, lag.error) if lag.error else None

@@ -1,15 +1,22 @@
-"""START, STOP, INFO and STATUS MANAGER."""
+"""START, STOP, INFO, STATUS, REFRESH MANAGER, and SEND MANAGER."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from ggshell.clock import from_datetime, local_text
 from ggshell.errors import StateError
 from ggshell.process.control import request
+from ggshell.process.state import ProcessFile, state_of
 from ggshell.shell import supervision
 from ggshell.shell.banner import short_host
+from ggshell.shell.group_results import ManagerStatus
 from ggshell.shell.groups import view
+from ggshell.shell.listings import Facts, Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import ManagerStatus, Message
+from ggshell.shell.results import Message, moment
 from ggshell.shell.session import Session
+from ggshell.store.checkpoint import GroupType
 
 
 @command("START MANAGER")
@@ -47,6 +54,78 @@ def info_manager(session: Session) -> ManagerStatus:
         return ManagerStatus(running=False)
     answer = request(entry.socket, "STATUS")
     return ManagerStatus(True, short_host(), int(answer.get("port", 0)), entry.pid)
+
+
+_NUMBERED = "%-7s%-10s%-10s%-8s%-13s%-21s%-5s"
+
+
+def _running(session: Session) -> ProcessFile:
+    entry = supervision.manager(session.home)
+    if entry is None:
+        raise StateError("Manager is not running.", hint="START MANAGER")
+    return entry
+
+
+@command("SEND MANAGER CHILDSTATUS")
+@command("SEND MGR CHILDSTATUS")
+def child_status(session: Session, *, debug: bool = False) -> Listing:
+    """The processes that Manager knows; of one that runs, its number and when it began."""
+    children = request(_running(session).socket, "CHILDSTATUS")["children"]
+    rows: list[tuple[object, ...]] = []
+    for number, child in enumerate(children):
+        _, process = state_of(session.home.process(child["group"], GroupType(child["type"])))
+        began = process.started if process is not None and child["pid"] else 0
+        rows.append((number, child["group"], child["type"], child["state"], child["pid"], moment(began)))
+    lines = ["", "Sending CHILDSTATUS request to MANAGER ...", "", f"Child Process Status - {len(rows)} Entries", ""]
+    lines += [_NUMBERED % ("ID", "Group", "Process", "Retry", "Retry Time", "Start Time", "Port")]
+    lines += [_NUMBERED % tuple("-" * width for width in (4, 8, 8, 5, 11, 19, 4))]
+    for each, group, _, _, pid, since in rows:
+        started = local_text(_microseconds(since)) if since else "None"
+        lines.append((_NUMBERED % (each, group, pid or "None", 0, "None", started, 0)).rstrip())
+    return Listing(("id", "group", "type", "status", "pid", "started"), rows, "\n".join([*lines, ""]))
+
+
+def _microseconds(iso: object) -> int:
+    return from_datetime(datetime.fromisoformat(str(iso)))
+
+
+@command("SEND MANAGER GETPORTINFO")
+@command("SEND MGR GETPORTINFO")
+def port_info(session: Session, *, detail: bool = False) -> Facts:
+    """Manager's port; processes of this release talk over sockets of the system, so it gives no further ones away."""
+    port = int(request(_running(session).socket, "STATUS").get("port", 0))
+    lines = ["", "Sending GETPORTINFO request to MANAGER ...", "", f"Manager port {port}"]
+    lines += ["No dynamic ports are assigned: processes are reached over local sockets.", ""]
+    return Facts((("port", str(port)), ("dynamic ports", "0")), "\n".join(lines))
+
+
+@command("SEND MANAGER GETPURGEOLDEXTRACTS")
+@command("SEND MGR GETPURGEOLDEXTRACTS")
+def purge_rules(session: Session) -> Listing:
+    """The rules of PURGEOLDEXTRACTS in the parameter file, and the oldest file that a reader of each trail still needs."""
+    from ggshell.params import load_manager
+    from ggshell.process.purge import needed_from
+
+    _running(session)
+    rules = load_manager(session.home.parameters("mgr")).purge
+    rows: list[tuple[object, ...]] = [(r.trail, r.keep_hours, r.keep_files, r.use_checkpoints) for r in rules]
+    lines = ["", "Sending GETPURGEOLDEXTRACTS request to MANAGER ...", "", "PurgeOldExtracts Rules", ""]
+    lines.append(f"{'Fileset':<37}{'MinHours':<9}{'MaxHours':<9}{'MinFiles':<9}{'MaxFiles':<9}UseCP")
+    lines += [
+        f"{r.trail:<37}{r.keep_hours:<9}{0:<9}{r.keep_files:<9}{0:<9}{'Y' if r.use_checkpoints else 'N'}" for r in rules
+    ]
+    readers = [entry.checkpoint for entry in session.home.groups() if entry.checkpoint is not None]
+    lines += ["", "Extract Trails", "", f"{'Filename':<37}Oldest_Chkpt_Seqno"]
+    lines += [f"{name!s:<37}{seqno}" for name, seqno in needed_from(readers, session.home).items()]
+    return Listing(("fileset", "min_hours", "min_files", "use_checkpoints"), rows, "\n".join([*lines, ""]))
+
+
+@command("REFRESH MANAGER")
+@command("REFRESH MGR")
+def refresh_manager(session: Session) -> Message:
+    """Have Manager read its parameter file again; one with an error changes nothing.  Raises ParameterError."""
+    request(_running(session).socket, "REFRESH")
+    return Message(("Sending REFRESH request to MANAGER ...", "Request processed."), apart=True)
 
 
 def _groups_run(session: Session) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ggshell.errors import UsageError
 from ggshell.shell import registrations
+from ggshell.shell.begin import starting_position
 from ggshell.shell.groups import PATH, require_new, require_stopped, select
 from ggshell.shell.registry import command, unavailable
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
-from ggshell.shell.trails import require_unwritten, starting_position
+from ggshell.shell.trails import require_unwritten
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType, WriteCheckpoint
 
 _MEGABYTES = 500

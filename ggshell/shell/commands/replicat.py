@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ggshell.errors import DatabaseError, GgsError, NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
+from ggshell.shell.begin import starting_position
 from ggshell.shell.commands.checkpoint_table import default_table
 from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, select
-from ggshell.shell.registry import command, unavailable
+from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
-from ggshell.shell.trails import starting_position
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
 from ggshell.types import TableName
 
@@ -26,16 +26,13 @@ def add_replicat(
     extseqno: int | None = None,
     extrba: int | None = None,
     desc: str = "",
-    params: str = "",
-    report: str = "",
 ) -> Message:
     """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
-    for name, given in (("PARAMS", params), ("REPORT", report), ("NODBCHECKPOINT", nodbcheckpoint)):
-        if given:
-            raise unavailable(name)
     require_new(session.home, GroupType.REPLICAT, group_name)
-    table = _table(checkpointtable) if checkpointtable else default_table(session)
-    if table is None:
+    if nodbcheckpoint and checkpointtable:
+        raise UsageError("NODBCHECKPOINT excludes CHECKPOINTTABLE.", hint="one of them")
+    table = None if nodbcheckpoint else _table(checkpointtable) if checkpointtable else default_table(session)
+    if table is None and not nodbcheckpoint:
         raise UsageError(
             "Missing checkpoint table specification.", hint="CHECKPOINTTABLE schema.table here, or in GLOBALS for all"
         )
@@ -49,7 +46,7 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options={"checkpoint_table": str(table)},
+        options={"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)},
     )
     registrations.save(session, found)
     return Message(("REPLICAT added.",))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ggshell.errors import ConflictError, GgsError
 from ggshell.shell import supervision
 from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, select
-from ggshell.shell.registry import command, unavailable
+from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 
@@ -40,12 +40,9 @@ def _each(session: Session, kinds: Kinds, pattern: str, action: Action, *, runni
     return Message(tuple(lines), tuple(errors), apart=True)
 
 
-def _start(session: Session, found: View, options: dict[str, object]) -> list[str]:
+def _start(session: Session, found: View) -> list[str]:
     if found.runs:
         return [f"{found.name} is already running."]
-    given = ", ".join(name.upper() for name, value in options.items() if value)
-    if given:
-        raise unavailable(given)
     try:
         supervision.start(session, found)
     except ConflictError as error:
@@ -62,25 +59,15 @@ def start(
     kinds: Kinds,
     *,
     group_name: str,
-    atcsn: str = "",
-    aftercsn: str = "",
-    skiptransaction: bool = False,
-    nofilterduptransactions: bool = False,
 ) -> Message:
     """Start through Manager, and come back when the process says that it runs."""
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.shell.commands.manager import start_manager
 
         return start_manager(session)
-    options: dict[str, object] = {
-        "atcsn": atcsn,
-        "aftercsn": aftercsn,
-        "skiptransaction": skiptransaction,
-        "nofilterduptransactions": nofilterduptransactions,
-    }
     if any(not each.runs for each in select(session, kinds, group_name)[0]):
         supervision.require_manager(session)  # said once, not for each group of a wildcard
-    return _each(session, kinds, group_name, lambda found: _start(session, found, options), running=False)
+    return _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
 
 
 @command("START DISTPATH", PATH)

@@ -9,9 +9,22 @@ from ggshell.process.control import request
 from ggshell.shell import supervision
 from ggshell.shell.answers import GroupLag, Lags, ProcessStatus, ProcessStatuses, Transactions
 from ggshell.shell.commands.info import slot_facts
-from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, group_lag, is_wildcard, one, select
+from ggshell.shell.groups import (
+    ANY,
+    ER,
+    EXTRACT,
+    PATH,
+    REPLICAT,
+    Kinds,
+    View,
+    group_lag,
+    is_wildcard,
+    lag_note,
+    one,
+    select,
+)
 from ggshell.shell.registry import command
-from ggshell.shell.results import Message
+from ggshell.shell.results import Message, Note
 from ggshell.shell.session import Session
 
 _ASK_SECONDS = 10.0
@@ -25,14 +38,20 @@ def lag(session: Session, kinds: Kinds, *, group_name: str) -> Lags:
     """The lag of running groups as they say it; of others as their files tell, growing while work waits."""
     found, errors = select(session, kinds, group_name)
     groups: list[GroupLag] = []
+    notes: list[Note] = []
     for each in found:
         try:
-            groups.append(_asked_lag(each) if each.runs else _stopped_lag(session, each))
+            if each.runs:
+                groups.append(_asked_lag(each))
+                continue
+            answer, note = _stopped_lag(session, each)
+            groups.append(answer)
+            notes += [note] if note else []
         except GgsError as error:
             if not is_wildcard(group_name):
                 raise
             errors.append(error)
-    return Lags(tuple(groups), tuple(errors))
+    return Lags(tuple(groups), tuple(errors), tuple(notes))
 
 
 def _asked_lag(found: View) -> GroupLag:
@@ -42,9 +61,13 @@ def _asked_lag(found: View) -> GroupLag:
     return GroupLag(found.type, found.group, microseconds, bool(answer.get("at_eof")))
 
 
-def _stopped_lag(session: Session, found: View) -> GroupLag:
-    value = group_lag(session.home, found, session.clock.now())
-    return GroupLag(found.type, found.group, value, at_end=value == 0, asked=False, status=found.state)
+def _stopped_lag(session: Session, found: View) -> tuple[GroupLag, Note | None]:
+    lag = group_lag(session.home, found, session.clock.now())
+    known = lag.error is None
+    answer = GroupLag(
+        found.type, found.group, lag.value, at_end=lag.value == 0, asked=False, status=found.state, known=known
+    )
+    return answer, lag_note(found, lag.error) if lag.error else None
 
 
 @command("SEND EXTRACT GETLAG", EXTRACT)
@@ -95,6 +118,10 @@ def showtrans(session: Session, kinds: Kinds, *, group_name: str) -> Transaction
 @command("SEND EXTRACT STOP", EXTRACT, "STOP")
 @command("SEND REPLICAT STOP", REPLICAT, "STOP")
 @command("SEND STOP", ANY, "STOP")
+@command("SEND REPLICAT HANDLECOLLISIONS", REPLICAT, "HANDLECOLLISIONS")
+@command("SEND HANDLECOLLISIONS", REPLICAT, "HANDLECOLLISIONS")
+@command("SEND REPLICAT NOHANDLECOLLISIONS", REPLICAT, "NOHANDLECOLLISIONS")
+@command("SEND NOHANDLECOLLISIONS", REPLICAT, "NOHANDLECOLLISIONS")
 @command("SEND EXTRACT FORCESTOP", EXTRACT, "FORCESTOP")
 @command("SEND REPLICAT FORCESTOP", REPLICAT, "FORCESTOP")
 @command("SEND FORCESTOP", ANY, "FORCESTOP")

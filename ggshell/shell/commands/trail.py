@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ggshell.errors import NotFoundError
+from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
 from ggshell.shell.groups import EXTRACT, one, require_stopped
+from ggshell.shell.listings import TrailInfo, Trails, trail_type
 from ggshell.shell.registry import command
-from ggshell.shell.results import Message, TrailInfo, Trails, trail_type
+from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.shell.trails import require_unwritten, same_trail, written
 from ggshell.store.checkpoint import GroupType, WriteCheckpoint
@@ -28,6 +29,43 @@ def add_trail(
     target = WriteCheckpoint(trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0))
     registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
     return Message((f"{trail_type(remote)} added.",))
+
+
+@command("ALTER EXTTRAIL", False)
+@command("ALTER RMTTRAIL", True)
+def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, megabytes: int = 0) -> Message:
+    """Another size for the files that follow; the group must not run, since its process owns the checkpoint."""
+    found = one(session, EXTRACT, extract.upper())
+    if not megabytes:
+        raise UsageError("nothing is to be altered.", hint="MEGABYTES n")
+    require_stopped(found, "given another file size")
+    targets = found.checkpoint.write
+    mine = [each for each in targets if each.remote is remote and same_trail(session, trail, each.trail)]
+    if not mine:
+        raise NotFoundError(
+            f"{found.name} writes no {trail_type(remote)} {trail}.", hint=f"INFO {trail_type(remote)} *"
+        )
+    changed = tuple(each._replace(megabytes=megabytes) if each in mine else each for each in targets)
+    registrations.save(session, found.checkpoint._replace(write=changed))
+    return Message((f"{trail_type(remote)} altered.",))
+
+
+@command("PURGE EXTTRAIL")
+def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message:
+    """Remove the files of a trail that every reader has left behind; with ``!`` all but the newest, read or not."""
+    from ggshell.params import PurgeRule
+    from ggshell.process.purge import needed_from, purge
+    from ggshell.trail import TrailName
+
+    name = TrailName.parse(trail, session.home.root)
+    if not name.sequences():
+        raise NotFoundError(f"trail {trail} has no files.", hint="INFO EXTTRAIL * lists the trails of groups")
+    readers = [entry.checkpoint for entry in session.home.groups() if entry.checkpoint is not None]
+    known = {each.folder.resolve() / each.prefix for each in needed_from(readers, session.home)}
+    if not force and name.folder.resolve() / name.prefix not in known:
+        raise StateError(f"no group reads trail {trail}, so nothing tells what is needed.", hint="put ! behind it")
+    removed = purge(session.home, PurgeRule(trail, use_checkpoints=not force), session.clock.now())
+    return Message(tuple(f"Purged {path}." for path in removed) or ("No file can be purged.",))
 
 
 @command("DELETE EXTTRAIL", False)

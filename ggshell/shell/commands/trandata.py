@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
+from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
-from ggshell.shell.results import Listing
 from ggshell.shell.session import Session
 from ggshell.store.events import Severity
 from ggshell.types import TableName
@@ -38,16 +38,21 @@ def add_trandata(
     PostgreSQL logs single extra columns only with whole rows, so COLS asks for these.
     """
     from ggshell.databases.postgres import trandata
-    from ggshell.store.catalog import Catalog
+    from ggshell.store.catalog import Catalog, TrandataNote
 
     connection, tables = _tables(session, table)
     database = session.login.database if session.login else ""
-    catalog, found, lines = Catalog(session.home), [], []
-    for name in tables:
-        state = trandata.add(connection, name, tuple(keycols), all_columns=allcols or bool(cols))
-        catalog.save_trandata(database, name.owner, name.name, state.identity, state.key)
-        found.append(state)
-        lines += [_event(session, *line) for line in _added(state)]
+    found: list[Trandata] = []
+    lines: list[str] = []
+    try:
+        for name in tables:
+            state = trandata.add(connection, name, tuple(keycols), all_columns=allcols or bool(cols))
+            found.append(state)
+            lines += [_event(session, *line) for line in _added(state)]
+    finally:
+        if found:  # also those before a table that was refused
+            notes = [TrandataNote(database, s.table.owner, s.table.name, s.identity, tuple(s.key)) for s in found]
+            Catalog(session.home).save_trandata_notes(notes)
     return _listing(found, lines)
 
 
@@ -74,12 +79,14 @@ def delete_trandata(session: Session, *, table: str) -> Listing:
 
     connection, tables = _tables(session, table)
     database = session.login.database if session.login else ""
-    catalog, found, lines = Catalog(session.home), [], []
-    for name in tables:
-        found.append(trandata.delete(connection, name))
-        catalog.delete_trandata(database, name.owner, name.name)
-        lines.append(f"Logging of supplemental data disabled for table {name}.")
-    return _listing(found, lines)
+    found: list[Trandata] = []
+    try:
+        for name in tables:
+            found.append(trandata.delete(connection, name))
+    finally:
+        if found:
+            Catalog(session.home).forget_trandata(database, [(s.table.owner, s.table.name) for s in found])
+    return _listing(found, [f"Logging of supplemental data disabled for table {each.table}." for each in found])
 
 
 @command("INFO TRANDATA")

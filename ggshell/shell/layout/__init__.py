@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ggshell.shell.results import Facts, Listing, Message, Result, Text
+from ggshell.shell.results import Message, Result, Text
 
 _MODULES = {
     "InfoAll": "info_all",
@@ -25,10 +25,11 @@ def ggsci(result: Result) -> str:
     if isinstance(result, Message):
         lines = "".join(f"{line}\n" for line in result.lines)
         return f"\n{lines}" if result.apart and lines else lines
-    if isinstance(result, Facts | Listing):
-        return result.layout
     if isinstance(result, Text):
         return result.text if result.text.endswith("\n") or not result.text else result.text + "\n"
     name = type(result).__name__
+    if name not in _MODULES:
+        own: str = result.layout  # type: ignore[attr-defined]  # a listing brings its own
+        return own
     text: str = import_module(f"ggshell.shell.layout.{_MODULES[name]}").LAYOUTS[type(result)](result)
     return text

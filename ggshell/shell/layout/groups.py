@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.clock import local_text
+from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status
 from ggshell.shell.lag import clock_text
-from ggshell.shell.results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status, trail_type
+from ggshell.shell.listings import trail_type
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
@@ -47,7 +48,8 @@ def heading(info: GroupInfo) -> list[str]:
     if found.read.source is SourceType.TABLE:
         lines.append(labelled("Checkpoint Lag", "Not Available"))
     else:
-        lines.append(labelled("Checkpoint Lag", f"{clock_text(info.lag)} (updated {clock_text(info.since or 0)} ago)"))
+        lag = clock_text(info.lag) if info.lag_known else "Unknown"
+        lines.append(labelled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
     if info.pid is not None:
         lines.append(labelled("Process ID", str(info.pid)))
     return lines

@@ -15,7 +15,7 @@ def info_all(result: InfoAll) -> str:
 
 
 def _row(line: ProcessLine) -> str:
-    lag = clock_text(line.lag) if line.known else "Unknown"
+    lag = clock_text(line.lag) if line.known and line.lag_known else "Unknown"
     since = clock_text(line.since) if line.known else "Unknown"
     return _ROW % (line.program, line.status, line.group, lag, since)
 

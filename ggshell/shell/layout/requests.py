@@ -24,7 +24,9 @@ def _lag(group: GroupLag) -> str:
         lines = ["", f"Sending GETLAG request to {group.type} {group.group} ..."]
     else:
         lines = ["", f"{group.type} {group.group} is {group.status}; lag by its checkpoint and what waits for it:"]
-    if group.lag is None:
+    if not group.known:
+        lines.append("The lag is unknown: what waits for it cannot be read.")
+    elif group.lag is None:
         lines.append("No records yet processed.")
     else:
         lines.append(f"Last record lag: {seconds(group.lag)} seconds.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ggshell.clock import local_text
-from ggshell.shell.results import trail_type
+from ggshell.shell.listings import trail_type
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType, WriteCheckpoint
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ggshell.shell.results import Credentials, Trails
+from ggshell.shell.listings import Credentials, Trails
 
 _RIGHT = 20
 

@@ -1,0 +1,217 @@
+"""ALTER EXTRACT and ALTER REPLICAT: another place to read from, for groups that do not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ggshell.errors import ConflictError, StateError, UsageError
+from ggshell.shell import registrations
+from ggshell.shell.begin import begin_time, log_place, starting_position
+from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
+from ggshell.shell.registry import command
+from ggshell.shell.results import Message
+from ggshell.shell.session import Session
+from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
+from ggshell.types import Csn, LogPosition, TableName, TrailPosition, format_lsn
+
+
+@command("ALTER EXTRACT")
+def alter_extract(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    lsn: str = "",
+    desc: str = "",
+) -> Message:
+    """Set where a stopped Extract or pump goes on, or its description; of a wildcard, for each."""
+    lines: list[str] = []
+    for found in _stopped(session, EXTRACT, group_name):
+        if not (begin or lsn or desc) and extseqno is None and extrba is None:
+            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, LSN or DESC")
+        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
+        if begin or lsn or extseqno is not None or extrba is not None:
+            changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn)
+            lines.append(f"{found.name} goes on at {place}.")
+        registrations.save(session, changed)
+        lines.append("EXTRACT altered.")
+    return Message(tuple(lines))
+
+
+@command("ALTER REPLICAT")
+def alter_replicat(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    exttrail: str = "",
+    desc: str = "",
+) -> Message:
+    """The same of Replicats; where one has run, its row in the checkpoint table is set first, since that is what counts."""
+    lines: list[str] = []
+    for found in _stopped(session, REPLICAT, group_name):
+        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
+        if begin or exttrail or extseqno is not None or extrba is not None:
+            trail = exttrail or found.checkpoint.read.trail
+            changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
+            _set_row(session, found, place)
+            changed = changed._replace(latest_csn="", latest_xid="")
+            lines.append(f"{found.name} goes on at {place} of {trail}.")
+        elif not desc:
+            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, EXTTRAIL or DESC")
+        registrations.save(session, changed)
+        lines.append("REPLICAT altered.")
+    return Message(tuple(lines))
+
+
+@command("ALTER")
+def alter(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    lsn: str = "",
+    desc: str = "",
+) -> Message:
+    """ALTER of a group that is named without its kind."""
+    if one(session, ER, group_name).type is GroupType.EXTRACT:
+        return alter_extract(
+            session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, lsn=lsn, desc=desc
+        )
+    if lsn:
+        raise UsageError("a Replicat reads a trail, which has no LSN.", hint="EXTSEQNO and EXTRBA, or BEGIN")
+    return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)
+
+
+def _stopped(session: Session, kinds: tuple[GroupType, ...], pattern: str) -> list[View]:
+    """The groups of a name or wildcard.  Raises StateError when one of them runs."""
+    found, errors = select(session, kinds, pattern)
+    if errors:
+        raise errors[0]
+    for each in found:
+        require_stopped(each, "altered")
+    if is_wildcard(pattern) and len(found) > 1:
+        session.confirm(f"Alter {len(found)} groups of {pattern}")
+    return found
+
+
+def _moved(
+    session: Session, found: View, changed: Checkpoint, begin: str, seqno: int | None, rba: int | None, lsn: str
+) -> tuple[Checkpoint, object]:
+    source = changed.read.source
+    if source is SourceType.TABLE:
+        raise UsageError(f"{found.name} reads tables, which have no position.")
+    if source is SourceType.TRAIL:
+        if lsn:
+            raise UsageError(f"{found.name} reads a trail, which has no LSN.", hint="EXTSEQNO and EXTRBA, or BEGIN")
+        return _at_trail(session, changed, changed.read.trail, begin, seqno, rba)
+    return _at_log(session, found, changed, begin, seqno, rba, lsn)
+
+
+def _at_trail(
+    session: Session, changed: Checkpoint, trail: str, begin: str, seqno: int | None, rba: int | None
+) -> tuple[Checkpoint, TrailPosition]:
+    """A reader of a trail set to a place of it.  EXTRBA alone stays within the present file."""
+    present = changed.read.current
+    if rba is not None and seqno is None:
+        seqno = present.seqno if isinstance(present, TrailPosition) else 0
+    place = starting_position(session, trail, begin, seqno, rba)
+    read = changed.read._replace(
+        trail=trail, startup=place, recovery=place, current=place, startup_time=0, recovery_time=0, current_time=0
+    )
+    now = session.clock.now()
+    moment = begin_time(begin, now)
+    return changed._replace(read=read, begin=begin, begin_time=moment, record_time=0, caught_up=0), place
+
+
+def _at_log(
+    session: Session, found: View, changed: Checkpoint, begin: str, seqno: int | None, rba: int | None, lsn: str
+) -> tuple[Checkpoint, str]:
+    """A reader of the log set to a place of it.  Sequence number and RBA are the two halves of an LSN.
+
+    Raises StateError for a place before the present one: the slot has let go of it, and its rows are in the trail.
+    """
+    moment, present = changed.begin_time, changed.read.current
+    if lsn:
+        csn = log_place(lsn)
+    elif seqno is not None or rba is not None:
+        sequence = seqno if seqno is not None else getattr(present, "sequence", 0)
+        csn = Csn(sequence << 32 | (rba or 0))
+    elif begin.upper() == "NOW":
+        from ggshell.databases.postgres.session import current_position
+
+        position, moment = current_position(session.connection())
+        csn = Csn(position)
+    else:
+        return _since(session, found, changed, begin)
+    done = present.csn if isinstance(present, LogPosition) else 0
+    if csn.value < done:
+        raise StateError(
+            f"{found.name} cannot go back to LSN {format_lsn(csn.value)}: everything before {format_lsn(done)} is in its"
+            " trail, and the server need not keep it any more.",
+            hint="have the readers of its trail go back instead: ALTER REPLICAT …, EXTSEQNO …, EXTRBA …",
+        )
+    place = LogPosition.of_lsn(csn.value)
+    options = {name: value for name, value in changed.options.items() if name != "since"}
+    read = changed.read._replace(startup=LogPosition(0, 0, 0), recovery=place, current=place, current_time=0)
+    fresh: dict[str, Any] = {"record_time": 0, "caught_up": 0} if begin else {}
+    changed = changed._replace(
+        read=read, begin=lsn or begin, begin_csn=str(csn), begin_time=moment, options=options, **fresh
+    )
+    return changed, f"LSN {format_lsn(csn.value)}"
+
+
+def _since(session: Session, found: View, changed: Checkpoint, begin: str) -> tuple[Checkpoint, str]:
+    """A time as the start point, for an Extract that has captured nothing yet."""
+    if changed.started:
+        raise StateError(
+            f"{found.name} has captured already: a time is the start point only of an Extract that has not.",
+            hint="BEGIN NOW, or LSN …",
+        )
+    moment = begin_time(begin, session.clock.now())
+    options = {**changed.options, "since": moment}
+    return changed._replace(begin=begin, begin_time=moment, options=options), f"the first commit since {begin}"
+
+
+def _set_row(session: Session, found: View, place: TrailPosition) -> None:
+    """Set a Replicat's row of the checkpoint table; one that never ran has none, and its file decides.
+
+    Raises StateError when the database of the login does not hold the row.
+    """
+    table = str(found.checkpoint.options.get("checkpoint_table", ""))
+    if not table or not found.checkpoint.started:
+        return
+    from ggshell.apply.target import CheckpointRow
+    from ggshell.databases.postgres import checkpoint_sql
+
+    name, home = TableName.parse(table), str(session.home.root)
+    known = found.checkpoint.options.get("group_key")
+    key = int(known) if known is not None else checkpoint_sql.group_key(found.group, home)
+    try:
+        connection = session.connection()
+    except StateError as error:
+        raise StateError(
+            f"{found.name} keeps its place in {table}, and no database is logged in.",
+            code="GGS-00204",
+            hint="DBLOGIN to its target database, then ALTER again",
+        ) from error
+    checkpoint_sql.require(connection, name)
+    with connection.transaction():
+        present = checkpoint_sql.read(connection, name, found.group, key)
+        if present is None:
+            raise StateError(
+                f"{table} of {session.login} holds no row of {found.name}.",
+                hint="DBLOGIN to its target database; if its row was removed there, DELETE and ADD the group again",
+            )
+        if present.split is not None:
+            raise ConflictError(
+                f"{found.name} stands within transaction {present.split.xid}, a part of which is applied.",
+                hint=f"START {found.name} until it has applied it whole, or take MAXTRANSOPS out",
+            )
+        checkpoint_sql.replace(connection, name, found.group, key, CheckpointRow(place, None), home)

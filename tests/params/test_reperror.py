@@ -1,0 +1,43 @@
+"""REPERROR and its kin in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.errors import ParameterError
+from ggshell.params.reperror import RefusalRules, ReperrorRule, load_refusal_rules
+
+
+def load(folder: Path, *lines: str) -> RefusalRules:
+    path = folder / "rep1.prm"
+    path.write_text("\n".join(["REPLICAT rep1", *lines, "MAP a.*, TARGET b.*;", ""]))
+    return load_refusal_rules(path)
+
+
+def test_rules_and_switches_are_read_in_order(tmp_path: Path) -> None:
+    found = load(
+        tmp_path,
+        "REPERROR (DEFAULT, ABEND)",
+        "reperror ( -1403 , discard )",
+        "REPERROR (23505, RETRYOP MAXRETRIES 3)",
+        "HANDLECOLLISIONS",
+        "OVERRIDEDUPS",
+        "NOOVERRIDEDUPS",
+    )
+    assert found == RefusalRules(
+        (ReperrorRule("DEFAULT", "ABEND"), ReperrorRule("-1403", "DISCARD"), ReperrorRule("23505", "RETRYOP", 3)),
+        collisions=True,
+    )
+
+
+def test_reset_forgets_the_rules_above(tmp_path: Path) -> None:
+    assert load(tmp_path, "REPERROR (DEFAULT, DISCARD)", "REPERROR RESET").rules == ()
+
+
+@pytest.mark.parametrize("body", ["(DEFAULT, TRANSABORT)", "(1403, EXCEPTION)", "(1403)", "(1403, NOTHING)"])
+def test_what_is_no_rule_or_not_carried_out_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        load(tmp_path, f"REPERROR {body}")
+    assert caught.value.where.startswith(f"{tmp_path / 'rep1.prm'}:2")
