@@ -9,6 +9,7 @@ from ggshell.errors import ParameterError, StatementError, StoreError
 from ggshell.params.macros import expand_macros
 from ggshell.params.source import Reader, SourceLine, read_beside, source_lines
 from ggshell.syntax import grammar, pages
+from ggshell.syntax.gaps import CODE, gap_of
 
 _TO_SEMICOLON = ("TABLE", "MAP", "SEQUENCE")
 
@@ -20,6 +21,8 @@ class Parameter(NamedTuple):
     args: dict[str, Any]
     line: int
     text: str
+    note: str = ""
+    """Why it is not carried out, where it is not."""
 
 
 class RawParameter(NamedTuple):
@@ -82,7 +85,23 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
                 )
             )
             continue
-        found.append(Parameter(name, parsed.args, raw.line, raw.text))
+        gap = gap_of(grammar.PARAMETERS, parsed)
+        if gap is not None and (gap.option or changes_rows(parsed.page)):
+            # What arrived would be something else than what the file asks for.
+            errors.append(
+                ParameterError(
+                    gap.about(parsed.key),
+                    code=CODE,
+                    where=f"{raw.file}:{raw.line}:1",
+                    hint="leave it out, knowing what that changes",
+                    line=raw.line,
+                    source=raw.text,
+                    page=parsed.page,
+                )
+            )
+            continue
+        note = gap.about(parsed.key) if gap is not None else ""
+        found.append(Parameter(name, parsed.args, raw.line, raw.text, note))
     if errors:
         first = errors[0]
         if len(errors) > 1:
@@ -90,6 +109,12 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
             first.hint = f"{first.hint}; also {more}".strip("; ")
         raise first
     return found
+
+
+def changes_rows(page: str) -> bool:
+    """Whether a parameter decides what arrives at the target (``Changes: rows`` on its page), so that it must not be passed
+    over."""
+    return pages.read(pages.index(grammar.PARAMETERS)[page]).facts.get("Changes", "") == "rows"
 
 
 def _at(error: StatementError, raw: RawParameter) -> ParameterError:
