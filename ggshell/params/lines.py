@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError, StatementError, StoreError
+from ggshell.params.macros import expand_macros
+from ggshell.params.source import Reader, SourceLine, read_beside, source_lines
 from ggshell.syntax import grammar, pages
-from ggshell.syntax.statement import without_comment
 
 _TO_SEMICOLON = ("TABLE", "MAP", "SEQUENCE")
 
@@ -21,22 +22,28 @@ class Parameter(NamedTuple):
     text: str
 
 
-class _Raw(NamedTuple):
+class RawParameter(NamedTuple):
+    """A parameter as it stands, over as many lines as it has, and where it begins."""
+
     text: str
     line: int
+    file: str = ""
 
 
-def _logical(text: str) -> list[_Raw]:
-    """Physical lines to parameters: ``&`` continues, TABLE and MAP run to their semicolon, comments go."""
-    found: list[_Raw] = []
-    open_text, begun = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = without_comment(raw).strip()
-        if line.upper().startswith("COMMENT ") or not line:
-            continue
+def logical_lines(
+    text: str, file: str = "", errors: list[ParameterError] | None = None, read: Reader = read_beside
+) -> list[RawParameter]:
+    """Physical lines to parameters: INCLUDEs and macros in place, ``&`` continues, TABLE and MAP run to their semicolon.
+
+    What is wrong with an INCLUDE or a macro goes into ``errors``.
+    """
+    wrong = errors if errors is not None else []
+    found: list[RawParameter] = []
+    open_text, begun = "", SourceLine("", file, 0)
+    for source in expand_macros(source_lines(text, file, read, wrong), wrong):
         if not open_text:
-            begun = number
-        joined = f"{open_text} {line}".strip()
+            begun = source
+        joined = f"{open_text} {source.text}".strip()
         first = joined.split(None, 1)[0].upper().rstrip(";")
         if joined.endswith("&"):
             open_text = joined[:-1].rstrip()
@@ -44,9 +51,9 @@ def _logical(text: str) -> list[_Raw]:
             open_text = joined
         else:
             open_text = ""
-            found.append(_Raw(joined.rstrip("; \t"), begun))
+            found.append(RawParameter(joined.rstrip("; \t"), begun.line, begun.file))
     if open_text:
-        found.append(_Raw(open_text, begun))
+        found.append(RawParameter(open_text, begun.line, begun.file))
     return [raw for raw in found if raw.text]
 
 
@@ -57,11 +64,11 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
     """
     found: list[Parameter] = []
     errors: list[ParameterError] = []
-    for raw in _logical(text):
+    for raw in logical_lines(text, str(path), errors):
         try:
             parsed = grammar.parse(raw.text, grammar.PARAMETERS)
         except StatementError as error:
-            errors.append(_at(error, path, raw))
+            errors.append(_at(error, raw))
             continue
         name = parsed.key.split()[0]
         meant = pages.read(pages.index(grammar.PARAMETERS)[parsed.page]).facts.get("For", "")
@@ -69,7 +76,7 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
             errors.append(
                 ParameterError(
                     f"{name} does not belong into the parameters of {process}: it is for {meant}",
-                    where=f"{path}:{raw.line}:1",
+                    where=f"{raw.file}:{raw.line}:1",
                     line=raw.line,
                     source=raw.text,
                 )
@@ -85,10 +92,10 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
     return found
 
 
-def _at(error: StatementError, path: Path, raw: _Raw) -> ParameterError:
+def _at(error: StatementError, raw: RawParameter) -> ParameterError:
     return ParameterError(
         error.message,
-        where=f"{path}:{raw.line}:{error.column}",
+        where=f"{raw.file}:{raw.line}:{error.column}",
         hint=error.hint,
         line=raw.line,
         column=error.column,

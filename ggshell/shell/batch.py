@@ -8,7 +8,7 @@ from pathlib import Path
 from ggshell.errors import StatementError, UsageError
 from ggshell.shell.cli import DONE, FAILED, SYNTAX_ERROR
 from ggshell.shell.execute import Outcome, execute, located, parse
-from ggshell.shell.output import Output
+from ggshell.shell.output import Output, is_dumb
 from ggshell.shell.redaction import redacted
 from ggshell.shell.results import Script
 from ggshell.shell.session import Session
@@ -45,6 +45,10 @@ def understand(sources: list[tuple[str, str]]) -> tuple[list[Step], list[Outcome
 def run(session: Session, sources: list[tuple[str, str]]) -> int:
     """Run the texts; the exit code."""
     output = Output(session, session_text=False)
+    if sys.stdout.isatty() and sys.stderr.isatty() and not is_dumb():
+        from ggshell.shell.working import Working
+
+        session.busy = Working().line
     steps, refused = understand(sources)
     for outcome in refused:
         output.outcome(outcome)

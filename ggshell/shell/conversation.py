@@ -46,7 +46,10 @@ class Conversation:
     def _answer(self, text: str) -> None:
         """Carry out the statements of a line; Ctrl-C at a terminal ends the line, not the shell."""
         try:
-            for statement in split(text):
+            statements = split(text)
+            for number, statement in enumerate(statements):
+                if number and "\n" in text and self._output.plain:  # a pasted script: as if it had been typed
+                    self._output.write(f"{self._prompt()}{redacted(statement.text)}\n")
                 self._take(statement)
                 if self._session.finished:
                     break
@@ -57,7 +60,8 @@ class Conversation:
 
     def _statement(self) -> str | None:
         """The next line, with those that ``&`` continues."""
-        line = self._read(self._prompt())
+        shown = self._prompt()
+        line = self._read(shown)
         if line is None:
             return None
         while line.rstrip().endswith("&"):
@@ -65,11 +69,14 @@ class Conversation:
             if more is None:
                 break
             line = f"{line}\n{more}"
+        self._session.spooled(f"{shown}{redacted(line)}\n")
         return line
 
     def _prompt(self) -> str:
         self._number += 1
-        return "\n" + prompt(self._number, str(self._session.login or "")) if self._output.plain else ""
+        if not self._output.plain and not self._session.interactive:
+            return ""
+        return "\n" + prompt(self._number, str(self._session.login or ""))
 
     def _take(self, statement: Statement) -> None:
         text = statement.text
@@ -119,7 +126,7 @@ class Conversation:
                 now = local_text(self._session.clock.now())
                 self._output.write(f"{CLEAR if self._session.color else ''}{now}  every {wanted.seconds} s: ")
                 self._output.write(f"{redacted(wanted.statement)}\n")
-            self._output.outcome(outcome)
+            self._output.outcome(outcome, paged=False)
             if outcome.failed or self._session.wait(wanted.seconds):
                 break
 

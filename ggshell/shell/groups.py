@@ -53,10 +53,15 @@ def view(home: Home, entry: GroupEntry) -> View:
     """A group with its present state.  Raises the error of a checkpoint file that cannot be read."""
     if entry.checkpoint is None:
         raise entry.error or StoreError(f"{entry.type} {entry.group} cannot be read")
+    return View(entry.group, entry.type, entry.checkpoint, *shown_state(home, entry))
+
+
+def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFile | None]:
+    """A group's state, and what its process says of itself; one that KILL ended is stopped, which is no abend."""
     state, process = state_of(home.process(entry.group, entry.type))
     if process is not None and process.killed and state is ProcessState.ABENDED:
-        state = ProcessState.STOPPED  # KILL ended it, which is no abend
-    return View(entry.group, entry.type, entry.checkpoint, state, process)
+        state = ProcessState.STOPPED
+    return state, process
 
 
 def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], list[GgsError]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from ggshell.errors import GgsError, StatementError
@@ -37,8 +38,8 @@ class Output:
 
             self.write(f"\n{prompt(self._number, str(session.login or ''))}{redacted(text)}\n")
 
-    def outcome(self, outcome: Outcome) -> None:
-        """Show what became of a statement."""
+    def outcome(self, outcome: Outcome, *, paged: bool = True) -> None:
+        """Show what became of a statement; a long answer by the pager, unless it is not to be ``paged``."""
         if self._session.options.format == "json":
             from ggshell.shell.render import json_line
 
@@ -50,13 +51,13 @@ class Output:
         early = isinstance(outcome.result, InfoAll)
         if early:
             self._aside("".join(map(error_text, outcome.errors)))
-        self._answer(outcome)
+        self._answer(outcome, paged=paged)
         if not early:
             self._aside("".join(map(error_text, outcome.errors)))
         if self._session.timing:
             self._aside(f"Elapsed: {outcome.seconds:.3f} seconds.\n")
 
-    def _answer(self, outcome: Outcome) -> None:
+    def _answer(self, outcome: Outcome, *, paged: bool) -> None:
         result = outcome.result
         if result is None or isinstance(result, Script | Repeat):
             return
@@ -68,7 +69,7 @@ class Output:
             from ggshell.shell.render import render
 
             text = render(result, self._session.options.format)
-        if self._session.interactive and self._session.pager != "OFF":
+        if paged and self._session.interactive and self._session.pager != "OFF":
             from ggshell.shell import pager
 
             if pager.is_long(text):
@@ -88,6 +89,11 @@ class Output:
         sys.stderr.write(text)
         sys.stderr.flush()
         self._session.spooled(text)
+
+
+def is_dumb() -> bool:
+    """Whether the terminal cannot move its cursor: then there is no line that comes and goes, and no colour."""
+    return os.environ.get("TERM", "dumb").lower() in ("", "dumb", "unknown")
 
 
 def note_text(note: Note) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
-import subprocess
 import sys
+
+from ggshell.shell import foreground
 
 
 def is_long(text: str) -> bool:
@@ -31,9 +31,7 @@ def show(text: str, chosen: str = "") -> None:
     words = command(chosen)
     try:
         if words:
-            pipe = subprocess.Popen(words, stdin=subprocess.PIPE, text=True, errors="replace")
-            with contextlib.suppress(BrokenPipeError):  # the reader has seen enough
-                pipe.communicate(text)
+            foreground.run(words, text)
             return
     except OSError as error:
         sys.stderr.write(f"cannot start the pager {words[0]}: {error.strerror}\n")

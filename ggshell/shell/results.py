@@ -35,6 +35,7 @@ class Message(NamedTuple):
     lines: tuple[str, ...] = ()
     errors: tuple[GgsError, ...] = ()
     apart: bool = False
+    notes: tuple[Note, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -59,7 +58,7 @@ class Session:
         self.pager = ""
         self.timing = False
         self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
-        self.wait: Callable[[float], bool] = threading.Event().wait
+        self.wait: Callable[[float], bool] = _pause
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
@@ -88,6 +87,11 @@ class Session:
     def color(self) -> bool:
         """Whether answers may be coloured: a person at a terminal, and nobody against it."""
         return self.interactive and self.options.color
+
+    @property
+    def spool_name(self) -> str:
+        """The file that is spooled to, empty for none."""
+        return "" if self._spool is None else str(self._spool.name)
 
     def start_spooling(self, path: Path) -> None:
         """Append what is shown to a file from now on.  Raises DiskError."""
@@ -152,6 +156,13 @@ class Session:
     def close(self) -> None:
         self.stop_spooling()
         self.log_out()
+
+
+def _pause(seconds: float) -> bool:
+    """Wait; Ctrl-C ends it."""
+    import threading
+
+    return threading.Event().wait(seconds)
 
 
 def without_colors(text: str) -> str:

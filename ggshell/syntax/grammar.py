@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.errors import StatementError
-from ggshell.syntax import pages
+from ggshell.syntax import pages, rules
 
 if TYPE_CHECKING:
     from ggshell.syntax.parser import LineParser
@@ -76,9 +76,12 @@ def _parse(text: str, verb: str, kind: str) -> Parsed:
     failures: list[_Failure] = []
     for line in candidates:
         try:
-            return Parsed(line.key, _parser(line).parse(text), line.page)
+            args = _parser(line).parse(text)
         except pp.ParseBaseException as error:
             failures.append(_Failure(error.loc, error.msg, line))
+            continue
+        rules.check(pages.index(kind)[line.page], args, text)
+        return Parsed(line.key, args, line.page)
     raise _refused(text, failures)
 
 

@@ -46,8 +46,10 @@ def _grammar() -> pp.ParserElement:
     more = (pp.Literal("[") + pp.Opt(",") + "..." + "]").set_parse_action(lambda: "...")
     sequence = pp.OneOrMore(more | node | pp.Literal(","))
     row = sequence.copy().set_parse_action(_sequence)
-    option = (pp.Suppress("[") - row - pp.Suppress("]")).set_parse_action(lambda tokens: Option(tokens[0]))
     arms = pp.DelimitedList(row, delim="|")
+    option = (pp.Suppress("[") - arms - pp.Suppress("]")).set_parse_action(
+        lambda tokens: Option(tokens[0] if len(tokens) == 1 else Choice(tuple(tokens)))
+    )
     choice = (pp.Suppress("{") - arms - pp.Suppress("}")).set_parse_action(lambda tokens: Choice(tuple(tokens)))
     node <<= word | slot | symbol | option | choice
     return pp.StringStart() + row + pp.StringEnd()

@@ -70,6 +70,18 @@ def read(path: Path) -> Page:
     )
 
 
+@cache
+def section(path: Path, name: str) -> tuple[str, ...]:
+    """The lines of one section of a page, without the blank ones."""
+    found, current = [], ""
+    for line in path.read_text().splitlines():
+        if line.startswith("## "):
+            current = line[3:].strip()
+        elif current == name and line.strip():
+            found.append(line.strip())
+    return tuple(found)
+
+
 def _block(lines: list[str]) -> tuple[str, ...]:
     """The indented lines; one that is indented further continues the one before."""
     found: list[str] = []

@@ -75,3 +75,19 @@ def test_keycols_whose_old_values_the_log_lacks_are_refused_with_the_remedy(way:
     report = way.ends(EXT1)
     assert "old value of name" in report
     assert "ADD TRANDATA a.items, COLS (name)" in report
+
+
+def test_etrollover_begins_a_new_file_once_and_readers_follow(way: Way) -> None:
+    way.add()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.start()
+    way.arrives(1)
+    way.run("STOP EXTRACT ext1", "ALTER EXTRACT ext1, ETROLLOVER", "START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    way.arrives(2)
+    trail = TrailName.parse("./dirdat/ea", way.home.root)
+    assert trail.sequences() == [0, 1]
+    way.run("STOP EXTRACT ext1", "START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    way.arrives(3)
+    assert trail.sequences() == [0, 1]

@@ -41,6 +41,19 @@ def test_info_all_of_a_home_without_groups_is_manager_alone(shell: Shell) -> Non
     assert collected(shell.session("info all\nexit\n")) == [["MANAGER", "STOPPED"]]
 
 
+def test_what_cannot_be_read_is_said_before_the_table_and_costs_no_row(with_groups: Shell) -> None:
+    (with_groups.home.root / "dirdat" / "ea000000000").write_bytes(b"no trail at all" * 50)
+    (with_groups.home.root / "dirchk" / "BAD.cpr").write_text("no checkpoint")
+    text = with_groups.session("info all\nexit\n")
+    rows = collected(text)
+    assert [len(row) for row in rows] == [2, 5, 5, 5, 5]
+    assert [row[3] for row in rows[1:]] == [rows[1][3], "Unknown", "Unknown", "Unknown"]
+    head = HEADER.search(text)
+    assert head
+    assert text.index("BAD.cpr is damaged") < head.start()
+    assert text.index("lag of EXTRACT PMP1 is unknown") < head.start()
+
+
 def test_lag_is_hours_minutes_seconds_and_hours_may_have_three_digits(shell: Shell) -> None:
     then = SystemClock().now() - (842 * 3600 + 45 * 60 + 30) * 1_000_000
     shell.save(log_extract("EXT1", record_time=then, caught_up=then, updated=then, started=then))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ggshell.errors import GgsError
 from ggshell.process.state import state_of
-from ggshell.shell.groups import group_lag, lag_note, view
+from ggshell.shell.groups import group_lag, lag_note, shown_state, view
 from ggshell.shell.lag import since
 from ggshell.shell.registry import command
 from ggshell.shell.results import InfoAll, Note, ProcessLine
@@ -26,7 +26,7 @@ def info_all(session: Session, tasks: bool, others: bool) -> InfoAll:
     notes: list[Note] = []
     for entry in sorted(session.home.groups(), key=lambda entry: _ORDER.index(entry.type)):
         if entry.checkpoint is None:
-            state, _ = state_of(session.home.process(entry.group, entry.type))
+            state, _ = shown_state(session.home, entry)
             lines.append(ProcessLine(entry.type, state, entry.group, known=False))
             errors += [entry.error] if entry.error else []
         elif tasks if entry.checkpoint.read.source is SourceType.TABLE else others:

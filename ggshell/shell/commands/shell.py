@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ggshell import __version__
-from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.errors import ProcessError, StateError
 from ggshell.shell.listings import Facts, Listing
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message, Text
@@ -24,21 +24,13 @@ def leave(session: Session) -> Message:
 
 @command("HELP")
 def show_help(session: Session, *, rest: str = "") -> Text:
-    """The pages of the manual: all commands by name, or the page of a command or parameter."""
-    from ggshell.syntax import pages
+    """The pages of the manual: all commands by name, or those about a command, parameter, function or topic."""
+    import shutil
 
-    known = pages.index("commands")
-    words = rest.strip().rstrip(";").lower().split()
-    if not words:
-        names = "\n".join(f"  {pages.read(path).title:<28}{pages.read(path).summary}" for path in known.values())
-        return Text("HELP", f"\nCommands (HELP command shows its page):\n\n{names}\n")
-    known = {**pages.index("parameters"), **known}
-    for size in range(len(words), 0, -1):
-        wanted = "_".join(words[:size])
-        stems = [wanted] if wanted in known else [stem for stem in known if stem.startswith(wanted)]
-        if stems:
-            return Text(rest, "\n" + "\n".join(known[stem].read_text() for stem in stems))
-    raise NotFoundError(f"the manual has no page about {rest}", hint="HELP lists all commands")
+    from ggshell.shell.manual import help_text
+
+    width = shutil.get_terminal_size().columns if session.interactive else 0
+    return Text("HELP", help_text(rest, color=session.color, width=width))
 
 
 @command("HISTORY")
@@ -93,6 +85,12 @@ def show(session: Session) -> Facts:
     root = session.home.root
     editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     pairs = {"SET SUBDIRS": "ON", "SET DEBUG": "OFF", "Current directory": str(root), "Editor": editor}
+    own = {
+        "Pager": session.pager or os.environ.get("PAGER") or "less",
+        "Format": session.options.format,
+        "Timing": "ON" if session.timing else "OFF",
+        "Spool": session.spool_name or "OFF",
+    }
     folders = {label: str(root / name) for label, name in _FOLDERS.items()}
     lines = [
         "",
@@ -106,11 +104,12 @@ def show(session: Session) -> Facts:
         "Using subdirectories for all process files",
         "",
         f"Editor:  {editor}",
+        *(f"{name + ':':<9}{value}" for name, value in own.items()),
         "",
         *(f"{label:<31}{path}" for label, path in folders.items()),
         "",
     ]
-    return Facts(tuple({**pairs, **folders}.items()), "\n".join(lines))
+    return Facts(tuple({**pairs, **own, **folders}.items()), "\n".join(lines))
 
 
 @command("VERSIONS")

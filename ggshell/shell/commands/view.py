@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from ggshell.errors import NotFoundError, ProcessError, StateError
+from ggshell.errors import GgsError, NotFoundError, ParameterError, ProcessError, StateError
 from ggshell.shell.redaction import redacted
 from ggshell.shell.registry import command
-from ggshell.shell.results import Message, Text
+from ggshell.shell.results import Message, Note, Text
 from ggshell.shell.session import Session, file_text
 
 
@@ -39,7 +40,8 @@ def view_events(session: Session) -> Text:
 def edit_params(session: Session, *, file: str) -> Message:
     """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi."""
     import shlex
-    import subprocess
+
+    from ggshell.shell import foreground
 
     if not session.interactive:
         raise StateError("EDIT needs a terminal", hint="write the file with another program; VIEW PARAMS shows it")
@@ -47,12 +49,69 @@ def edit_params(session: Session, *, file: str) -> Message:
     session.home.ensure()
     editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
-        code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+        code = foreground.run([*shlex.split(editor), str(path)])
     except OSError as error:
         raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
     if code:
         raise ProcessError(f"the editor {editor} ended with code {code}")
-    return Message()
+    return checked(path)
+
+
+def checked(path: Path) -> Message:
+    """What is wrong with a parameter file that was just edited: every error, and a note for what is not carried out.
+
+    A file that is not there or holds nothing says nothing.
+    """
+    from ggshell.check.facts import Facts
+    from ggshell.check.findings import Severity
+    from ggshell.check.parameter_files import check_parameters, kind_of
+
+    text = path.read_text(errors="replace") if path.exists() else ""
+    kind = kind_of(text, path.name)
+    found = check_parameters(text, path.name, kind, Facts()) if kind else []
+    if not found:
+        return Message()
+    errors: list[GgsError] = []
+    notes: list[Note] = []
+    for each in found:
+        for finding in each.findings:
+            where = f"{path.name}:{finding.place.line}:{finding.place.column}"
+            if finding.severity is Severity.ERROR:
+                column = finding.place.column - each.place.column + 1
+                source = finding.source or each.statement
+                errors.append(
+                    ParameterError(
+                        finding.message,
+                        code=finding.code,
+                        where=where,
+                        hint=finding.hint,
+                        column=column,
+                        source=source.splitlines()[0],
+                    )
+                )
+            else:
+                notes.append(Note(finding.code, f"{finding.message} ({where})"))
+    errors = errors or _refused(path, kind)
+    said = "a process would refuse it:" if errors else "its parameters are understood."
+    joined = "and" if not errors else "but"
+    return Message((f"The file is saved, {joined} {said}",), tuple(errors), notes=tuple(notes))
+
+
+def _refused(path: Path, kind: str) -> list[GgsError]:
+    """What the process itself would say at its start, of a file whose every line is right."""
+    from ggshell import params
+
+    load: dict[str, Callable[[Path], object]] = {
+        "Extract": params.load_extract,
+        "Replicat": params.load_replicat,
+        "Manager": params.load_manager,
+        "GLOBALS": params.load_globals,
+    }
+    try:
+        load[kind](path)
+    except GgsError as error:
+        return [error]
+    return []
 
 
 def parameter_file(session: Session, name: str) -> Path:

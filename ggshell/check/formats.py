@@ -1,0 +1,137 @@
+"""A report as text, JSON lines, JUnit or SARIF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from ggshell import __version__
+from ggshell.check.findings import Checked, Finding, Report, Severity
+
+_COLORS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_text(report: Report, *, color: bool = False) -> str:
+    """One block a finding: place, what, the text with the spot underlined; the counts at the end."""
+    lines: list[str] = []
+    for each in report.checked:
+        for finding in each.findings:
+            lines += _block(each, finding, color=color)
+    counts = ", ".join(f"{report.count(severity)} {severity}s" for severity in Severity)
+    return "\n".join([*lines, f"{len(report.checked)} statements checked: {counts}", ""])
+
+
+def _block(checked: Checked, finding: Finding, *, color: bool) -> list[str]:
+    place = finding.place
+    word = f"\033[{_COLORS[finding.severity]}m{finding.severity}\033[0m" if color else str(finding.severity)
+    lines = [f"{place.file}:{place.line}:{place.column}: {word} {finding.code}: {finding.message}"]
+    source = (finding.source or checked.statement).splitlines()[0]
+    column = place.column - checked.place.column
+    lines.append(f"    {source}")
+    if 0 <= column < len(source):
+        lines.append(f"    {' ' * column}^")
+    if finding.hint:
+        lines.append(f"  hint: {finding.hint}")
+    if finding.page and finding.severity is Severity.ERROR:
+        lines.append(f"  see: HELP {finding.page.replace('_', ' ').upper()}")
+    return lines
+
+
+def as_json(report: Report, **_: Any) -> str:
+    """One object a finding, and one for each statement without any."""
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in _entries(report))
+
+
+def _entries(report: Report) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
+    for each in report.checked:
+        if not each.findings:
+            entries.append(_entry(each, each.place.line, each.place.column, "ok", "", ""))
+        for finding in each.findings:
+            place = finding.place
+            entries.append(_entry(each, place.line, place.column, str(finding.severity), finding.code, _full(finding)))
+    return entries
+
+
+def _entry(checked: Checked, line: int, column: int, status: str, code: str, message: str) -> dict[str, Any]:
+    return {
+        "file": checked.place.file,
+        "line": line,
+        "column": column,
+        "status": status,
+        "code": code,
+        "message": message,
+        "statement": checked.statement,
+    }
+
+
+def _full(finding: Finding) -> str:
+    return f"{finding.message} - {finding.hint}" if finding.hint else finding.message
+
+
+def as_junit(report: Report, *, strict: bool = False, **_: Any) -> str:
+    """A test case a statement; errors fail it, and with ``strict`` warnings do."""
+    files: dict[str, list[Checked]] = {}
+    for each in report.checked:
+        files.setdefault(each.place.file, []).append(each)
+    suites = [_suite(file, checked, strict) for file, checked in files.items()]
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ggshell check">\n'
+        + "".join(suites)
+        + "</testsuites>\n"
+    )
+
+
+def _suite(file: str, checked: list[Checked], strict: bool) -> str:
+    cases, failures = [], 0
+    for each in checked:
+        bad = [finding for finding in each.findings if _fails(finding, strict)]
+        failures += bool(bad)
+        name = quoteattr(f"{each.place.line}: {_plain(each.statement)}")
+        inner = "".join(
+            f"<failure type={quoteattr(finding.code)} message={quoteattr(_plain(finding.message))}>"
+            f"{escape(_plain(_full(finding)))}</failure>"
+            for finding in bad
+        )
+        rest = [_plain(_full(finding)) for finding in each.findings if not _fails(finding, strict)]
+        inner += f"<system-out>{escape(chr(10).join(rest))}</system-out>" if rest else ""
+        cases.append(f"    <testcase classname={quoteattr(file)} name={name}>{inner}</testcase>\n")
+    head = f'  <testsuite name={quoteattr(file)} tests="{len(checked)}" failures="{failures}">\n'
+    return head + "".join(cases) + "  </testsuite>\n"
+
+
+def _plain(text: str) -> str:
+    """Text without the control characters that XML cannot hold."""
+    return "".join(letter if letter >= " " or letter in "\t\n" else " " for letter in text)
+
+
+def _fails(finding: Finding, strict: bool) -> bool:
+    return finding.severity is Severity.ERROR or (strict and finding.severity is Severity.WARNING)
+
+
+def as_sarif(report: Report, **_: Any) -> str:
+    """SARIF 2.1.0, as code hosts show it beside the lines."""
+    findings = report.findings
+    rules = [{"id": code} for code in dict.fromkeys(finding.code for finding in findings)]
+    driver = {"name": "ggshell check", "version": __version__, "rules": rules}
+    results = [_result(finding) for finding in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    region = {"startLine": finding.place.line, "startColumn": max(1, finding.place.column)}
+    location = {"physicalLocation": {"artifactLocation": {"uri": finding.place.file}, "region": region}}
+    return {
+        "ruleId": finding.code,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _full(finding)},
+        "locations": [location],
+    }
+
+
+FORMATS: dict[str, Callable[..., str]] = {"text": as_text, "json": as_json, "junit": as_junit, "sarif": as_sarif}

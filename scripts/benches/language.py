@@ -1,0 +1,56 @@
+"""``language``: ``ggshell check`` of a long obey file, beside the five seconds that it may take and a tenth of its length."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benches.figures import Figure, less_is_better
+from benches.ground import Failed
+
+LINES = 10_000
+LIMIT_SECONDS = 5.0
+_FORMS = (
+    "ADD EXTRACT e{n}, TRANLOG, BEGIN NOW",
+    "add exttrail ./dirdat/a{k} extract e{n} megabytes {m}",
+    "INFO EXTRACT e{n}, SHOWCH",
+    "send extract e{n}, getlag",
+    "add replicat r{n}, exttrail ./dirdat/a{k}, checkpointtable gg.checks -- a comment",
+    "START ER e{n}",
+    "INFO ALL",
+    "stats r{n}, total, table shop.orders",
+    "DBLOGIN USERIDALIAS north",
+    "LAG e{n}",
+)
+
+
+def run(rounds: int, quick: bool) -> list[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        long, short = Path(folder) / "long.oby", Path(folder) / "short.oby"
+        long.write_text(script(LINES))
+        short.write_text(script(LINES // 10))
+        whole = [_seconds(long) for _ in range(rounds)]
+        part = [_seconds(short) * 10 for _ in range(rounds)]
+    case = f"{LINES:,} lines"
+    return [
+        less_is_better("language", f"check, {case}", "s", whole, [LIMIT_SECONDS], "the limit", 1.0),
+        less_is_better("language", "growth", "s", whole, part, "ten times a tenth of it", 0.8),
+    ]
+
+
+def script(lines: int) -> str:
+    """An obey file of so many statements, none like another."""
+    forms = (_FORMS[n % len(_FORMS)].format(n=n, k=n % 7, m=n % 90 + 10) for n in range(lines))
+    return "\n".join(forms) + "\n"
+
+
+def _seconds(path: Path) -> float:
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "ggshell.shell.cli", "check", str(path), "--format", "json"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode not in (0, 3) or '"code": "GGS-00101"' in result.stdout:
+        raise Failed(f"the script was not understood: {result.stderr or result.stdout[:500]}")
+    return time.perf_counter() - began

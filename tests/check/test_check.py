@@ -1,0 +1,211 @@
+"""The offline check: what is wrong in a file, and what does not fit between files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ggshell.check.findings import Severity
+from ggshell.check.formats import as_json, as_junit, as_sarif, as_text
+from ggshell.check.parameter_files import kind_of
+from ggshell.check.run import check_sources
+from ggshell.shell.cli import main
+
+SETUP = """-- the shop
+DBLOGIN USERIDALIAS north
+ADD EXTRACT ext1, TRANLOG, BEGIN NOW
+ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 50
+ADD EXTRACT pmp1, EXTTRAILSOURCE dirdat/ea
+ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1
+ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra, CHECKPOINTTABLE ggadmin.checks
+START EXTRACT *
+START rep1
+"""
+EXT1 = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE shop.*;\n"
+PMP1 = "EXTRACT pmp1\nRMTTRAIL ./dirdat/ra\nTABLE shop.*;\n"
+REP1 = "REPLICAT rep1\nUSERIDALIAS south\nMAP shop.*, TARGET shop.*;\n"
+WHOLE = {"setup.oby": SETUP, "dirprm/ext1.prm": EXT1, "dirprm/pmp1.prm": PMP1, "dirprm/rep1.prm": REP1}
+
+
+def found(files: dict[str, str]) -> list[tuple[str, int, int, str]]:
+    """(file, line, column, code) of every error and warning."""
+    report = check_sources(files.items())
+    return [
+        (each.place.file, each.place.line, each.place.column, each.code)
+        for each in report.findings
+        if each.severity is not Severity.NOTE
+    ]
+
+
+def changed(file: str, old: str, new: str) -> dict[str, str]:
+    assert old in WHOLE[file]
+    return {**WHOLE, file: WHOLE[file].replace(old, new)}
+
+
+def test_a_set_of_files_that_fits_is_clean() -> None:
+    assert found(WHOLE) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line", "column", "code"),
+    [
+        ("setup.oby", "MEGABYTES 50", "MEGABITES 50", 4, 41, "GGS-00101"),
+        (
+            "setup.oby",
+            "EXTRACT pmp1, EXTTRAILSOURCE dirdat/ea",
+            "EXTRACT pmp1, EXTTRAILSOURCE dirdat/eb",
+            5,
+            1,
+            "GGS-01203",
+        ),
+        ("setup.oby", "START rep1", "START rep9", 9, 1, "GGS-01202"),
+        ("setup.oby", "rep1, EXTTRAIL ./dirdat/ra", "rep1, EXTTRAIL ./dirdat/rb", 7, 1, "GGS-01203"),
+        ("dirprm/ext1.prm", "TABLE shop.*;", "TABEL shop.*;", 4, 1, "GGS-00101"),
+        ("dirprm/ext1.prm", "TABLE shop.*;", "TABLE shop.*;\nMAP a.*, TARGET b.*;", 5, 1, "GGS-00105"),
+        ("dirprm/rep1.prm", "MAP shop.*", "REPORTCOUNT EVERY 0 RECORDS\nMAP shop.*", 3, 19, "GGS-00104"),
+        ("dirprm/rep1.prm", "TARGET shop.*;", "TARGET shop.*;\nMAP shop.*, TARGET shop.*;", 4, 1, "GGS-01210"),
+    ],
+)
+def test_each_fault_is_found_at_its_place(file: str, old: str, new: str, line: int, column: int, code: str) -> None:
+    assert (file, line, column, code) in found(changed(file, old, new))
+
+
+def test_a_trail_has_one_writer_and_a_group_one_birth() -> None:
+    codes = [code for *_, code in found({"a.oby": SETUP, "b.oby": "ADD EXTRACT ext1, TRANLOG, BEGIN NOW\n"})]
+    assert "GGS-01201" in codes
+    twice = SETUP + "ADD EXTRACT ext2, TRANLOG, BEGIN NOW\nADD EXTTRAIL ./dirdat/ea, EXTRACT ext2\n"
+    assert ("setup.oby", 11, 1, "GGS-01207") in found({"setup.oby": twice})
+
+
+def test_parameter_file_and_script_name_the_same_trail() -> None:
+    files = changed("dirprm/ext1.prm", "EXTTRAIL ./dirdat/ea", "EXTTRAIL ./dirdat/ex")
+    assert ("setup.oby", 4, 1, "GGS-01208") in found(files)
+    assert ("dirprm/ext1.prm", 3, 1, "GGS-01208") in found(files)
+
+
+def test_groups_and_files_belong_together() -> None:
+    alone = {name: text for name, text in WHOLE.items() if name != "dirprm/rep1.prm"}
+    assert ("setup.oby", 7, 1, "GGS-01209") in found(alone)
+    assert ("x/ext9.prm", 1, 1, "GGS-01209") in found({**WHOLE, "x/ext9.prm": EXT1.replace("ext1", "ext9")})
+
+
+def test_an_alias_is_known_when_the_scripts_add_any() -> None:
+    added = "ALTER CREDENTIALSTORE ADD USER u@h:1/d, PASSWORD p, ALIAS north\n"
+    places = found({"cred.oby": added, **WHOLE})
+    assert ("dirprm/rep1.prm", 2, 1, "GGS-01204") in places
+    assert not any(file == "dirprm/ext1.prm" and code == "GGS-01204" for file, *_, code in places)
+
+
+def test_one_bad_statement_never_hides_the_next() -> None:
+    text = "ADD EXTRAKT a\nADD EXTRACT ext1, TRANLOG, BEGIN NOW\nSTRAT ext1\n"
+    assert [(line, code) for _, line, _, code in found({"x.oby": text})] == [(1, "GGS-00101"), (3, "GGS-00101")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.prm", EXT1, "Extract"),
+        ("a.prm", "-- comment\n" + REP1, "Replicat"),
+        ("mgr.prm", "PORT 7809\n", "Manager"),
+        ("any.prm", "PORT 7809\n", "Manager"),
+        ("GLOBALS", "GGSCHEMA ggadmin\n", "GLOBALS"),
+        ("setup.oby", SETUP, ""),
+        ("pieces.prm", "MAP a.*, TARGET b.*;\n", "Extract"),
+    ],
+)
+def test_files_are_told_apart_by_what_they_hold(name: str, text: str, kind: str) -> None:
+    assert kind_of(text, name) == kind
+
+
+def test_text_underlines_the_spot_and_names_the_page() -> None:
+    text = as_text(check_sources([("x.oby", "ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50\n")]))
+    assert text.splitlines()[:3] == [
+        "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO",
+        "    ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50",
+        "                                  ^",
+    ]
+    assert "  see: HELP ADD EXTTRAIL" in text
+    assert text.endswith("1 statements checked: 1 errors, 0 warnings, 0 notes\n")
+
+
+def test_json_has_an_object_for_every_statement() -> None:
+    lines = [
+        json.loads(line)
+        for line in as_json(check_sources([("x.oby", "INFO ALL\nINFO EVERYTHING PLEASE\n")])).splitlines()
+    ]
+    assert [(each["line"], each["status"]) for each in lines] == [(1, "ok"), (2, "error")]
+    assert set(lines[0]) == {"file", "line", "column", "status", "code", "message", "statement"}
+
+
+def test_junit_and_sarif_are_well_formed() -> None:
+    report = check_sources([("x.oby", "INFO ALL\nINFO <EVERYTHING> & PLEASE &\n"), *WHOLE.items()])
+    root = ET.fromstring(as_junit(report))
+    assert [suite.get("failures") for suite in root] == ["1", "0", "0", "0", "0"]
+    run = json.loads(as_sarif(report))["runs"][0]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+
+
+def test_passwords_stay_inside() -> None:
+    text = "DBLOGIN USERID u, PASSWORD open-sesame WRONG\nUSERID x, PASSWORD 'open-sesame'\n"
+    report = check_sources([("x.oby", text)])
+    for form in (as_text, as_json, as_junit, as_sarif):
+        assert "open-sesame" not in form(report)
+
+
+@pytest.mark.parametrize(("strict", "code"), [(False, 0), (True, 3)])
+def test_strict_makes_warnings_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], strict: bool, code: int
+) -> None:
+    path = tmp_path / "x.oby"
+    path.write_text("ADD EXTRACT ext1, TRANLOG, BEGIN NOW\nSTART EXTRACT ext2\n")
+    assert main(["check", str(path), *(["--strict"] if strict else [])]) == code
+    assert "GGS-01202" in capsys.readouterr().out
+
+
+def test_the_command_line_needs_no_home_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "x.oby").write_text("INFO EVERYTHING PLEASE\n")
+    command = [sys.executable, "-m", "ggshell.shell.cli", "check", "x.oby", "--format", "json"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 3
+    assert json.loads(result.stdout)["status"] == "error"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.oby"]
+
+
+def test_a_file_that_is_not_there_or_no_text_is_a_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.oby").write_bytes(b"INFO ALL\n\xff\xfe\n")
+    assert main(["check", str(tmp_path / "a.oby")]) == 2
+    assert main(["check", str(tmp_path / "b.oby")]) == 2
+    said = capsys.readouterr().err
+    assert "cannot read" in said
+    assert "line 2 is not UTF-8" in said
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=80), st.sampled_from(["x.oby", "x.prm", "GLOBALS"]))
+def test_whatever_stands_in_a_file_is_answered(text: str, name: str) -> None:
+    report = check_sources([(name, text)])
+    for form in (as_text, as_json, as_junit, as_sarif):
+        form(report)
+
+
+def test_ten_thousand_lines_take_ten_times_a_thousand() -> None:
+    """Generously: the bench has the figures."""
+    block = "".join(f"ADD EXTRACT e{n}, TRANLOG, BEGIN NOW\nINFO EXTRACT e{n}, DETAIL\n" for n in range(500))
+
+    def seconds(text: str) -> float:
+        began = time.perf_counter()
+        check_sources([("x.oby", text)])
+        return time.perf_counter() - began
+
+    seconds(block)
+    assert seconds(block * 8) < 40 * max(seconds(block), 0.01)

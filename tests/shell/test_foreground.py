@@ -1,0 +1,52 @@
+"""Programs that have the terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from shell.ground import Shell
+
+from ggshell.shell import foreground
+from ggshell.shell.options import Options
+from ggshell.shell.session import Session
+
+INTERRUPTS_ITS_PARENT = f"import os, signal, sys; os.kill({os.getpid()}, signal.SIGINT); sys.stdin.read(); sys.exit(7)"
+
+
+def test_the_exit_code_and_the_input() -> None:
+    assert foreground.run([sys.executable, "-c", "import sys; sys.exit(len(sys.stdin.read()))"], "four") == 4
+
+
+def test_ctrl_c_in_the_program_does_not_end_the_waiting() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    assert foreground.run([sys.executable, "-c", INTERRUPTS_ITS_PARENT], "x") == 7
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_program_that_leaves_early_is_no_error() -> None:
+    assert foreground.run(["true"], "x" * 1_000_000) == 0
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(OSError, match="No such file"):
+        foreground.run(["no-such-program"])
+
+
+def test_edit_params_opens_the_editor_and_looks_at_the_file(shell: Shell, tmp_path: Path) -> None:
+    from ggshell.shell.execute import execute
+
+    shell.home.ensure()
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nprintf 'EXTRACT pmp1\\nPASTHRU\\n' > $1\n")
+    editor.chmod(0o755)
+    session = Session(Options(home=str(shell.home.root)))
+    refused = execute(session, "EDIT PARAMS pmp1")
+    assert "needs a terminal" in str(refused.errors[0])
+    session.interactive, session.editor = True, str(editor)
+    outcome = execute(session, "EDIT PARAMS pmp1")
+    assert "unknown parameter PASTHRU" in str(outcome.errors[0])
+    assert shell.home.parameters("pmp1").read_text() == "EXTRACT pmp1\nPASTHRU\n"

@@ -1,0 +1,93 @@
+"""HELP: pages of every kind, in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.errors import NotFoundError
+from ggshell.shell.manual import help_text, overview, rendered
+from ggshell.syntax import pages
+
+PAGE = """# @DATE
+Makes a date.
+
+- For: COLMAP
+
+## Syntax
+    @DATE (format, value [, ...])
+
+## Options
+format
+:   how
+"""
+
+
+def test_a_page_without_its_marks() -> None:
+    text = rendered(PAGE, color=False)
+    assert text.splitlines() == [
+        *(
+            "@DATE",
+            "Makes a date.",
+            "",
+            "  For: COLMAP",
+            "",
+            "Syntax",
+            "    @DATE (format, value [, ...])",
+            "",
+            "Options",
+        ),
+        *("    format", "        how"),
+    ]
+
+
+def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
+    from ggshell.shell.session import without_colors
+
+    colored = rendered(PAGE, color=True)
+    assert "\x1b[1m\x1b[36m@DATE\x1b[0m (\x1b[32mformat" in colored
+    assert without_colors(colored) == rendered(PAGE, color=False)
+
+
+def test_all_actions_of_a_command_stand_together() -> None:
+    text = help_text("send extract")
+    assert all(f"group_name {action}" in text for action in ("STATUS", "FORCESTOP", "SHOWTRANS"))
+
+
+@pytest.mark.parametrize(
+    ("subject", "titles"),
+    [
+        ("ADD EXTRACT", ["ADD EXTRACT"]),
+        ("add extract ext1, tranlog", ["ADD EXTRACT"]),
+        ("info;", ["INFO ALL", "INFO EXTRACT"]),
+        ("cachemgr", ["CACHEMGR"]),
+    ],
+)
+def test_what_is_found(subject: str, titles: list[str]) -> None:
+    lines = help_text(subject).splitlines()
+    assert all(title in lines for title in titles)
+
+
+def test_functions_and_topics_have_pages_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"functions": "date", "topics": "trail", "commands": "date"}
+    indexes: dict[str, dict[str, Path]] = {}
+    for kind, stem in files.items():
+        path = tmp_path / f"{kind}.md"
+        path.write_text(f"# {kind}\n{stem}\n")
+        indexes[kind] = {stem: path}
+    monkeypatch.setattr(pages, "index", lambda kind: indexes.get(kind, {}))
+    assert help_text("@date") == "\nfunctions\ndate\n"
+    assert help_text("date") == "\ncommands\ndate\n\nfunctions\ndate\n"
+    assert help_text("trail") == "\ntopics\ntrail\n"
+
+
+def test_a_subject_without_a_page_names_what_comes_near() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        help_text("chachemgr")
+    assert caught.value.hint == "did you mean CACHEMGR?"
+
+
+def test_the_overview_fits_the_terminal() -> None:
+    assert max(map(len, overview(80).splitlines())) <= 80
+    assert all(page.title in overview() for page in map(pages.read, pages.index("commands").values()))
