@@ -140,6 +140,7 @@ class LogExtract:
         self._capture = capture = self._open()
         outputs = self._require_outputs()
         self._look_at_slot()
+        gc.collect()
         gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
         unsaved, next_flush = True, 0.0

@@ -141,6 +141,7 @@ class Replicat:
         runner, clock = self._context.runner, self._context.clock
         self._close()
         delivery, reader = self._open()
+        gc.collect()
         gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
         wake = reader.fileno()
