@@ -9,7 +9,7 @@ from ggshell.errors import ParameterError, StatementError, StoreError
 from ggshell.params.macros import expand_macros
 from ggshell.params.source import Reader, SourceLine, read_beside, source_lines
 from ggshell.syntax import grammar, pages
-from ggshell.syntax.gaps import CODE, gap_of
+from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement
 
 _TO_SEMICOLON = ("TABLE", "MAP", "SEQUENCE")
 
@@ -85,12 +85,15 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
                 )
             )
             continue
-        gap = gap_of(grammar.PARAMETERS, parsed)
-        if gap is not None and (gap.option or changes_rows(parsed.page)):
+        gaps = gaps_of_statement(grammar.PARAMETERS, parsed)
+        harmful = next(
+            (gap for gap in gaps if changes_rows(gap.option.split()[0] if gap.option else parsed.page)), None
+        )
+        if harmful is not None:
             # What arrived would be something else than what the file asks for.
             errors.append(
                 ParameterError(
-                    gap.about(parsed.key),
+                    harmful.about(parsed.key),
                     code=CODE,
                     where=f"{raw.file}:{raw.line}:1",
                     hint="leave it out, knowing what that changes",
@@ -100,7 +103,7 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
                 )
             )
             continue
-        note = gap.about(parsed.key) if gap is not None else ""
+        note = "; ".join(gap.about(parsed.key) for gap in gaps)
         found.append(Parameter(name, parsed.args, raw.line, raw.text, note))
     if errors:
         first = errors[0]
@@ -109,12 +112,6 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
             first.hint = f"{first.hint}; also {more}".strip("; ")
         raise first
     return found
-
-
-def changes_rows(page: str) -> bool:
-    """Whether a parameter decides what arrives at the target (``Changes: rows`` on its page), so that it must not be passed
-    over."""
-    return pages.read(pages.index(grammar.PARAMETERS)[page]).facts.get("Changes", "") == "rows"
 
 
 def _at(error: StatementError, raw: RawParameter) -> ParameterError:

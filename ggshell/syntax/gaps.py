@@ -41,16 +41,27 @@ def gaps_of(path: Path) -> Gaps:
     return Gaps(pages.read(path).facts.get("Status", ""), tuple(missing))
 
 
-def gap_of(kind: str, parsed: Parsed) -> Gap | None:
-    """The first thing of a statement that is not carried out, None when all of it is."""
+def gaps_of_statement(kind: str, parsed: Parsed) -> list[Gap]:
+    """Everything of a statement that is not carried out; one gap alone when that is all of it."""
     path = pages.index(kind).get(parsed.page)
     gaps = gaps_of(path) if path is not None else Gaps()
     if not gaps.status and not gaps.missing:
-        return None
+        return []
     from ggshell.syntax.tree import python_name
 
     whole = gaps.status or dict(gaps.missing).get(parsed.key, "")
     if whole:
-        return Gap("", whole)
-    used = (gap for gap in gaps.missing if gap[0] and parsed.args.get(python_name(gap[0].split()[0])))
-    return next((Gap(*gap) for gap in used), None)
+        return [Gap("", whole)]
+    return [Gap(*gap) for gap in gaps.missing if gap[0] and parsed.args.get(python_name(gap[0].split()[0]))]
+
+
+def gap_of(kind: str, parsed: Parsed) -> Gap | None:
+    """The first thing of a statement that is not carried out, None when all of it is."""
+    return next(iter(gaps_of_statement(kind, parsed)), None)
+
+
+def changes_rows(page: str) -> bool:
+    """Whether a parameter or clause decides what arrives at the target (``Changes: rows`` on its page), so that it must not be
+    passed over; of what has no page of its own nobody knows."""
+    path = pages.index("parameters").get(page.lower())
+    return path is None or pages.read(path).facts.get("Changes", "") == "rows"

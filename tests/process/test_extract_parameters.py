@@ -118,3 +118,10 @@ def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(wa
     way.start()
     assert "FILTER of MAP is understood but not carried out" in way.ends(REP1)
     assert way.in_south("SELECT count(*) FROM b.items") == [(0,)]
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, FILTER (price > 1);\n")
+    way.start("rep1")
+    assert "FILTER of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS;\n")
+    way.start("rep1")
+    way.arrives(1)
+    assert "MAPALLCOLUMNS of MAP" in way.home.report("REP1").read_text()
