@@ -150,7 +150,7 @@ class ReplicatHeartbeats:
         self._waiting.append((header.csn, beat))
         if beat.remote_database == self._database:
             self._warn(
-                "GGS-00611",
+                "GGS-00651",
                 f"Source and target databases are both called {self._database}: heartbeats cannot tell the way back, so the"
                 " OUTGOING columns stay empty.",
             )
@@ -167,7 +167,7 @@ class ReplicatHeartbeats:
         if wrong:
             told = ", ".join(f"{name} {seconds:.6f} s" for name, seconds in wrong)
             self._warn(
-                "GGS-00612",
+                "GGS-00652",
                 f"A heartbeat of {beat.remote_database} shows a negative lag ({told}): the hosts' clocks differ.",
                 key=f"{beat.remote_database} {[name for name, _ in wrong]}",
             )

@@ -117,5 +117,5 @@ def clock_warnings(lags: Iterable[Lag]) -> list[Note]:
             text = (
                 f"Negative lag from {lag.beat.remote_database} ({lag.incoming.path}): {told}. The hosts' clocks differ."
             )
-            notes.append(Note("GGS-00612", text))
+            notes.append(Note("GGS-00652", text))
     return notes

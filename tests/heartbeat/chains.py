@@ -72,8 +72,8 @@ class Chain:
         self.home.parameters(group).write_text(f"REPLICAT {group}\nUSERIDALIAS {alias}\n{more}MAP *.*, TARGET *.*;\n")
         self.run(
             f"DBLOGIN USERIDALIAS {alias}",
-            f"ADD CHECKPOINTTABLE shop.c_{group}",
-            f"ADD REPLICAT {group}, EXTTRAIL ./dirdat/{trail}, CHECKPOINTTABLE shop.c_{group}",
+            f"ADD CHECKPOINTTABLE ggadmin.c_{group}",
+            f"ADD REPLICAT {group}, EXTTRAIL ./dirdat/{trail}, CHECKPOINTTABLE ggadmin.c_{group}",
         )
 
     def start(self, *groups: str) -> None:

@@ -43,7 +43,7 @@ def _told(session: Session, made: list[Made], last: str) -> Message:
     for each in made:
         if each.code:
             session.event(Severity.INFO, each.code, each.text)
-        lines.append(f"{local_text(session.clock.now())}  {Severity.INFO:<8}{each.code or 'GGS-00613'}  {each.text}")
+        lines.append(f"{local_text(session.clock.now())}  {Severity.INFO:<8}{each.code or 'GGS-00653'}  {each.text}")
     return Message((*lines, last), apart=True)
 
 
@@ -123,7 +123,7 @@ def info_heartbeat_table(session: Session) -> HeartbeatInfo:
 
     names = names_of(session)
     state = heartbeat.info(session.connection(), names)
-    notes = [Note("GGS-00614", _late(job)) for job in state.jobs if job.late > LATE_SECONDS]
+    notes = [Note("GGS-00654", _late(job)) for job in state.jobs if job.late > LATE_SECONDS]
     notes += clock_warnings(heartbeat_rows.read_lags(session.connection(), names))
     for note in notes:
         session.event(Severity.WARNING, note.code, note.message)
