@@ -7,6 +7,9 @@ from typing import NamedTuple
 from ggshell.heartbeat.lag import Parts, negative_parts, parts_between, parts_of, path_text
 from ggshell.heartbeat.row import Beat
 
+Way = tuple[str | None, str | None, str | None, str | None]
+"""Remote database, Extract, path, Replicat of an incoming way."""
+
 
 class Direction(NamedTuple):
     """One direction of a way: its text, its parts, and how old its last heartbeat is, in seconds (None: there is none)."""

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from ggshell.apply.mapping import MapRule
 from ggshell.apply.target import CheckpointRow, Target
-from ggshell.errors import ParameterError
+from ggshell.errors import DiskError, ParameterError
 from ggshell.heartbeat import hops
 from ggshell.heartbeat.courier import NOWHERE, OWNER, Courier
 from ggshell.heartbeat.lag import negative_parts, parts_of
 from ggshell.heartbeat.names import HeartbeatNames, heartbeat_names
 from ggshell.heartbeat.row import Beat
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.process.lag_archive import LagArchive, lag_folder
 from ggshell.process.lifecycle import GroupContext
 from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.store.checkpoint import GroupType
@@ -87,15 +88,13 @@ def path_heartbeats(context: GroupContext) -> Courier:
 class ReplicatHeartbeats:
     """A Replicat's courier, with what it tells: heartbeats that nothing can take in, clocks that disagree.
 
-    ``arrived`` is told each heartbeat whose commit the target has confirmed, with the moment of that.
+    With LAGARCHIVE it keeps each heartbeat whose commit the target has confirmed, with the moment of that.
     """
 
-    def __init__(
-        self, context: GroupContext, settings: HeartbeatSettings, arrived: Callable[[Beat, int], None] | None = None
-    ) -> None:
+    def __init__(self, context: GroupContext, settings: HeartbeatSettings) -> None:
         self._context = context
         self._settings = settings
-        self._arrived = arrived
+        self._archive = _archive(context) if settings.archive else None
         self._waiting: deque[tuple[Csn, Beat]] = deque()
         self._told: set[str] = set()
         self._database = ""
@@ -140,8 +139,22 @@ class ReplicatHeartbeats:
             _, beat = self._waiting.popleft()
             received = self._context.clock.now()
             self._look_at_clocks(beat, received)
-            if self._arrived is not None:
-                self._arrived(beat, received)
+            if self._archive is not None:
+                self._archive.add(beat, received)
+        if self._archive is not None and self._archive.due():
+            self._write_archive(self._archive)
+
+    def close(self) -> None:
+        """The process ends: nothing may be left unwritten."""
+        if self._archive is not None:
+            self._write_archive(self._archive)
+
+    def _write_archive(self, archive: LagArchive) -> None:
+        """A full disk does not keep Replicat from applying."""
+        try:
+            archive.write()
+        except DiskError as error:
+            self._warn(error.code, f"{error} Heartbeats are missing in it.")
 
     def _low_watermark(self) -> Csn | None:
         return self._applied.csn if self._applied is not None else None
@@ -177,6 +190,10 @@ class ReplicatHeartbeats:
         if (key or code) not in self._told:
             self._told.add(key or code)
             self._context.report.event(Severity.WARNING, code, text)
+
+
+def _archive(context: GroupContext) -> LagArchive:
+    return LagArchive(lag_folder(context.home), context.group, context.clock)
 
 
 def _quoted(name: TableName) -> str:

@@ -99,6 +99,7 @@ class Replicat:
         try:
             run_sessions(self._context, self._session, self._lost)
         finally:
+            self._heartbeats.close()
             self._close()
 
     def _open(self) -> tuple[Delivery, TrailReader]:
@@ -175,6 +176,7 @@ class Replicat:
             else:
                 runner.wait([], 0)
         delivery.flush()
+        self._heartbeats.applied(delivery.applied)
         if delivery.pending:  # stopped within a transaction: it comes whole at the next start
             delivery.abandon()
         self._save()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
 from ggshell.heartbeat.history import Objective, Spread
-from ggshell.heartbeat.lags import Lag
-from ggshell.heartbeat.offset import Offset
+from ggshell.heartbeat.lags import Lag, Way
+from ggshell.heartbeat.offset import Offset, estimate
 from ggshell.shell.results import Note, Row, moment
 
 
@@ -54,9 +54,10 @@ class WayLag(NamedTuple):
 
 
 class HeartbeatLags(NamedTuple):
-    """LAG HEARTBEAT."""
+    """LAG HEARTBEAT; ``here``: the database's clock against this host's."""
 
     ways: tuple[WayLag, ...]
+    here: Offset | None = None
     notes: tuple[Note, ...] = ()
 
     @property
@@ -106,6 +107,17 @@ class LagObjective(NamedTuple):
     @property
     def rows(self) -> list[Row]:
         return [(*each, each.share, each.left, each.held) for each in self.objectives]
+
+
+def offset_of(lag: Lag, least: Mapping[Way, tuple[float | None, float | None]]) -> Offset | None:
+    """The remote clock's lead, by the quickest heartbeats of each direction; None while one direction is unknown."""
+    beat = lag.beat
+    seen = least.get((beat.remote_database, beat.incoming_extract, beat.incoming_routing_path, beat.incoming_replicat))
+    ins, outs = [lag.incoming.parts.total], [lag.outgoing.parts.total]
+    if seen is not None:
+        ins.append(seen[0])
+        outs.append(seen[1])
+    return estimate([each for each in ins if each is not None], [each for each in outs if each is not None])
 
 
 def clock_warnings(lags: Iterable[Lag]) -> list[Note]:

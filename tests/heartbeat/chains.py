@@ -47,7 +47,7 @@ class Chain:
             [*command, "-c", "\n".join(statements)], capture_output=True, text=True, check=False, timeout=60
         )
         assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
+        return result.stdout + result.stderr
 
     def heartbeat_tables(self, options: str = "FREQUENCY 0") -> None:
         for alias in self.databases:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from heartbeat.chains import Chain
 from processes import until
@@ -129,3 +128,40 @@ def test_info_says_what_there_is_and_warns_of_jobs_that_nobody_runs(chain: Chain
     assert "Retention time: 7 days." in told
     assert "GGS-00654" in told
     assert "GG_UPDATE_HEARTBEATS was due" in told
+
+
+def test_lag_is_shown_by_hop_by_period_against_an_objective_and_from_the_archive(one_way: Chain) -> None:
+    one_way.run("STOP REPLICAT rep1")
+    with one_way.home.parameters("rep1").open("a") as file:
+        file.write("LAGARCHIVE\n")
+    one_way.start("rep1")
+    for count in (1, 2, 3):
+        one_way.beat("north")
+        until("it arrives", lambda count=count: len(one_way.rows("south", "*", "gg_heartbeat_history")) == count)  # type: ignore[misc]
+    login = "DBLOGIN USERIDALIAS south"
+    now = one_way.run(login, "LAG HEARTBEAT")
+    assert "==> EXT1 ==> DP1 ==> REP1 ==>" in now
+    assert "Extract 0.0" in now
+    by_minute = one_way.run(login, f"LAG HEARTBEAT {one_way.name('north')}, HISTORY SINCE 2020-01-01 BY DAY")
+    assert by_minute.count("==> EXT1 ==> DP1 ==> REP1 ==>") == 5
+    told = one_way.run(login, "LAG HEARTBEAT SLO 99 % WITHIN 20 S")
+    assert "Within 20 s: 100.000% of 3 heartbeats; goal 99.000%: held" in told
+    assert "No heartbeat has come" in one_way.run("LAG HEARTBEAT ARCHIVE")
+    one_way.run("STOP REPLICAT rep1")
+    kept = one_way.run("LAG HEARTBEAT, SLO 99 WITHIN 20 ARCHIVE")
+    assert "of 3 heartbeats" in kept
+    assert one_way.run("LAG HEARTBEAT HISTORY BY DAY ARCHIVE").count("==> EXT1") == 5
+
+
+def test_manager_beats_as_often_as_it_is_told_and_no_more_when_paused(one_way: Chain) -> None:
+    def runs() -> int:
+        return int(one_way.sql("north", "SELECT max(runs) FROM ggadmin.gg_heartbeat_jobs")[0][0])
+
+    one_way.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0.2")
+    until("five beats arrive", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) >= 5)
+    assert runs() >= 5
+    one_way.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0")
+    still = runs()
+    one_way.sql("north", "SELECT pg_sleep(0.5)")
+    assert runs() == still
+    assert "(paused)" in one_way.run("DBLOGIN USERIDALIAS north", "INFO HEARTBEATTABLE")

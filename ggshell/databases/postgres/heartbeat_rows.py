@@ -11,7 +11,7 @@ from ggshell.databases.postgres.heartbeat_sql import UTC_NOW
 from ggshell.databases.postgres.session import execute
 from ggshell.heartbeat.history import Arrival
 from ggshell.heartbeat.lag import parts_between, path_text
-from ggshell.heartbeat.lags import Lag, lag_of
+from ggshell.heartbeat.lags import Lag, Way, lag_of
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames
 from ggshell.heartbeat.row import Beat, time_text
 
@@ -61,3 +61,23 @@ def read_arrivals(
         received, *times = (_microseconds(value) for value in row[4:])
         found.append(Arrival(str(row[0]), path_text(*row[1:4]), received, parts_between((*times, received))))
     return found
+
+
+def read_least_lags(
+    connection: psycopg.Connection[Any], names: HeartbeatNames, since: int
+) -> dict[Way, tuple[float | None, float | None]]:
+    """The quickest heartbeat in and out of each way since a moment, in seconds; None where there is none."""
+    rows = execute(
+        connection,
+        "SELECT remote_database, incoming_extract, incoming_routing_path, incoming_replicat,"
+        " min(extract(epoch FROM heartbeat_received_ts - incoming_heartbeat_ts))::float8,"
+        " min(extract(epoch FROM outgoing_replicat_ts - outgoing_heartbeat_ts))::float8"
+        f" FROM {quote_table(names.history)} WHERE heartbeat_received_ts >= %s::timestamp GROUP BY 1, 2, 3, 4",
+        [time_text(since)],
+    )
+    return {(row[0], row[1], row[2], row[3]): (row[4], row[5]) for row in rows}
+
+
+def database_time(connection: psycopg.Connection[Any]) -> int:
+    """The database's own time, in microseconds since 1970."""
+    return int(execute(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])

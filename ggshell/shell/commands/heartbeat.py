@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING
 
 from ggshell.clock import from_datetime, local_text
 from ggshell.errors import NotFoundError, UsageError
+from ggshell.heartbeat.history import Arrival, objectives, spreads
 from ggshell.heartbeat.names import HeartbeatNames
-from ggshell.shell.heartbeats import HeartbeatInfo, JobLine, clock_warnings
+from ggshell.heartbeat.offset import between_clocks
+from ggshell.process.lag_archive import lag_folder
+from ggshell.shell.begin import begin_time
+from ggshell.shell.heartbeats import (
+    HeartbeatInfo,
+    HeartbeatLags,
+    JobLine,
+    LagObjective,
+    LagTimes,
+    WayLag,
+    clock_warnings,
+    offset_of,
+)
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message, Note
 from ggshell.shell.session import Session
@@ -18,6 +31,10 @@ from ggshell.store.events import Severity
 if TYPE_CHECKING:
     from ggshell.databases.postgres.heartbeat import Changes, Job, Made
 
+OFFSET_SECONDS = 3600
+"""How far back heartbeats tell of the clocks' difference: clocks drift."""
+
+DAY = 86_400_000_000
 LATE_SECONDS = 5
 """How long a job may be overdue before it is worth a warning: Manager looks every second."""
 
@@ -205,3 +222,58 @@ def delete_heartbeat_entry(session: Session, *, group_name: str, force: bool = F
         session.confirm(f"Delete all heartbeat entries that name {group_name}")
     count = heartbeat.delete_entries(connection, names, group_name)
     return Message((f"{count} heartbeat entries of {group_name} deleted from {names.heartbeat}.",), apart=True)
+
+
+@command("LAG HEARTBEAT")
+def lag_heartbeat(
+    session: Session,
+    *,
+    remote_database: str = "",
+    history: bool = False,
+    since: str = "",
+    by: str = "",
+    slo: tuple[str, ...] = (),
+    archive: bool = False,
+) -> HeartbeatLags | LagTimes | LagObjective:
+    """Lag as heartbeats measured it: now, by period, or against a service level."""
+    begin = begin_time(since, session.clock.now()) if since else session.clock.now() - DAY
+    if slo:
+        goal, limit = float(_decimal(slo[0], "SLO", "0", "100")) / 100, float(_decimal(slo[-1], "WITHIN", "0", "86400"))
+        return LagObjective(tuple(objectives(_arrivals(session, begin, remote_database, archive), goal, limit)))
+    period = by.upper() or "HOUR"
+    if archive:
+        from ggshell.databases.duckdb import lag_archive
+
+        return LagTimes(tuple(lag_archive.spreads(lag_folder(session.home), period, begin, remote_database)), period)
+    if history or since or by:
+        return LagTimes(tuple(spreads(_arrivals(session, begin, remote_database, archive), period)), period)
+    return _lags_now(session, remote_database)
+
+
+def _arrivals(session: Session, since: int, remote: str, archive: bool) -> list[Arrival]:
+    if archive:
+        from ggshell.databases.duckdb import lag_archive
+
+        return lag_archive.read_arrivals(lag_folder(session.home), since, remote)
+    from ggshell.databases.postgres import heartbeat, heartbeat_rows
+
+    names = names_of(session)
+    heartbeat.require(session.connection(), names)
+    return heartbeat_rows.read_arrivals(session.connection(), names, since, remote)
+
+
+def _lags_now(session: Session, remote: str) -> HeartbeatLags:
+    from ggshell.databases.postgres import heartbeat, heartbeat_rows
+
+    names, connection = names_of(session), session.connection()
+    heartbeat.require(connection, names)
+    lags = heartbeat_rows.read_lags(connection, names, remote)
+    since = session.clock.now() - OFFSET_SECONDS * 1_000_000
+    least = heartbeat_rows.read_least_lags(connection, names, since)
+    ways = tuple(WayLag(lag, offset_of(lag, least)) for lag in lags)
+    notes = clock_warnings(lags)
+    for note in notes:
+        session.event(Severity.WARNING, note.code, note.message)
+    asked = session.clock.now()
+    told = heartbeat_rows.database_time(connection)
+    return HeartbeatLags(ways, between_clocks(asked, session.clock.now(), told), tuple(notes))

@@ -41,6 +41,9 @@ def lags(result: HeartbeatLags) -> str:
     lines: list[str] = []
     for way in result.ways:
         lines += _way(way)
+    if result.here is not None:
+        lead, error = seconds(result.here.lead), seconds(result.here.error)
+        lines += [f"The database's clock leads this host's by {lead} (+/- {error})."]
     lines += ["e: to Extract, p: to the path, r: to Replicat's reading, a: to the commit in the target"]
     return "\n".join(["", *lines, ""])
 
