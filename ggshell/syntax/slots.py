@@ -48,6 +48,8 @@ SLOTS: dict[str, SlotType] = {
     "number": NUMBER,
     "n": NUMBER,
     "megabytes": NUMBER,
+    "objective": SlotType(r"\d+(?:\.\d+)?\s*%?", lambda text: text.rstrip("% "), "a share in percent"),
+    "limit_in_seconds": SlotType(r"\d+(?:\.\d+)?(?:\s*[sS]\b)?", lambda text: text.rstrip("sS "), "a time in seconds"),
     "seconds": NUMBER,
     "port": SlotType(r"\d+(?:-\d+)?", str, "a port"),
     "table": TABLE,
