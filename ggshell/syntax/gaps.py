@@ -65,8 +65,19 @@ def notes_of(path: Path, key: str, args: Mapping[str, Any], spans: Mapping[str, 
     return tuple(found)
 
 
+def gaps_of_statement(kind: str, parsed: Parsed) -> tuple[Note, ...]:
+    """Everything of a statement that is not carried out; one note alone when that is all of it."""
+    path = pages.index(kind).get(parsed.page)
+    return parsed.notes or (notes_of(path, parsed.key, parsed.args, parsed.spans) if path is not None else ())
+
+
 def gap_of(kind: str, parsed: Parsed) -> Note | None:
     """The first thing of a statement that is not carried out, None when all of it is."""
-    path = pages.index(kind).get(parsed.page)
-    notes = parsed.notes or (notes_of(path, parsed.key, parsed.args, parsed.spans) if path is not None else ())
-    return notes[0] if notes else None
+    return next(iter(gaps_of_statement(kind, parsed)), None)
+
+
+def changes_rows(page: str) -> bool:
+    """Whether a parameter or clause decides what arrives at the target (``Changes: rows`` on its page), so that it must not be
+    passed over; of what has no page of its own nobody knows."""
+    path = pages.index("parameters").get(page.lower())
+    return path is None or pages.read(path).facts.get("Changes", "") == "rows"
