@@ -105,6 +105,10 @@ def _meant(text: str, kind: str, line: LineText, args: dict[str, Any], spans: Ma
     """A statement that is one, held against its page's rules."""
     path = pages.index(kind)[line.page]
     rules.check(path, args, text, spans)
+    if kind == PARAMETERS and "(" in text:
+        from ggshell.syntax.clauses import check_clauses
+
+        check_clauses(args, spans, text)
     key = lines.compiled(line).key
     return Parsed(key, args, line.page, gaps.notes_of(path, key, args, spans), spans)
 

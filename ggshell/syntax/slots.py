@@ -63,8 +63,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 WORD = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a word")
-NUMBER = SlotType(r"\d+(?![.\d])", int, "a number")
-SIGNED = SlotType(r"[-+]?\d+(?![.\d])", int, "a number")
+NUMBER = SlotType(r"\d{1,40}(?![.\d])", int, "a number")
+SIGNED = SlotType(r"[-+]?\d{1,40}(?![.\d])", int, "a number")
 GROUP = SlotType(r"[A-Za-z0-9_*?]+", str.upper, "a group name")
 TABLE_PART = r"(?:\"[^\"\n]+\"|[^\s,;().!\"']+)"
 TABLE = SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART}){{0,2}}", str, "a table")
