@@ -52,7 +52,8 @@ class Stream:
                 if error is not None:
                     raise error
                 body = frames.data[frames.edges[number] + HEAD : frames.edges[number + 1]]
-                if body[0] == pgoutput.XLOG_DATA:
+                # A table is described anew whenever the server has looked it up again, which each reader meets elsewhere.
+                if body[0] == pgoutput.XLOG_DATA and body[pgoutput.PAYLOAD] != pgoutput.RELATION:
                     found.append(body[pgoutput.PAYLOAD :])
             return sum(payload[0] == pgoutput.COMMIT for payload in found) >= commits
 
