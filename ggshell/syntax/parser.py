@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ggshell.syntax.attempt import Attempt, Leaf, Pair, Value
+from ggshell.syntax.attempt import Attempt, Pair, Value
 from ggshell.syntax.slots import slot_type
 from ggshell.syntax.tree import (
     Choice,
+    Leaf,
     Line,
     Many,
     Node,
@@ -39,6 +40,8 @@ class Arms(NamedTuple):
     leaves: tuple[tuple[Leaf, ...], ...]
     by_word: dict[str, tuple[int, ...]]
     loose: tuple[int, ...]
+    again: frozenset[int]
+    """Those that may be given several times."""
 
     def at(self, word: str) -> tuple[int, ...]:
         return self.by_word.get(word, self.loose)
@@ -54,7 +57,8 @@ def _arms(nodes: Iterable[Node], make: Callable[[Node], Matcher]) -> Arms:
             for spelling in spellings(word) if isinstance(word, Word) else ():
                 by_word.setdefault(spelling, []).append(number)
     whole = {word: tuple(sorted((*numbers, *loose))) for word, numbers in by_word.items()}
-    return Arms(tuple(make(node) for node in items), leaves, whole, loose)
+    again = frozenset(n for n, node in enumerate(items) if isinstance(node, Many) and _is_named(node))
+    return Arms(tuple(make(node) for node in items), leaves, whole, loose, again)
 
 
 class LineParser:
@@ -63,6 +67,7 @@ class LineParser:
     def __init__(self, line: Line) -> None:
         self._fixed = line.key.split()
         self._guard = self._heads(line.body)
+        self._several: set[str] = set()
         self._match = self._row(self._top(line.body))
 
     def parse(self, run: Attempt) -> list[Pair] | None:
@@ -71,13 +76,19 @@ class LineParser:
         if end >= 0 and not run.ends(end):
             run.missed(run.skip(end), ())
             end = -1
-        seen: set[str] = set()
-        for pair in run.pairs if end >= 0 else ():
-            if pair.name in seen:
+        if end < 0:
+            return None
+        found: dict[str, Pair] = {}
+        for pair in run.pairs:
+            before = found.get(pair.name)
+            if before is None:
+                found[pair.name] = pair
+            elif pair.name in self._several:
+                found[pair.name] = Pair(pair.name, before.value + pair.value, before.spans + pair.spans)
+            else:
                 run.refuse(pair.spans[0][0], f"{pair.name.upper()} stands twice")
                 return None
-            seen.add(pair.name)
-        return run.pairs if end >= 0 else None
+        return list(found.values())
 
     def _heads(self, body: Sequence) -> frozenset[str]:
         """The keywords that begin something: where one stands, it is no value."""
@@ -150,6 +161,7 @@ class LineParser:
         if isinstance(node, Symbol):
             return _sign(node)
         if isinstance(node, Many) and all(isinstance(leaf, Word) for leaf in first_leaves(node)) and _is_named(node):
+            self._several |= {python_name(leaf.text) for leaf in first_leaves(node) if isinstance(leaf, Word)}
             return _gathered(_many(self._argument(node.item, guard)))
         return _unnamed(self._value(node, guard), many=isinstance(node, Many))
 
@@ -372,7 +384,9 @@ def _options(arms: Arms, *, values: bool) -> Matcher:
             end, pairs, found, number = _furthest(run, arms, [n for n in possible if n not in used], at)
             if end <= at:
                 break
-            used[number], given[number] = word, found
+            if number not in arms.again:
+                used[number] = word
+            given[number] = [*given.get(number, ()), *found]
             run.pairs += pairs
             place = end
         for number in sorted(given) if values else ():

@@ -6,7 +6,7 @@ import pytest
 from shell.ground import Shell
 
 from ggshell.shell.complete import candidates, statement_before
-from ggshell.shell.expect import expected, partial_word
+from ggshell.syntax.expect import expected, partial_word
 from ggshell.shell.live_names import LiveNames
 from ggshell.shell.options import Options
 from ggshell.shell.session import Session
