@@ -19,6 +19,7 @@ from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
+from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs, open_outputs
@@ -27,6 +28,7 @@ from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
+from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -59,7 +61,8 @@ class LogExtract:
     def __init__(self, context: GroupContext, parameters: ExtractParameters, wanted: TableFilter) -> None:
         self._context = context
         self._parameters = parameters
-        self._wanted = wanted
+        self._heartbeats, never = extract_heartbeats(context, self._restart_time)
+        self._wanted = self._heartbeats.wanting(wanted, never)
         self._conninfo = conninfo(context.home, parameters.login)
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
@@ -149,7 +152,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(batch):
+                for part in outputs.write(self._heartbeats.carry(batch)):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header
@@ -176,6 +179,12 @@ class LogExtract:
             else:
                 runner.wait([], 0)
         self._save()
+
+    def _restart_time(self, header: TransactionHeader) -> int:
+        """The log's time at a transaction's restart position."""
+        oldest = self._capture.cache.oldest() if self._capture is not None else None
+        earlier = oldest is not None and oldest.begin and oldest.begin <= header.restart
+        return oldest.begin_time if oldest is not None and earlier else header.commit_time
 
     def _save_interval(self) -> float:
         return float(min(self._parameters.checkpoint_seconds, WATCH_SECONDS))

@@ -16,6 +16,7 @@ from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConflictError, DiskError, GgsError, NotFoundError, ProcessError, StateError
 from ggshell.files import locked
 from ggshell.params import ManagerParameters, PurgeRule, load_manager
+from ggshell.process import heartbeat_jobs
 from ggshell.process.control import ControlServer, request
 from ggshell.process.lag_watch import LagRules, judge, lag_seconds, load_lag_rules
 from ggshell.process.launch import spawn
@@ -93,6 +94,15 @@ class Manager:
         write_process_file(self._home.manager, entry)
         self._event(Severity.INFO, "OGG-00983", f"Manager started (port {self._parameters.port}).")
         signal_ready()
+        heartbeats = heartbeat_jobs.start(self._home, self._clock, lambda: self._lag)
+        self.runner.every(SCAN_SECONDS, lambda: self._tell_all(heartbeats))
+        try:
+            self._work()
+        finally:
+            heartbeats.stop()
+        self._event(Severity.INFO, "OGG-00938", "Manager is stopping at user request.")
+
+    def _work(self) -> None:
         self._first_look()
         self.runner.every(SCAN_SECONDS, self._scan)
         self.runner.every(PURGE_SECONDS, self._purge_due)
@@ -103,7 +113,10 @@ class Manager:
                 self._ended(group)
             for group in self._restarts.due():
                 self._restart(group)
-        self._event(Severity.INFO, "OGG-00938", "Manager is stopping at user request.")
+
+    def _tell_all(self, heartbeats: heartbeat_jobs.Thread) -> None:
+        while not heartbeats.events.empty():
+            self._event(*heartbeats.events.get())
 
     def close(self) -> None:
         """Leave the groups to themselves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ggshell.process.heartbeats import path_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
@@ -48,7 +49,8 @@ class Forwarder:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._done = self._reader.position
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
-        outputs.begin(wanted, None)
+        self._heartbeats = path_heartbeats(context)
+        outputs.begin(self._heartbeats.wanting(wanted), None)
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
@@ -63,7 +65,7 @@ class Forwarder:
                 reader.drain()
                 batch = reader.read()
                 if batch is not None:
-                    for part in self._outputs.write(batch):
+                    for part in self._outputs.write(self._heartbeats.carry(batch)):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]

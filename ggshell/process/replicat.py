@@ -19,6 +19,7 @@ from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
+from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
@@ -83,6 +84,8 @@ class Replicat:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
         self._responses = _responses(context)
+        settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
+        self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
@@ -97,6 +100,7 @@ class Replicat:
         try:
             run_sessions(self._context, self._session, self._lost)
         finally:
+            self._heartbeats.close()
             self._close()
 
     def _open(self) -> tuple[Delivery, TrailReader]:
@@ -106,8 +110,10 @@ class Replicat:
         begin = place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
         home = str(context.home.root)
         self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
+        self._heartbeats.open(target, target.database)
         rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
-        mapper = Mapper(rules, target.describe, parameters.excludes)
+        excludes = (*parameters.excludes, *self._heartbeats.excludes)
+        mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes)
         self._delivery = delivery = Delivery(
             target,
             mapper,
@@ -150,12 +156,13 @@ class Replicat:
             reader.drain()
             batch = reader.read()
             if batch is not None:
-                delivery.feed(batch)
+                delivery.feed(self._heartbeats.carry(batch))
                 if reader.caught_up():
                     delivery.flush()
                 unsaved = True
             else:
                 delivery.flush()
+            self._heartbeats.applied(delivery.applied)
             if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
                 self._progress.processed(delivery.applied.commit_time)
             if batch is None and not delivery.pending:
@@ -172,6 +179,7 @@ class Replicat:
             else:
                 runner.wait([], 0)
         delivery.flush()
+        self._heartbeats.applied(delivery.applied)
         if delivery.pending:  # stopped within a transaction: it comes whole at the next start
             delivery.abandon()
         self._save()

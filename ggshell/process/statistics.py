@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -36,9 +37,18 @@ class Statistics:
         self._counts: dict[Section, Counts] = {section: {} for section in Section}
         self._names: dict[tuple[TableName, TableName], tuple[str, str]] = {}
         self._day, self._hour = _boundaries(now)
+        self._apart: Callable[[TableName], bool] = lambda _: False
+        self._heartbeats = 0
+
+    def set_apart(self, is_heartbeat: Callable[[TableName], bool]) -> None:
+        """Count operations on these tables as heartbeats, and not as anybody's rows."""
+        self._apart = is_heartbeat
 
     def add(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
         """Count operations of one kind on one table."""
+        if self._apart(source):
+            self._heartbeats += count
+            return
         self._count(source, target, _KIND_OF.get(io_type, "updates"), count)
 
     def upsert(self, source: TableName, target: TableName, count: int = 1) -> None:
@@ -65,6 +75,7 @@ class Statistics:
         names = sorted(self._counts[Section.TOTAL])
         return {
             "now": self._clock.now(),
+            "heartbeats": self._heartbeats,
             "sections": {section.value: self._since[section] for section in Section},
             "tables": [
                 {

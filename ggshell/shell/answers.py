@@ -48,7 +48,8 @@ class TableCounts(NamedTuple):
 
 
 class GroupStatistics(NamedTuple):
-    """STATS of one group: ``since`` the begin of each section, ``outputs`` the trails it writes."""
+    """STATS of one group: ``since`` the begin of each section, ``outputs`` the trails it writes,
+    ``heartbeats`` how many of them passed since the start, which no table counts."""
 
     type: str
     group: str
@@ -56,6 +57,7 @@ class GroupStatistics(NamedTuple):
     since: Mapping[str, int]
     tables: tuple[TableCounts, ...]
     outputs: tuple[str, ...] = ()
+    heartbeats: int = 0
 
 
 class Stats(NamedTuple):

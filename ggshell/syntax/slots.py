@@ -105,6 +105,8 @@ SLOTS: dict[str, SlotType] = {
     "number": NUMBER,
     "n": NUMBER,
     "megabytes": NUMBER,
+    "objective": SlotType(r"\d+(?:\.\d+)?\s*%?", lambda text: text.rstrip("% "), "a share in percent"),
+    "limit_in_seconds": SlotType(r"\d+(?:\.\d+)?(?:\s*[sS]\b)?", lambda text: text.rstrip("sS "), "a time in seconds"),
     "seconds": NUMBER,
     "signed": SIGNED,
     "percent": PERCENT,

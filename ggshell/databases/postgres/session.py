@@ -92,6 +92,15 @@ def connect(conninfo: str, *, replication: bool = False, program: str = "ggshell
         raise translate(error) from error
 
 
+def place(conninfo: str) -> str:
+    """Which database a connection string leads to, without user or secret: ``host:port/database``."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    fields = conninfo_to_dict(conninfo)
+    where = fields.get("host") or fields.get("hostaddr") or ""
+    return f"{where}:{fields.get('port') or 5432}/{fields.get('dbname') or fields.get('user') or ''}"
+
+
 def translate(error: Exception) -> GgsError:
     """A database driver's error as ours, by its SQLSTATE where it has one."""
     import psycopg

@@ -72,6 +72,11 @@ class PostgresTarget:
         return self._key
 
     @property
+    def database(self) -> str:
+        """The name of the database."""
+        return str(self._connection.info.dbname)
+
+    @property
     def confirmed(self) -> int:
         return self._commits + self._wire.commits
 

@@ -93,8 +93,11 @@ def _group(found: View, answer: Mapping[str, Any], table: str, totalsonly: str) 
         tables = [each for each in tables if matches(table, each)]
     if totalsonly:
         tables = _summed([each for each in tables if matches(totalsonly, each)], totalsonly)
+    beats = int(answer.get("heartbeats", 0))
     outputs = () if found.type is GroupType.REPLICAT else tuple(target.trail for target in found.checkpoint.write)
-    return GroupStatistics(found.type, found.group, int(answer["now"]), answer["sections"], tuple(tables), outputs)
+    return GroupStatistics(
+        found.type, found.group, int(answer["now"]), answer["sections"], tuple(tables), outputs, beats
+    )
 
 
 def matches(pattern: str, table: TableCounts) -> bool:

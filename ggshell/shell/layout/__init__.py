@@ -17,6 +17,10 @@ _MODULES = {
     "Transactions": "requests",
     "Trails": "stores",
     "Credentials": "stores",
+    "HeartbeatInfo": "heartbeat",
+    "HeartbeatLags": "heartbeat",
+    "LagTimes": "heartbeat",
+    "LagObjective": "heartbeat",
 }
 
 

@@ -20,7 +20,9 @@ def _group(group: GroupStatistics, result: Stats) -> str:
     lines = ["", f"Sending STATS request to {group.type} {group.group} ...", ""]
     replicat = group.type == "REPLICAT"
     if not group.tables:
-        return "\n".join([*lines, f"No active {'replication' if replicat else 'extraction'} maps.", ""])
+        return "\n".join(
+            [*lines, f"No active {'replication' if replicat else 'extraction'} maps.", *_heartbeats(group), ""]
+        )
     lines += [f"Start of Statistics at {local_text(group.now)}.", ""]
     verb = "Replicating" if replicat else "Extracting"
     for output in group.outputs or ("",):
@@ -30,7 +32,11 @@ def _group(group: GroupStatistics, result: Stats) -> str:
             lines += [f"{verb} from {table.source} to {table.target}:", ""]
             for section in result.sections:
                 lines += _section(group, table, section, result.rate)
-    return "\n".join([*lines, "End of Statistics.", ""])
+    return "\n".join([*lines, *_heartbeats(group), "End of Statistics.", ""])
+
+
+def _heartbeats(group: GroupStatistics) -> list[str]:
+    return [count_line("Heartbeats", group.heartbeats), ""] if group.heartbeats else []
 
 
 def _section(group: GroupStatistics, table: TableCounts, section: str, rate: str) -> list[str]:

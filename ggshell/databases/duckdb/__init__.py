@@ -1,0 +1,1 @@
+"""DuckDB: the engine of the lag archive."""

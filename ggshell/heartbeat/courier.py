@@ -1,0 +1,119 @@
+"""Heartbeats among the rows of batches: found by their table's definition, stamped, and put back in their places.
+
+A batch without a heartbeat table passes after one comparison.  The number of rows never changes, so no position in the
+batch does: a heartbeat that goes no further is handed to a table that nobody wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ggshell.heartbeat.row import Beat, Layout, layout_of
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader
+from ggshell.record.image import split_key_update
+from ggshell.types import TableName
+
+OWNER = "ggshell heartbeats"
+"""The schema of tables that exist in batches only."""
+
+NOWHERE = TableDefinition(TableName(OWNER, "nowhere"), (), ())
+
+Wanted = Callable[[TableName], bool]
+Stamp = Callable[[Beat, Layout, TransactionHeader], "Beat | None"]
+Output = Callable[[Layout], "tuple[TableDefinition, int, Callable[[Beat], bytes]]"]
+"""(definition, operation, encoder) of the rows that a table's heartbeats become."""
+
+_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
+_ONE_IMAGE = frozenset({IoType.FIELD_COMP, IoType.UPDATE})
+
+
+def unchanged(layout: Layout) -> tuple[TableDefinition, int, Callable[[Beat], bytes]]:
+    """Heartbeats stay rows of their own table."""
+    return layout.definition, IoType.FIELD_COMP, layout.encode
+
+
+class Courier:
+    """One hop's treatment of heartbeats.
+
+    ``names`` holds the heartbeat tables that were seen, by which a filter of tables lets them through.
+    """
+
+    def __init__(self, stamp: Stamp, output: Output = unchanged) -> None:
+        self._stamp = stamp
+        self._output = output
+        self._layouts: dict[TableDefinition, Layout | None] = {}
+        self._tables: tuple[TableDefinition, ...] = ()
+        self._here: dict[int, Layout] = {}
+        self.names: set[TableName] = set()
+
+    def carry(self, batch: ChangeBatch) -> ChangeBatch:
+        """The batch with its heartbeats stamped; itself when it has none.  Raises ValueError for an unreadable one."""
+        if batch.tables != self._tables:
+            self._look(batch.tables)
+        return self._carry(batch) if self._here else batch
+
+    def wanting(self, wanted: Wanted, never: frozenset[TableName] = frozenset()) -> Wanted:
+        """A filter of tables that takes heartbeats besides what ``wanted`` takes; ``never``: what it must not take."""
+
+        def wants(table: TableName) -> bool:
+            return table in self.names or (table.owner != OWNER and table not in never and wanted(table))
+
+        return wants
+
+    def _look(self, tables: tuple[TableDefinition, ...]) -> None:
+        self._tables, self._here = tables, {}
+        for number, table in enumerate(tables):
+            if table not in self._layouts:
+                self._layouts[table] = layout_of(table)
+            layout = self._layouts[table]
+            if layout is not None:
+                self._here[number] = layout
+                self.names.add(table.name)
+
+    def _carry(self, batch: ChangeBatch) -> ChangeBatch:
+        rows = np.flatnonzero(np.isin(batch.table, list(self._here)))
+        tables = list(batch.tables)
+        for number, layout in self._here.items():
+            tables[number] = self._output(layout)[0]
+        if not len(rows):
+            return replace(batch, tables=tuple(tables))
+        low, high = int(batch.start.min()), int((batch.start + batch.length).max())
+        table, io_type = batch.table.copy(), batch.io_type.copy()
+        start, length = batch.start - low, batch.length.copy()
+        images: list[bytes] = []
+        end, pieces, place = high - low, batch.pieces, 0
+        for row in rows.tolist():
+            while row >= pieces[place].first + pieces[place].count:
+                place += 1
+            layout = self._here[int(batch.table[row])]
+            first = int(batch.start[row])
+            data = bytes(batch.buffer[first : first + int(batch.length[row])])
+            beat = self._stamped(int(batch.io_type[row]), data, layout, pieces[place].header)
+            if beat is None:
+                table[row] = len(batch.tables)
+                continue
+            _, io_type[row], encode = self._output(layout)
+            images.append(encode(beat))
+            start[row], length[row] = end, len(images[-1])
+            end += len(images[-1])
+        buffer = b"".join([bytes(batch.buffer[low:high]), *images])
+        return replace(
+            batch,
+            tables=(*tables, NOWHERE),
+            table=table,
+            io_type=io_type,
+            buffer=buffer,
+            start=start,
+            length=length,
+        )
+
+    def _stamped(self, io_type: int, data: bytes, layout: Layout, header: TransactionHeader) -> Beat | None:
+        """Only a job's update is a heartbeat, and the insert by which a seed begins."""
+        if io_type in _TWO_IMAGES:
+            data = bytes(split_key_update(data)[1])
+        elif io_type not in _ONE_IMAGE and not (io_type == IoType.INSERT and layout.seed):
+            return None
+        return self._stamp(layout.decode(data), layout, header)
