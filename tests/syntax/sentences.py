@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from ggshell.syntax.slots import SLOTS
+from ggshell.syntax.slots import slot_type
 from ggshell.syntax.tree import Choice, Leaf, Line, Many, Node, Option, Sequence, Slot, Word, spellings
 
-VALUES = {
-    "number": "5",
-    "n": "5",
-    "megabytes": "50",
-    "seconds": "5",
-    "signed": "-5",
-    "percent": "50",
-    "size": "64MB",
-    "interval": "20m",
-    "port": "7809",
-    "body": "(a = 1)",
-    "columns": "(a, b)",
-    "expression": "@STRUP (a)",
-    "quoted": "'q'",
-    "when": "2026-11-20 08:00:00",
-    "time": "2026-11-20",
-    "csn": "0/15D6A28",
-    "lsn": "0/15D6A28",
-    "scn": "1234",
-    "table": "shop.o",
-    "macro_name": "#m1",
-    "report": "ext1",
-}
+VALUES = (
+    "zz9",
+    "shop.o",
+    "5",
+    "50",
+    "(a = 1)",
+    "2026-11-20 08:00:00",
+    "0/15D6A28",
+    "64MB",
+    "20m",
+    "'q'",
+    "#m1",
+    "@STRUP (a)",
+)
 
 
 class Piece(NamedTuple):
@@ -77,8 +69,8 @@ def _row(draw: DrawFn, node: Sequence) -> list[Piece]:
     return pieces
 
 
+@cache
 def value_of(name: str) -> str:
-    """A value for a placeholder."""
-    if name in VALUES:
-        return VALUES[name]
-    return "shop.o" if SLOTS.get(name) is SLOTS["table"] else "zz9"
+    """A value for a placeholder: the first that its type takes whole."""
+    kind = slot_type(name)
+    return next(value for value in VALUES if kind.end(value, 0) == len(value))
