@@ -57,7 +57,7 @@ def _arms(nodes: Iterable[Node], make: Callable[[Node], Matcher]) -> Arms:
             for spelling in spellings(word) if isinstance(word, Word) else ():
                 by_word.setdefault(spelling, []).append(number)
     whole = {word: tuple(sorted((*numbers, *loose))) for word, numbers in by_word.items()}
-    again = frozenset(n for n, node in enumerate(items) if isinstance(node, Many) and _is_named(node))
+    again = frozenset(n for n, node in enumerate(items) if isinstance(_lone(node), Many) and _is_named(_lone(node)))
     return Arms(tuple(make(node) for node in items), leaves, whole, loose, again)
 
 
@@ -117,7 +117,11 @@ class LineParser:
                 while number + 1 < len(items) and not isinstance(items[number + 1], Option | Word):
                     number += 1
                     rest.append(items[number])
-                parts.append(self._named(item, rest, self._guard))
+                whole = Sequence((item, *rest), (False,) * (len(rest) + 1))
+                behind = items[number + 1] if number + 1 < len(items) else None
+                # Scripts write an option that must be there behind those that may be.
+                joins = body.commas[number - len(rest)] and isinstance(behind, Option)
+                parts.append(whole if joins else self._named(item, rest, self._guard))
             elif isinstance(item, Option):
                 parts.append(item)
             else:
@@ -126,16 +130,21 @@ class LineParser:
         return parts
 
     def _row(self, parts: list[Matcher | Node]) -> Matcher:
-        """Things in a row; neighbouring options become one group."""
+        """Things in a row; neighbouring options become one group, in which some (sequences) must stand."""
         matchers: list[Matcher] = []
         run: list[Node] = []
+        needed: set[int] = set()
         for part in [*parts, None]:
+            if isinstance(part, Sequence):
+                needed.add(len(run))
+                run.append(part)
+                continue
             if isinstance(part, Option):
                 run.append(part.item)
                 continue
             if run:
-                matchers.append(_options(_arms(run, self._option), values=False))
-                run = []
+                matchers.append(_options(_arms(run, self._option), needed=frozenset(needed)))
+                run, needed = [], set()
             if callable(part):
                 matchers.append(part)
         return _in_a_row(matchers)
@@ -157,7 +166,7 @@ class LineParser:
         if isinstance(node, Choice):
             return _choice(_arms(node.arms, self._option))
         if isinstance(node, Option):
-            return _options(_arms([node.item], self._option), values=False)
+            return _options(_arms([node.item], self._option))
         if isinstance(node, Symbol):
             return _sign(node)
         if isinstance(node, Many) and all(isinstance(leaf, Word) for leaf in first_leaves(node)) and _is_named(node):
@@ -219,6 +228,11 @@ class LineParser:
             elif items:
                 matchers.append(self._value(items.pop(0), guard))
         return _in_a_row(matchers)
+
+
+def _lone(node: Node) -> Node:
+    """A node without sequences of it alone around it."""
+    return _lone(node.items[0]) if isinstance(node, Sequence) and len(node.items) == 1 else node
 
 
 def _is_named(node: Node) -> bool:
@@ -371,8 +385,8 @@ def _choice(arms: Arms) -> Matcher:
     return match
 
 
-def _options(arms: Arms, *, values: bool) -> Matcher:
-    """Neighbouring options: any of them, in any order, each once."""
+def _options(arms: Arms, *, values: bool = False, needed: frozenset[int] = frozenset()) -> Matcher:
+    """Neighbouring options: any of them, in any order, each once; those ``needed`` must be among them."""
 
     def match(run: Attempt, place: int) -> int:
         used: dict[int, str] = {}
@@ -395,6 +409,6 @@ def _options(arms: Arms, *, values: bool) -> Matcher:
             again = next((used[n] for n in possible if n in used and n not in arms.loose), "")
             reason = "" if not again else f"{word} stands twice" if again == word else f"{word} excludes {again}"
             run.missed(at, [leaf for n, leaves in enumerate(arms.leaves) if n not in used for leaf in leaves], reason)
-        return place
+        return place if needed <= given.keys() else -1
 
     return match

@@ -60,7 +60,7 @@ def test_the_word_at_the_cursor(text: str, partial: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "there", "absent"),
     [
-        ("parameters", "MAP a.b, ", {"TARGET"}, {"FILTER"}),
+        ("parameters", "MAP a.b, ", {"TARGET"}, {"MAP"}),
         ("parameters", "MAP a.b, TARGET c.d, ", {"FILTER", "COLMAP", "KEYCOLS"}, {"TARGET"}),
         ("parameters", "MAP a.b, TARGET c.d, KEYCOLS (a), ", {"FILTER"}, {"KEYCOLS"}),
         ("parameters", "BR BRINTERVAL ", {"<interval>"}, {"BRDIR"}),
