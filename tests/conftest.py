@@ -17,6 +17,10 @@ from ggshell.databases.postgres.server import PostgresServer, find_binaries
 _NUMBERS = itertools.count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=1, help="how many times as long the random tests of the language take")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

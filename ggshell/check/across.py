@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator
 
-from ggshell.check.facts import Facts, Group, Use
+from ggshell.check.facts import Facts, Group, Use, is_pattern
 from ggshell.check.findings import Finding, Place, Severity
 
 WARNING, ERROR = Severity.WARNING, Severity.ERROR
@@ -50,12 +50,24 @@ def _duplicates(facts: Facts) -> Iterator[Finding]:
 
 
 def _starts(facts: Facts) -> Iterator[Finding]:
-    names = [(group.kind, group.name.upper()) for group in facts.groups]
+    names: dict[str, set[str]] = {}
+    for group in facts.groups:
+        names.setdefault(group.name.upper(), set()).add(group.kind)
+    patterns: dict[tuple[str, str], bool] = {}
     for start in facts.started:
-        pattern = start.name.upper()
-        if not any(start.kind in ("", kind) and fnmatch.fnmatchcase(name, pattern) for kind, name in names):
+        key = (start.kind, start.name.upper())
+        if key not in patterns:
+            patterns[key] = _is_there(*key, names)
+        if not patterns[key]:
             what = f"{start.kind} {start.name}".strip()
             yield _finding(start.place, WARNING, "GGS-01202", f"{what} is started, and never added", "ADD it first")
+
+
+def _is_there(kind: str, pattern: str, names: dict[str, set[str]]) -> bool:
+    """Whether a group of a kind (any, when empty) has a name, or fits a pattern."""
+    if not is_pattern(pattern):
+        return pattern in names and kind in ("", *names[pattern])
+    return any(kind in ("", *kinds) and fnmatch.fnmatchcase(name, pattern) for name, kinds in names.items())
 
 
 def _sources(facts: Facts) -> Iterator[Finding]:
@@ -71,7 +83,7 @@ def _trails(facts: Facts) -> Iterator[Finding]:
     """Trails added for a group that is not added, written twice, or named in one place only."""
     extracts = {group.name.upper(): group for group in facts.groups if group.kind == "EXTRACT"}
     writers: dict[str, Use] = {}
-    for use in facts.trails:
+    for use in (each for each in facts.trails if not each.deleted):
         if use.kind == "EXTRACT" and use.group and use.group.upper() not in extracts:
             text = f"trail {use.name} is added for EXTRACT {use.group}, which is never added"
             yield _finding(use.place, WARNING, "GGS-01202", text, f"ADD EXTRACT {use.group}")

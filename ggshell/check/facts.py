@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,6 +28,7 @@ class Use(NamedTuple):
     place: Place
     group: str = ""
     kind: str = ""
+    deleted: bool = False
 
 
 class MapUse(NamedTuple):
@@ -60,6 +62,34 @@ class Facts:
     logins: list[Use] = field(default_factory=list)
     maps: list[MapUse] = field(default_factory=list)
     files: list[ParameterFile] = field(default_factory=list)
+    _places: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def add_group(self, group: Group) -> None:
+        self._places.setdefault((group.kind, group.name.upper()), []).append(len(self.groups))
+        self.groups.append(group)
+
+    def add_trail(self, use: Use) -> None:
+        self._places.setdefault(("TRAIL", use.name), []).append(len(self.trails))
+        self.trails.append(use)
+
+    def delete_groups(self, kind: str, pattern: str) -> None:
+        """A script deletes what it added: it may be added again."""
+        exact = (kind, pattern.upper())
+        names = [exact] if not is_pattern(pattern) else [key for key in self._places if _fits(key, exact)]
+        for place in (place for name in names for place in self._places.pop(name, ())):
+            self.groups[place] = self.groups[place]._replace(deleted=True)
+
+    def delete_trail(self, name: str) -> None:
+        for place in self._places.pop(("TRAIL", name), ()):
+            self.trails[place] = self.trails[place]._replace(deleted=True)
+
+
+def is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+def _fits(key: tuple[str, str], pattern: tuple[str, str]) -> bool:
+    return key[0] == pattern[0] and fnmatch.fnmatchcase(key[1], pattern[1])
 
 
 def trail(text: str) -> str:

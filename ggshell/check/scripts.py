@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -49,42 +48,38 @@ Taker = Callable[[Arguments, Place, Facts], None]
 
 def _add_extract(args: Arguments, place: Place, facts: Facts) -> None:
     source = str(args.get("exttrailsource") or "")
-    facts.groups.append(Group(str(args["group_name"]), "EXTRACT", place, trail(source) if source else ""))
+    facts.add_group(Group(str(args["group_name"]), "EXTRACT", place, trail(source) if source else ""))
 
 
 def _add_replicat(args: Arguments, place: Place, facts: Facts) -> None:
     source = str(args.get("exttrail") or "")
-    facts.groups.append(Group(str(args["group_name"]), "REPLICAT", place, trail(source) if source else ""))
+    facts.add_group(Group(str(args["group_name"]), "REPLICAT", place, trail(source) if source else ""))
 
 
 def _add_path(args: Arguments, place: Place, facts: Facts) -> None:
     name = str(args["path_name"])
     source, target = urlsplit(str(args.get("source", ""))), urlsplit(str(args.get("target", "")))
     read = parse_qs(source.query).get("trail", [source.netloc + source.path])[0]
-    facts.groups.append(Group(name, "DISTPATH", place, trail(read)))
+    facts.add_group(Group(name, "DISTPATH", place, trail(read)))
     written = parse_qs(target.query).get("trail", [target.netloc + target.path])[0]
-    facts.trails.append(Use(trail(written), place, name, "DISTPATH"))
+    facts.add_trail(Use(trail(written), place, name, "DISTPATH"))
 
 
 def _add_trail(args: Arguments, place: Place, facts: Facts) -> None:
-    facts.trails.append(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), "EXTRACT"))
+    facts.add_trail(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), "EXTRACT"))
 
 
 def _delete(kind: str) -> Taker:
     """A group or trail that is deleted may be added again."""
 
     def take(args: Arguments, _: Place, facts: Facts) -> None:
-        name = str(args.get("group_name") or args.get("path_name") or "").upper()
-        for number, group in enumerate(facts.groups):
-            if group.kind == kind and fnmatch.fnmatchcase(group.name.upper(), name):
-                facts.groups[number] = group._replace(deleted=True)
+        facts.delete_groups(kind, str(args.get("group_name") or args.get("path_name") or ""))
 
     return take
 
 
 def _delete_trail(args: Arguments, _: Place, facts: Facts) -> None:
-    name = trail(str(args["trail"]))
-    facts.trails[:] = [use for use in facts.trails if use.name != name]
+    facts.delete_trail(trail(str(args["trail"])))
 
 
 def _start(kind: str) -> Taker:

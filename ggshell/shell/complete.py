@@ -10,8 +10,8 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ggshell.errors import GgsError
-from ggshell.shell.expect import expected, partial_word
 from ggshell.shell.live_names import LiveNames
+from ggshell.syntax.expect import expected, partial_word
 
 _SECRET = "password"  # noqa: S105 - a placeholder's name
 

@@ -87,8 +87,8 @@ def located(error: GgsError, statement: Statement) -> GgsError:
     if error.where:
         return error
     if isinstance(error, StatementError):
-        error.line = statement.line
-        place = f"{statement.line}:{error.column + statement.column - 1}"
+        error.line, column = statement.at(error.column)
+        place = f"{error.line}:{column}"
         error.where = f"{statement.file}:{place}" if statement.file else place
     elif statement.file:
         error.where = f"{statement.file}:{statement.line}"

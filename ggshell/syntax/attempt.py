@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ggshell.syntax.slots import SlotType
-from ggshell.syntax.tree import Slot, Symbol, Word
+from ggshell.syntax.slots import REST, SlotType
+from ggshell.syntax.tree import Leaf, Slot
 
-Leaf = Word | Slot | Symbol
 BLANK = re.compile(r"[\s,]*")
 _TOKEN = re.compile(r"[^\s,;()=!\"']+")
 _END = re.compile(r"[\s,;]*")
@@ -106,4 +105,6 @@ class Attempt:
         if end < 0:
             self.missed(at, (slot,), kind.broken(self.text, at))
             return None
+        if kind is REST and end == len(self.text):
+            self.missed(end, (slot,))  # it takes whatever more there is
         return Value(kind.convert(self.text[at:end]), slot.name, at, end)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.syntax.expression import (
     ARITHMETIC,
+    CODE,
     Binary,
     Call,
     Column,
@@ -255,7 +256,7 @@ def _sqlexec(body: str, offset: int, source: str) -> Query:
     shift = offset + 1 - len(before)
     if pairs is None:
         error = refused(run.text, [Failure(run.far, run.wanted(), run.reasons, "sqlexec")])
-        error.column, error.source = error.column + shift, source
+        error.column, error.source, error.code = error.column + shift, source, CODE
         raise error
     args = {pair.name: pair.value for pair in pairs}
     parameters: tuple[Assignment, ...] = ()

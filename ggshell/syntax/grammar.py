@@ -71,7 +71,12 @@ def verbs(kind: str) -> list[str]:
     return list(dict.fromkeys((stem.split("_")[0] if kind == COMMANDS else stem).upper() for stem in stems))
 
 
-def _candidates(words: list[str], kind: str) -> Iterator[tuple[LineText, int]]:
+def words_of(text: str) -> list[str]:
+    """The words of a statement in upper case, without marks and quotes."""
+    return [word.upper() for word in _TOKEN.findall(text)]
+
+
+def candidates(words: list[str], kind: str) -> Iterator[tuple[LineText, int]]:
     """The lines of the verb, each with how many of its leading words stand there; no name is a word that follows the verb."""
     taken = len(words) > 1 and words[1] in lines.second_words(words[0], kind)
     for line in lines.texts_of(words[0], kind):
@@ -83,14 +88,14 @@ def _parse(text: str, kind: str) -> Parsed:
     from ggshell.syntax.attempt import Attempt
     from ggshell.syntax.refusal import unknown
 
-    words = [word.upper() for word in _TOKEN.findall(text)]
+    words = words_of(text)
     start = Attempt(text)
     first = start.skip(0)
     verb, end = start.token(first)
     if not verb or not lines.texts_of(verb, kind):
         raise unknown(text, text[first:end], first, _CALLED.get(kind, kind), verbs(kind))
     whole = frozenset(words)
-    possible = list(_candidates(words, kind))
+    possible = list(candidates(words, kind))
     for line, depth in possible:
         if depth == len(line.leading) and all(forms & whole for forms in line.later):
             run = Attempt(text)

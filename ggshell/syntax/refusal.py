@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ggshell.errors import StatementError
-from ggshell.syntax.attempt import Leaf
 from ggshell.syntax.slots import slot_type
 from ggshell.syntax.suggest import did_you_mean
-from ggshell.syntax.tree import Slot
+from ggshell.syntax.tree import Leaf, Slot
 
 _MOST = 8
 _FOUND = re.compile(r"[^\s,;()=]+|\S")

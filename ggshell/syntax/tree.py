@@ -51,6 +51,7 @@ class Many(NamedTuple):
     item: Node
 
 
+Leaf: TypeAlias = Word | Slot | Symbol
 Node: TypeAlias = "Word | Slot | Symbol | Sequence | Option | Choice | Many"
 
 
@@ -85,7 +86,7 @@ def spellings(word: Word) -> tuple[str, ...]:
     return tuple(word.text[:size] for size in range(len(word.text), word.least - 1, -1))
 
 
-def first_leaves(node: Node) -> tuple[Word | Slot | Symbol, ...]:
+def first_leaves(node: Node) -> tuple[Leaf, ...]:
     """What a node may begin with."""
     if isinstance(node, Word | Slot | Symbol):
         return (node,)
@@ -93,7 +94,7 @@ def first_leaves(node: Node) -> tuple[Word | Slot | Symbol, ...]:
         return tuple(dict.fromkeys(leaf for arm in node.arms for leaf in first_leaves(arm)))
     if isinstance(node, Option | Many):
         return first_leaves(node.item)
-    found: list[Word | Slot | Symbol] = []
+    found: list[Leaf] = []
     for item in node.items:
         found += first_leaves(item)
         if not isinstance(item, Option):

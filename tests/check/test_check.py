@@ -97,6 +97,38 @@ def test_groups_and_files_belong_together() -> None:
     assert ("x/ext9.prm", 1, 1, "GGS-01209") in found({**WHOLE, "x/ext9.prm": EXT1.replace("ext1", "ext9")})
 
 
+def test_what_is_deleted_may_be_added_again() -> None:
+    again = (
+        SETUP
+        + "STOP EXTRACT ext1\nDELETE EXTRACT ext*\nDELETE EXTTRAIL dirdat/ea\n"
+        + "\n".join(SETUP.splitlines()[2:4])
+    )
+    assert [code for *_, code in found({"setup.oby": again})] == []
+
+
+def test_findings_stand_on_their_own_line_of_a_long_statement() -> None:
+    assert found({"x.oby": "ADD EXTTRAIL ./ea, &\n   EXTRACT e1, &\n  MEGABITES 5\nINFO ALL\n"}) == [
+        ("x.oby", 3, 3, "GGS-00101")
+    ]
+    assert found({"r.prm": "REPLICAT r\nMAP a.b, TARGET c.d,\n COLMAP (x = @STRUPP (y));\nWONDER\n"}) == [
+        ("r.prm", 3, 14, "GGS-00106"),
+        ("r.prm", 4, 1, "GGS-00101"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["START EXTRACT e{n}", "DELETE EXTRACT e{n}", "ADD EXTTRAIL ./d/x{n}, EXTRACT e{n}"])
+def test_many_groups_cost_no_more_each(form: str) -> None:
+    def seconds(count: int) -> float:
+        adds = "".join(f"ADD EXTRACT e{n}, TRANLOG, BEGIN NOW\n" for n in range(count))
+        text = adds + "".join(form.format(n=n) + "\n" for n in range(count))
+        began = time.process_time()
+        check_sources([("x.oby", text)])
+        return time.process_time() - began
+
+    seconds(100)
+    assert seconds(4000) < 16 * max(seconds(500), 0.01)
+
+
 def test_an_alias_is_known_when_the_scripts_add_any() -> None:
     added = "ALTER CREDENTIALSTORE ADD USER u@h:1/d, PASSWORD p, ALIAS north\n"
     places = found({"cred.oby": added, **WHOLE})

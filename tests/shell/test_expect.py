@@ -6,12 +6,12 @@ import pytest
 from shell.ground import Shell
 
 from ggshell.shell.complete import candidates, statement_before
-from ggshell.shell.expect import expected, partial_word
 from ggshell.shell.live_names import LiveNames
 from ggshell.shell.options import Options
 from ggshell.shell.session import Session
 from ggshell.store.credential import CredentialStore
 from ggshell.syntax import pages
+from ggshell.syntax.expect import expected, partial_word
 from ggshell.syntax.notation import compile_line
 
 
