@@ -1,52 +1,45 @@
 """Open transactions, kept as the source's own bytes until their commit; the largest go to disk when memory is short.
 
 Nothing is decoded here.  A transaction is a list of chunks; a chunk holds messages that one dictionary of definitions
-explains, so a table that changes its shape does not change the meaning of rows that were read before.
+explains, so a table that changes its shape does not change the meaning of rows that were read before.  Messages come in
+parts, as many at once as the source had.
 """
 
 from __future__ import annotations
 
 import struct
 import tempfile
-from array import array
 from collections.abc import Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
+from ggshell.capture.messages import Messages
 from ggshell.errors import DiskError
 from ggshell.record import TransactionHeader
 
-_LENGTH = struct.Struct("<I")
-_OVERHEAD = 90
-"""Bytes of a Python bytes object and its place in a list, beside the content."""
-SPILLED = 1024
-"""Messages that go to a file together: their number, their lengths, then they themselves."""
-
-
-def _pack(messages: list[bytes]) -> bytes:
-    lengths = array("I", map(len, messages))
-    return b"".join((_LENGTH.pack(len(messages)), lengths.tobytes(), *messages))
-
-
-def _unpack(file: IO[bytes]) -> list[bytes]:
-    lengths = array("I")
-    lengths.frombytes(file.read(_LENGTH.unpack(file.read(4))[0] * lengths.itemsize))
-    ends = list(accumulate(lengths))
-    data = file.read(ends[-1])
-    return [data[first:end] for first, end in zip((0, *ends), ends, strict=False)]
+_SIZES = struct.Struct("<QQ")
+_PLACE = 8
+_OVERHEAD = 300
+"""Bytes of memory that a part takes beside its content: objects, and the place of each message (``_PLACE``)."""
+RUN_BYTES = 8 << 20
+"""A run holds about so much at most, however few messages that is."""
 
 
 class Chunk:
-    """Messages under one set of definitions; ``streamed`` messages carry their (sub)transaction's id."""
+    """Messages under one set of definitions; ``streamed`` messages carry their (sub)transaction's id at ``mark``.
 
-    __slots__ = ("definitions", "messages", "size", "spilled", "streamed")
+    ``spilled`` counts the parts that went to disk before those in memory.
+    """
 
-    def __init__(self, definitions: Any, *, streamed: bool) -> None:
+    __slots__ = ("definitions", "mark", "parts", "spilled", "streamed")
+
+    def __init__(self, definitions: Any, *, streamed: bool, mark: int = 0) -> None:
         self.definitions = definitions
         self.streamed = streamed
-        self.messages: list[bytes] = []
-        self.size = 0
+        self.mark = mark
+        self.parts: list[Messages] = []
         self.spilled = 0
 
 
@@ -63,13 +56,13 @@ class OpenTransaction:
         self.size = 0
         self._file: IO[bytes] | None = None
 
-    def chunk(self, definitions: Any, *, streamed: bool) -> Chunk:
+    def chunk(self, definitions: Any, *, streamed: bool, mark: int = 0) -> Chunk:
         """The chunk to append to: the last one while the definitions and the form are the same."""
         if self.chunks:
             last = self.chunks[-1]
             if last.definitions is definitions and last.streamed == streamed:
                 return last
-        self.chunks.append(Chunk(definitions, streamed=streamed))
+        self.chunks.append(Chunk(definitions, streamed=streamed, mark=mark))
         return self.chunks[-1]
 
     def spill(self, folder: Path) -> int:
@@ -79,11 +72,12 @@ class OpenTransaction:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._file = tempfile.TemporaryFile(dir=folder, prefix="spill-")  # noqa: SIM115 - lives as long as self
             for chunk in self.chunks:
-                for first in range(0, len(chunk.messages), SPILLED):
-                    self._file.write(_pack(chunk.messages[first : first + SPILLED]))
-                chunk.spilled += len(chunk.messages)
-                chunk.messages.clear()
-                chunk.size = 0
+                for part in chunk.parts:
+                    self._file.write(_SIZES.pack(len(part.data), len(part.edges)))
+                    self._file.write(part.data)
+                    self._file.write(part.edges.tobytes())
+                chunk.spilled += len(chunk.parts)
+                chunk.parts.clear()
             self._file.flush()
         except OSError as error:
             raise DiskError(
@@ -92,36 +86,43 @@ class OpenTransaction:
             ) from error
         # The next message begins a new chunk: those in the file come before those in memory.
         self.chunks = [chunk for chunk in self.chunks if chunk.spilled]
-        self.chunks.append(Chunk(self.chunks[-1].definitions, streamed=self.chunks[-1].streamed))
+        last = self.chunks[-1]
+        self.chunks.append(Chunk(last.definitions, streamed=last.streamed, mark=last.mark))
         freed, self.size = self.size, 0
         return freed
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[bytes]]]:
-        """The messages in order, at most so many at a time, aborted subtransactions left out."""
+    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
+        """The messages in order, about so many at a time at most, aborted subtransactions left out."""
         if self._file is not None:
             self._file.seek(0)
         for chunk in self.chunks:
-            left = chunk.spilled
-            while left:
-                messages = self._read(min(most, left))
-                left -= len(messages)
-                yield chunk, self._alive(chunk, messages)
-            for start in range(0, len(chunk.messages), most):
-                yield chunk, self._alive(chunk, chunk.messages[start : start + most])
+            run: list[Messages] = []
+            count = size = 0
+            for part in self._parts(chunk):
+                if run and (count + len(part) > most or size + len(part.data) > RUN_BYTES):
+                    yield chunk, run
+                    run, count, size = [], 0, 0
+                run.append(part)
+                count += len(part)
+                size += len(part.data)
+            if run:
+                yield chunk, run
 
-    def _alive(self, chunk: Chunk, messages: list[bytes]) -> list[bytes]:
-        if not self.aborted or not chunk.streamed:
-            return messages
-        return [message for message in messages if message[26:30] not in self.aborted]
+    def _parts(self, chunk: Chunk) -> Iterator[Messages]:
+        for _ in range(chunk.spilled):
+            yield self._alive(chunk, self._read())
+        for part in chunk.parts:
+            yield self._alive(chunk, part)
 
-    def _read(self, count: int) -> list[bytes]:
-        """The next messages of the file: blocks while they fit, at least one."""
-        file, messages = self._file, list[bytes]()
-        while file is not None and (not messages or len(messages) + SPILLED <= count):
-            messages += _unpack(file)
-            if len(messages) >= count:
-                break
-        return messages
+    def _alive(self, chunk: Chunk, part: Messages) -> Messages:
+        return part.without(self.aborted, chunk.mark) if self.aborted and chunk.streamed else part
+
+    def _read(self) -> Messages:
+        """The next part of the file, which stands before it."""
+        if self._file is None:
+            raise ValueError(f"transaction {self.xid} has no file")
+        size, edges = _SIZES.unpack(self._file.read(_SIZES.size))
+        return Messages(self._file.read(size), np.frombuffer(self._file.read(8 * edges), dtype=np.int64))
 
     def close(self) -> None:
         if self._file is not None:
@@ -156,10 +157,11 @@ class TransactionCache:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
         return transaction
 
-    def grew(self, transaction: OpenTransaction, messages: int, size: int) -> None:
-        """Account for messages that were appended, and spill the largest transaction when the limit is passed."""
-        transaction.count += messages
-        grown = size + messages * _OVERHEAD
+    def add(self, transaction: OpenTransaction, chunk: Chunk, part: Messages) -> None:
+        """Append messages to a transaction's chunk, and spill the largest transaction when the limit is passed."""
+        chunk.parts.append(part)
+        transaction.count += len(part)
+        grown = len(part.data) + len(part) * _PLACE + _OVERHEAD
         transaction.size += grown
         self._used += grown
         while self._used > self._limit:

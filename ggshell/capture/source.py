@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.capture.cache import Chunk, Committed, TransactionCache
+from ggshell.capture.messages import Messages
 from ggshell.record import ChangeBatch, TransactionHeader
 
 
@@ -14,7 +15,7 @@ class MessageRun(NamedTuple):
 
     header: TransactionHeader
     chunk: Chunk
-    messages: Sequence[bytes]
+    parts: Sequence[Messages]
     begins: bool
     ends: bool
 
@@ -35,8 +36,13 @@ class LogSource(Protocol):
     def state(self) -> LogState: ...
 
     @property
-    def drained(self) -> bool:
-        """Whether the last ``feed`` took all that was there: only then a wait for more makes sense."""
+    def quiet(self) -> bool:
+        """Whether the last ``feed`` ended since nothing more was there."""
+        ...
+
+    @property
+    def more(self) -> bool:
+        """Whether messages that came were not taken yet: ``wait`` would not see them."""
         ...
 
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:

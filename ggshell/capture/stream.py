@@ -11,7 +11,11 @@ from ggshell.capture.source import LogSource, LogState, MessageRun
 from ggshell.record import ChangeBatch
 from ggshell.types import Csn
 
-BATCH_MESSAGES = 4_000
+BATCH_MESSAGES = 800
+"""As many as keep the cost of a batch small, and its making so short that the source, meanwhile, does not wait for us."""
+
+PIECE_MESSAGES = 4_000
+"""A large transaction is whole before it is encoded, so nobody waits while a piece is made."""
 
 
 class Capture:
@@ -43,6 +47,11 @@ class Capture:
         return state._replace(safe=self._safe)
 
     @property
+    def quiet(self) -> bool:
+        """Whether all that was there has been handed out: what was read now need not wait for company."""
+        return self._source.quiet and not self._ready and self._pieces is None
+
+    @property
     def cache(self) -> TransactionCache:
         return self._cache
 
@@ -71,7 +80,7 @@ class Capture:
             self._pieces = None
         if not self._ready:
             committed = self._source.feed(self._cache, BATCH_MESSAGES)
-            self.drained = not committed and self._source.drained
+            self.drained = not committed and not self._source.more
             self._ready.extend(committed)
         runs: list[MessageRun] = []
         count = 0
@@ -98,8 +107,8 @@ class Capture:
     def _large(self, item: Committed) -> Iterator[ChangeBatch]:
         """A large transaction in pieces; one is held back, since the last one that has rows must end the transaction."""
         held: ChangeBatch | None = None
-        for chunk, messages in item.transaction.runs(BATCH_MESSAGES):
-            batch = self._source.encode([MessageRun(item.header, chunk, messages, begins=held is None, ends=False)])
+        for chunk, parts in item.transaction.runs(PIECE_MESSAGES):
+            batch = self._source.encode([MessageRun(item.header, chunk, parts, begins=held is None, ends=False)])
             if batch is not None:
                 if held is not None:
                     yield held
@@ -110,9 +119,8 @@ class Capture:
 
 
 def _whole(item: Committed) -> list[MessageRun]:
-    parts = [(chunk, messages) for chunk, messages in item.transaction.runs(BATCH_MESSAGES) if messages]
-    last = len(parts) - 1
+    runs = list(item.transaction.runs(BATCH_MESSAGES))
+    last = len(runs) - 1
     return [
-        MessageRun(item.header, chunk, messages, number == 0, number == last)
-        for number, (chunk, messages) in enumerate(parts)
+        MessageRun(item.header, chunk, parts, number == 0, number == last) for number, (chunk, parts) in enumerate(runs)
     ]

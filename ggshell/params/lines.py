@@ -9,6 +9,7 @@ from ggshell.errors import ParameterError, StatementError, StoreError
 from ggshell.params.macros import expand_macros
 from ggshell.params.source import Reader, SourceLine, read_beside, source_lines
 from ggshell.syntax import grammar, pages
+from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement
 
 _TO_SEMICOLON = ("TABLE", "MAP", "SEQUENCE")
 
@@ -20,6 +21,8 @@ class Parameter(NamedTuple):
     args: dict[str, Any]
     line: int
     text: str
+    note: str = ""
+    """Why it is not carried out, where it is not."""
 
 
 class RawParameter(NamedTuple):
@@ -82,7 +85,26 @@ def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
                 )
             )
             continue
-        found.append(Parameter(name, parsed.args, raw.line, raw.text))
+        gaps = gaps_of_statement(grammar.PARAMETERS, parsed)
+        harmful = next(
+            (gap for gap in gaps if changes_rows(gap.option.split()[0] if gap.option else parsed.page)), None
+        )
+        if harmful is not None:
+            # What arrived would be something else than what the file asks for.
+            errors.append(
+                ParameterError(
+                    harmful.about(parsed.key),
+                    code=CODE,
+                    where=f"{raw.file}:{raw.line}:1",
+                    hint="leave it out, knowing what that changes",
+                    line=raw.line,
+                    source=raw.text,
+                    page=parsed.page,
+                )
+            )
+            continue
+        note = "; ".join(gap.about(parsed.key) for gap in gaps)
+        found.append(Parameter(name, parsed.args, raw.line, raw.text, note))
     if errors:
         first = errors[0]
         if len(errors) > 1:

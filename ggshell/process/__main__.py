@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
 from ggshell.errors import GgsError, UsageError
 from ggshell.store.home import Home
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's linear algebra is not used: no idle threads for it
 KINDS = ("extract", "path", "replicat", "manager")
 
 

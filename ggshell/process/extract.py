@@ -7,6 +7,7 @@ dropped, and a slot that is ahead of the checkpoint file is refused, since the r
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
@@ -18,11 +19,10 @@ from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
-from ggshell.process.flushing import Flushing
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
-from ggshell.process.outputs import Outputs
+from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
@@ -36,6 +36,8 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
+FLUSH_PAUSE = 0.002
+"""Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
 
@@ -88,7 +90,7 @@ class LogExtract:
     def _open_outputs(self, facts: tuple[str, str, str]) -> Outputs:
         database, _, version = facts
         producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
-        return Outputs(self._context.home, self._context.checkpoint.write, producer, self._context.clock)
+        return open_outputs(self._context, producer)
 
     def _open(self) -> Capture:
         """Check the tables and the slot, and begin to read behind what the trail holds."""
@@ -141,8 +143,12 @@ class LogExtract:
         self._capture = capture = self._open()
         outputs = self._require_outputs()
         self._look_at_slot()
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
-        unsaved, next_save, flushing = True, clock.steady(), Flushing(clock)
+        unsaved, next_flush = True, 0.0
+        next_save = clock.steady()
+        dirty = False
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
@@ -152,26 +158,26 @@ class LogExtract:
                 header = batch.pieces[-1].header
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
-                flushing.wrote(len(batch))
-                unsaved = True
+                dirty = unsaved = True
             now = clock.steady()
-            if flushing.is_due(idle=batch is None):
+            if dirty and (batch is None or capture.quiet):
                 outputs.flush()
-                flushing.flushed(now)
+                dirty = False
+            elif dirty and now >= next_flush:
+                outputs.flush_behind()
+                next_flush = now + FLUSH_PAUSE
             if now >= next_save:
                 self._look_at_slot()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
-            if batch is not None or not capture.drained:
+            if batch is None:
+                self._note_end(capture)
+                if unsaved and self._progress.at_end:
+                    next_save = min(next_save, now + IDLE_SECONDS)
+                pause = min(IDLE_SECONDS, max(0.0, next_save - now)) if capture.drained else 0.0
+                runner.wait([capture.fileno()], pause)
+            else:
                 runner.wait([], 0)
-                continue
-            if flushing.dirty:
-                runner.wait([capture.fileno()], flushing.seconds_left())
-                continue
-            self._note_end(capture)
-            if unsaved and self._progress.at_end:
-                next_save = min(next_save, now + IDLE_SECONDS)
-            runner.wait([capture.fileno()], min(IDLE_SECONDS, max(0.0, next_save - now)))
         self._save()
 
     def _restart_time(self, header: TransactionHeader) -> int:

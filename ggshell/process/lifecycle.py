@@ -11,7 +11,8 @@ from typing import Any
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, NotFoundError, ProcessError
 from ggshell.files import locked
-from ggshell.params.reports import ReportRules, load_report_rules
+from ggshell.params.lines import read_parameters
+from ggshell.params.reports import ReportRules, report_rules
 from ggshell.process.control import ControlServer
 from ggshell.process.report import Report, masked
 from ggshell.process.reporting import Reporting
@@ -158,7 +159,7 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         report.event(Severity.INFO, _CODES[kind][1], f"{name} started.")
         signal_ready()
         if kind is not GroupType.PATH:  # a path has no parameter file
-            context.report_by(load_report_rules(context.home.parameters(context.group), kind.capitalize()))
+            _read_parameters(context)
         body(context)
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))
@@ -173,6 +174,18 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         return 1
     life.turn(ProcessState.STOPPED)
     return 0
+
+
+def _read_parameters(context: GroupContext) -> None:
+    """Carry out what the file says of reports, and tell what of it is not carried out.  Raises ParameterError."""
+    path = context.home.parameters(context.group)
+    if not path.exists():
+        return  # the body says so
+    found = read_parameters(path, context.type.capitalize())
+    for parameter in found:
+        if parameter.note:
+            context.report.event(Severity.WARNING, "GGS-00103", f"Line {parameter.line}: {parameter.note}")
+    context.report_by(report_rules(found, path))
 
 
 def _abend(report: Report, life: _Life, error: GgsError, trace: str = "") -> None:

@@ -145,6 +145,8 @@ class Manager:
             return {"pid": os.getpid(), "port": self._parameters.port}
         if verb == "CHILDSTATUS":
             return {"children": [self._child(group) for group in self._home.group_names()]}
+        if verb == "GETPURGEOLDEXTRACTS":
+            return {"rules": [rule._asdict() for rule in self._parameters.purge]}
         if verb == "REFRESH":
             return self._refresh()
         if verb == "PURGE":

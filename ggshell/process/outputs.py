@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ggshell.clock import Clock
+from ggshell.process.lifecycle import GroupContext
 from ggshell.record import ChangeBatch
 from ggshell.route.selection import Selection
 from ggshell.store.checkpoint import WriteCheckpoint
@@ -13,6 +14,16 @@ from ggshell.trail import Producer, TrailName, TrailWriter
 from ggshell.types import Csn, TableName
 
 MEGABYTE = 1 << 20
+
+
+def open_outputs(context: GroupContext, producer: Producer) -> Outputs:
+    """A group's trails; ALTER … ETROLLOVER has each go on in a new file, once."""
+    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock)
+    options = dict(context.checkpoint.options)
+    if options.pop("etrollover", False):
+        outputs.rollover()
+        context.save(context.checkpoint._replace(options=options))
+    return outputs
 
 
 class Outputs:
@@ -71,6 +82,11 @@ class Outputs:
         """Make everything written durable and wake the readers.  Raises DiskError; the writers are then unusable."""
         for writer in self._writers:
             writer.flush()
+
+    def flush_behind(self) -> None:
+        """Begin to make everything written durable without waiting for it.  Raises DiskError as ``flush`` does."""
+        for writer in self._writers:
+            writer.flush_behind()
 
     def rollover(self) -> None:
         for writer in self._writers:

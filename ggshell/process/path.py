@@ -6,7 +6,7 @@ from typing import Any
 
 from ggshell.process.heartbeats import path_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
-from ggshell.process.outputs import Outputs
+from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
@@ -27,7 +27,7 @@ def run(home: Home, group: str) -> int:
 def forward(context: GroupContext, wanted: TableFilter, checkpoint_seconds: int) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
-    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock)
+    outputs = open_outputs(context, producer)
     try:
         Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds)).run()
     finally:

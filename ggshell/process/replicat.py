@@ -6,6 +6,7 @@ survive a crash of the target.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from ggshell.apply.delivery import Delivery
@@ -146,6 +147,8 @@ class Replicat:
         runner, clock = self._context.runner, self._context.clock
         self._close()
         delivery, reader = self._open()
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
         wake = reader.fileno()
         next_save, unsaved = clock.steady(), True
@@ -154,7 +157,7 @@ class Replicat:
             batch = reader.read()
             if batch is not None:
                 delivery.feed(self._heartbeats.carry(batch))
-                if reader.at_end():
+                if reader.caught_up():
                     delivery.flush()
                 unsaved = True
             else:

@@ -1,4 +1,4 @@
-"""What the manual understands and this version does not carry out: pages say so, in ``Status`` and ``Not yet``.
+"""Statements that the manual understands and this version does not carry out.
 
 A whole statement of that kind is accepted with a note, so that old scripts run on; a statement with such an option is refused,
 since carrying out the rest of it would be something else than what was asked for.
@@ -6,26 +6,14 @@ since carrying out the rest of it would be something else than what was asked fo
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ggshell.errors import UsageError
 from ggshell.shell.results import Note
-from ggshell.syntax import pages
-from ggshell.syntax.grammar import COMMANDS
+from ggshell.syntax.gaps import CODE, gap_of
 
 if TYPE_CHECKING:
     from ggshell.syntax.grammar import Parsed
-
-CODE = "GGS-00103"
-
-
-class Gaps(NamedTuple):
-    """What a page says is missing: all of it (``status``, the reason), or lines and options with theirs."""
-
-    status: str = ""
-    missing: tuple[tuple[str, str], ...] = ()
 
 
 def unfinished(parsed: Parsed) -> Note | None:
@@ -33,27 +21,9 @@ def unfinished(parsed: Parsed) -> Note | None:
 
     Raises UsageError when one of its options is not carried out.
     """
-    path = pages.index(COMMANDS).get(parsed.page)
-    gaps = gaps_of(path) if path is not None else Gaps()
-    if not gaps.status and not gaps.missing:
+    gap = gap_of("commands", parsed)
+    if gap is None:
         return None
-    from ggshell.syntax.tree import python_name
-
-    reasons = dict(gaps.missing)
-    whole = gaps.status or reasons.get(parsed.key, "")
-    if whole:
-        return Note(CODE, f"{parsed.key} is understood but not carried out: {whole}")
-    for subject, reason in gaps.missing:
-        if subject and parsed.args.get(python_name(subject.split()[0])):
-            raise UsageError(
-                f"{subject} of {parsed.key} is understood but not carried out: {reason}", code=CODE, hint="leave it out"
-            )
-    return None
-
-
-@cache
-def gaps_of(path: Path) -> Gaps:
-    """The gaps that a page names."""
-    parts = (line.partition(":") for line in pages.section(path, "Not yet"))
-    missing = ((subject.strip().upper(), reason.strip()) for subject, colon, reason in parts if colon)
-    return Gaps(pages.read(path).facts.get("Status", ""), tuple(missing))
+    if gap.option:
+        raise UsageError(gap.about(parsed.key), code=CODE, hint="leave it out")
+    return Note(CODE, gap.about(parsed.key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,8 @@ class TrailWriter:
         self._inside = False
         self._roll_wanted = False
         self._failure: OSError | None = None
+        self._behind: Future[None] | None = None
+        self._behind_end = self._ended
         self._mark = MarkWriter(name)
         holds.callback(self._mark.close)
         self._blocks = BlockWriter()
@@ -118,6 +121,13 @@ class TrailWriter:
         """Make all that was written durable, show readers the whole transactions of it, and wake them.  Raises DiskError."""
         self._guarded(self._sync)
         return self._whole.position
+
+    def flush_behind(self) -> None:
+        """Begin to make durable what was written, and show what an earlier call has made so; never waits for the disk.
+
+        For a steady stream: rows are made ready while the disk works.  Raises DiskError.
+        """
+        self._guarded(self._sync_behind)
 
     def rollover(self) -> TrailPosition:
         """Flush, and begin a new file with the next transaction; the position where that will stand."""
@@ -199,13 +209,34 @@ class TrailWriter:
         return data
 
     def _sync(self) -> None:
+        self._finish_behind()
         self._write_out()
         if self._unsynced:
             os.fdatasync(self._descriptor)
             self._unsynced = False
-        if self._ended != self._whole:
-            self._whole = self._ended
-            self._mark.write(self._whole)
+        self._show(self._ended)
+
+    def _sync_behind(self) -> None:
+        if self._behind is not None and not self._behind.done():
+            return
+        self._finish_behind()
+        data = self._take_pending()
+        if self._unsynced:
+            self._behind = self._blocks.sync_behind(self._descriptor, data)
+            self._behind_end, self._unsynced = self._ended, False
+
+    def _finish_behind(self) -> None:
+        """Wait for the sync that was begun, if there is one, and show what it made durable."""
+        if self._behind is not None:
+            behind, self._behind = self._behind, None
+            behind.result()
+            self._show(self._behind_end)
+
+    def _show(self, end: DurableMark) -> None:
+        """Let readers go on to this place."""
+        if end != self._whole:
+            self._whole = end
+            self._mark.write(end)
             self._waker.wake()
 
     def _roll(self, first: TransactionPiece) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ways import EXT1, Way
+from ways import EXT1, REP1, Way
 
 from ggshell.trail import TrailName, TrailReader
 
@@ -75,3 +75,53 @@ def test_keycols_whose_old_values_the_log_lacks_are_refused_with_the_remedy(way:
     report = way.ends(EXT1)
     assert "old value of name" in report
     assert "ADD TRANDATA a.items, COLS (name)" in report
+
+
+def test_etrollover_begins_a_new_file_once_and_readers_follow(way: Way) -> None:
+    way.add()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.start()
+    way.arrives(1)
+    way.run("STOP EXTRACT ext1", "ALTER EXTRACT ext1, ETROLLOVER", "START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    way.arrives(2)
+    trail = TrailName.parse("./dirdat/ea", way.home.root)
+    assert trail.sequences() == [0, 1]
+    way.run("STOP EXTRACT ext1", "START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    way.arrives(3)
+    assert trail.sequences() == [0, 1]
+
+
+def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(way: Way) -> None:
+    way.add()
+    way.write(
+        "ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTRANLOGOPTIONS EXCLUDETAG 00\nTABLE a.*;\n"
+    )
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.start()
+    way.arrives(1)
+    assert "WARNING GGS-00103  Line 4: TRANLOGOPTIONS" in way.home.report("EXT1").read_text()
+    way.run("STOP EXTRACT ext1")
+    for line in ("IGNOREDELETES", "ENCRYPTTRAIL AES256"):
+        way.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\n{line}\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
+        way.start("ext1")
+        report = way.ends(EXT1)
+        assert "ext1.prm:3:1" in report
+        assert "not carried out" in report
+
+
+def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(way: Way) -> None:
+    way.add()
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, FILTER (price > 1);\n")
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.start()
+    assert "FILTER of MAP is understood but not carried out" in way.ends(REP1)
+    assert way.in_south("SELECT count(*) FROM b.items") == [(0,)]
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, FILTER (price > 1);\n")
+    way.start("rep1")
+    assert "FILTER of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS;\n")
+    way.start("rep1")
+    way.arrives(1)
+    assert "MAPALLCOLUMNS of MAP" in way.home.report("REP1").read_text()

@@ -21,6 +21,7 @@ def test_the_exit_code_and_the_input() -> None:
     assert foreground.run([sys.executable, "-c", "import sys; sys.exit(len(sys.stdin.read()))"], "four") == 4
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_in_the_program_does_not_end_the_waiting() -> None:
     before = signal.getsignal(signal.SIGINT)
     assert foreground.run([sys.executable, "-c", INTERRUPTS_ITS_PARENT], "x") == 7

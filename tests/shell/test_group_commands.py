@@ -99,7 +99,6 @@ def test_targets_of_paths() -> None:
         ("ALTER EXTRACT ext1, BEGIN NOW", "use DBLOGIN"),
         ("ALTER EXTRACT pmp1, LSN 0/50056B8", "reads a trail"),
         ("ALTER rep1, LSN 0/50056B8", "reads a trail"),
-        ("ALTER EXTRACT pmp1, ETROLLOVER", "ETROLLOVER of ALTER EXTRACT is understood but not carried out: "),
         ("ALTER EXTTRAIL ./dirdat/zz, EXTRACT ext1, MEGABYTES 5", "writes no EXTTRAIL"),
         ("PURGE EXTTRAIL ./dirdat/zz", "has no files"),
         ("REFRESH MGR", "Manager is not running"),

@@ -18,6 +18,7 @@ from ggshell.shell.session import Session
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_statement_that_waits_for_a_lock(
     shell: Shell, north: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

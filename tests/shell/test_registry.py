@@ -9,8 +9,8 @@ import pytest
 
 from ggshell.errors import UsageError
 from ggshell.shell import registry
-from ggshell.shell.unfinished import Gaps, gaps_of
 from ggshell.syntax import pages
+from ggshell.syntax.gaps import Gaps, gaps_of
 from ggshell.syntax.notation import compile_line
 from ggshell.syntax.tree import Line, argument_names, python_name
 

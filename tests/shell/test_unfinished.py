@@ -8,9 +8,10 @@ import pytest
 from shell.ground import Shell
 
 from ggshell.errors import UsageError
-from ggshell.shell import unfinished as module
-from ggshell.shell.unfinished import gaps_of, unfinished
+from ggshell.shell.results import Note
+from ggshell.shell.unfinished import unfinished
 from ggshell.syntax import pages
+from ggshell.syntax.gaps import gaps_of
 from ggshell.syntax.grammar import Parsed
 
 PAGE = """# PAINT WALL
@@ -64,7 +65,7 @@ def test_a_page_with_a_status_is_missing_whole(page: Path) -> None:
 def test_a_note_is_a_line_of_warning_and_no_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from ggshell.shell import execute
 
-    note = module.Note("GGS-00103", "VERSIONS is understood but not carried out: it is a test")
+    note = Note("GGS-00103", "VERSIONS is understood but not carried out: it is a test")
     monkeypatch.setattr(execute, "unfinished", lambda parsed: note if parsed.key == "VERSIONS" else None)
     answer = shell.batch("VERSIONS", "INFO ALL")
     assert (answer.code, answer.err) == (0, f"WARNING {note.code}  {note.message}\n")

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.capture.messages import Messages
 from ggshell.capture.source import MessageRun
 from ggshell.databases.postgres import pgoutput
+from ggshell.databases.postgres.frames import HEAD
 from ggshell.databases.postgres.rows import EncodedRow, TableShape, encode_row, position_of, truncated
 from ggshell.databases.postgres.vectors import big32, encode_tuples
 from ggshell.errors import CaptureError
@@ -63,15 +65,20 @@ def _encode_group(
 ) -> None:
     shapes: Mapping[int, TableShape] = group[0].chunk.definitions
     place = pgoutput.PAYLOAD + 1 + (4 if group[0].chunk.streamed else 0)
-    messages = [message for run in group for message in run.messages]
-    found = _at_once(messages, shapes, place) if len(messages) > FEW_ROWS else None
-    part, counts = found or _one_by_one(messages, shapes, place)
+    sizes = [sum(map(len, run.parts)) for run in group]
+    messages = Messages.join([part for run in group for part in run.parts])
+    encode = _one_by_one if len(messages) <= FEW_ROWS or _any_truncate(messages) else _at_once
+    part, counts = encode(messages, shapes, place)
     parts.append(part)
-    first = 0
-    for run in group:
-        rows = int(counts[first : first + len(run.messages)].sum())
-        first += len(run.messages)
-        owners.append((run.header, run.begins, run.ends, rows))
+    before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
+    edges = before[np.cumsum([0, *sizes])].tolist()
+    for run, first, last in zip(group, edges, edges[1:], strict=False):
+        owners.append((run.header, run.begins, run.ends, last - first))
+
+
+def _any_truncate(messages: Messages) -> bool:
+    raw = np.frombuffer(messages.data, dtype=np.uint8)
+    return bool((raw[messages.edges[:-1] + HEAD + pgoutput.PAYLOAD] == pgoutput.TRUNCATE).any())
 
 
 def _pieces(owners: list[tuple[TransactionHeader, bool, bool, int]]) -> list[TransactionPiece]:
@@ -98,10 +105,11 @@ def _shape(shapes: Mapping[int, TableShape], relation: int) -> TableShape:
         raise CaptureError(f"rows of relation {relation} came before its definition") from None
 
 
-def _one_by_one(messages: list[bytes], shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
     rows: list[EncodedRow] = []
     counts = np.zeros(len(messages), dtype=np.int64)
-    for number, message in enumerate(messages):
+    for number, framed in enumerate(messages):
+        message = framed[HEAD:]
         before = len(rows)
         if message[pgoutput.PAYLOAD] == pgoutput.TRUNCATE:
             for relation in truncated(message, place):
@@ -127,15 +135,9 @@ def _one_by_one(messages: list[bytes], shapes: Mapping[int, TableShape], place: 
     return part, counts
 
 
-def _at_once(
-    messages: list[bytes], shapes: Mapping[int, TableShape], place: int
-) -> tuple[_Part, NDArray[np.int64]] | None:
-    """All together; None when a TRUNCATE is among them, which is a message for several tables."""
-    raw = np.frombuffer(b"".join(messages) + b"\0" * 8, dtype=np.uint8)
-    sizes = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-    offset = np.cumsum(sizes) - sizes
-    if (raw[offset + pgoutput.PAYLOAD] == pgoutput.TRUNCATE).any():
-        return None
+def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+    raw = np.frombuffer(messages.data + b"\0" * 8, dtype=np.uint8)
+    offset = messages.edges[:-1] + HEAD
     relations, inverse = np.unique(big32(raw, offset + place), return_inverse=True)
     known = [_shape(shapes, int(relation)) for relation in relations]
     wanted = np.array([shape.wanted for shape in known], dtype=bool)[inverse]
@@ -152,7 +154,7 @@ def _at_once(
     extra: list[bytes] = []
     size = len(encoded.buffer)
     for row in single.tolist():
-        message = messages[int(chosen[row])]
+        message = messages[int(chosen[row])][HEAD:]
         one = encode_row(message, known[int(table[row])], int(relations[table[row]]), place)
         io_type[row], start[row], length[row] = one.io_type, size, len(one.data)
         size += len(one.data)

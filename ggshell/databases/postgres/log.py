@@ -1,4 +1,4 @@
-"""PostgreSQL's log as a LogSource: logical replication of pgoutput through libpq's COPY BOTH.
+"""PostgreSQL's log as a LogSource: logical replication of pgoutput.
 
 The facts of the protocol that this code rests on: a commit's CSN is the LSN behind its record, and the next transaction
 may begin at that very LSN; a transaction that was being streamed when the connection broke may come whole, or be streamed
@@ -8,40 +8,53 @@ alone.  The rows of a transaction are kept as they come; nothing is decoded befo
 
 from __future__ import annotations
 
+import contextlib
 import select
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
+from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.clock import Clock
-from ggshell.databases.postgres import pgoutput, session
-from ggshell.databases.postgres.copy_stream import CopyStream, open_stream
+from ggshell.databases.postgres import pgoutput, session, wire
 from ggshell.databases.postgres.encode import encode_runs
+from ggshell.databases.postgres.frames import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.databases.postgres.relations import Keys, Relations, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
-from ggshell.errors import GgsError
+from ggshell.errors import ConnectionLostError, GgsError
 from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
 STREAMING_SINCE = 140_000
 PROTOCOL_4_SINCE = 160_000
 STATUS_SECONDS = 5.0
-GROWN = 1024
-"""The cache is told of so many rows at once, and may then spill them."""
+STREAM_MESSAGES, STREAM_SECONDS = 64, 0.005
+"""So many messages within so short a time are a stream, of which more may be expected."""
+SMALL_BYTES = 4096
+"""Outside a stream, so few bytes were all that was there: to ask again would only keep a lone transaction waiting."""
+LINGER_SECONDS = 0.0003
+"""A socket holds a few hundred messages, which a server sends in about twice this time."""
 
 
 class PostgresLog:
     """One replication connection."""
 
-    def __init__(self, stream: CopyStream, relations: Relations, start: int, clock: Clock) -> None:
-        self._stream = stream
-        self._messages: Iterator[bytes] = iter(())
-        self.drained = True
+    def __init__(self, stream: wire.Wire, inbox: Inbox, relations: Relations, start: int, clock: Clock) -> None:
+        self._wire = stream
+        self._inbox = inbox
+        self._frames = NO_FRAMES
+        self._next = 0
         self._relations = relations
         self._clock = clock
         self._confirmed = start
         self._read = self._safe = self._end = start
-        self._told = clock.steady()
+        self._told = self._since = clock.steady()
+        self._lately = 0
+        self.quiet = False
         self._current: OpenTransaction | None = None
         self._streaming: OpenTransaction | None = None
         self._begin: pgoutput.Begin | None = None
@@ -76,27 +89,31 @@ class PostgresLog:
         arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
         command = f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
         try:
-            stream = open_stream(connection, command)
+            stream, inbox = wire.start(connection, control, command)
         except GgsError:
             connection.close()
             control.close()
             raise
-        return cls(stream, Relations(control, wanted, keys), durable, clock)
+        return cls(stream, inbox, Relations(control, wanted, keys), durable, clock)
 
     @property
     def state(self) -> LogState:
         return LogState(self._read, self._safe, self._end)
 
+    @property
+    def more(self) -> bool:
+        return self._next < len(self._frames.edges) - 1
+
     def fileno(self) -> int:
-        return self._stream.fileno()
+        return self._wire.fileno()
 
     def wait(self, timeout: float) -> bool:
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
-        return bool(poll.poll(timeout * 1000))
+        return self.more or bool(poll.poll(timeout * 1000))
 
     def close(self) -> None:
-        self._stream.close()
+        self._wire.close()
         self._relations.close()
 
     def confirm(self, position: int) -> None:
@@ -105,69 +122,94 @@ class PostgresLog:
         self._tell()
 
     def encode(self, runs: Iterable[MessageRun]) -> ChangeBatch | None:
-        return encode_runs(runs)
+        batch = encode_runs(runs)
+        if self._is_stream() and not self._inbox.full:
+            # The socket holds a few hundred rows only: while it is full the server waits instead of decoding.
+            with contextlib.suppress(ConnectionLostError):  # what was committed before is whole; ``feed`` finds it lost
+                self._wire.receive(self._inbox)
+        return batch
 
     def feed(self, cache: TransactionCache, most: int) -> Sequence[Committed]:
         """Read until a good number of messages is there, the socket is empty, or a large transaction has committed."""
         committed: list[Committed] = []
-        self.drained = False
-        taken = 0
+        taken, now = 0, self._clock.steady()
+        self.quiet = False
+        if now - self._since > STREAM_SECONDS:  # a stream that has just been one is one still
+            self._lately = self._lately // 2 if now - self._since < 10 * STREAM_SECONDS else 0
+            self._since = now
         while taken < most:
-            taken = self._feed(cache, committed, taken, most)
-            if taken >= most:
+            if not self.more:
+                if self.quiet or not (self._wire.receive(self._inbox) or (self._is_stream() and self._linger())):
+                    self.quiet = True
+                    break
+                self._frames, self._next = self._inbox.take(), 0
+                self.quiet = len(self._frames.data) < SMALL_BYTES and not self._is_stream()
+            count = self._take(cache, committed, most)
+            taken += count
+            self._lately += count
+            if committed and committed[-1].transaction.count > most:
                 break
-            block = self._stream.take()
-            if not block:
-                self.drained = True
-                break
-            self._messages = iter(block)
-        if self._clock.steady() - self._told > STATUS_SECONDS:
+        if now - self._told > STATUS_SECONDS:
             self._tell()
         return committed
 
-    def _feed(self, cache: TransactionCache, committed: list[Committed], taken: int, most: int) -> int:
-        """Sort the messages at hand to their transactions; how many rows and commits were taken until now."""
-        transaction = self._streaming or self._current
-        chunk = self._chunk(transaction)
-        add = chunk.messages.append if chunk is not None else None
-        count = size = 0
-        place, rows_kinds = pgoutput.PAYLOAD, pgoutput.ROWS
-        for message in self._messages:
-            if message[0] != pgoutput.XLOG_DATA:
-                if message[0] == pgoutput.KEEPALIVE:
-                    self._keepalive(message)
-                continue
-            kind = message[place]
-            if kind in rows_kinds and add is not None:
-                add(message)
-                count += 1
-                size += len(message)
-                if count < GROWN:
-                    continue
-            if count and transaction is not None:
-                cache.grew(transaction, count, size)
-                taken += count
-                count = size = 0
-            if kind not in rows_kinds:
-                finished = self._control(kind, message, cache)
-                if finished is not None:
-                    committed.append(finished)
-                    taken += 1
-                    if finished.transaction.count > most:
-                        return most
-            if taken >= most:
-                return taken
-            transaction = self._streaming or self._current
-            chunk = self._chunk(transaction)
-            add = chunk.messages.append if chunk is not None else None
-        if count and transaction is not None:
-            cache.grew(transaction, count, size)
-        return taken + count
+    def _is_stream(self) -> bool:
+        return self._lately >= STREAM_MESSAGES and self._clock.steady() - self._since < STREAM_SECONDS
 
-    def _chunk(self, transaction: OpenTransaction | None) -> Chunk | None:
+    def _linger(self) -> bool:
+        """Let a stream of messages gather; whether more came.
+
+        Waiting for the socket would have the server wake us for every row, which costs it more than the row.
+        """
+        select.select((), (), (), LINGER_SECONDS)
+        return self._wire.receive(self._inbox)
+
+    def _take(self, cache: TransactionCache, committed: list[Committed], most: int) -> int:
+        """Take messages of the present frames, until they end or enough has committed; how many were taken."""
+        frames, begin, number, before = self._frames, self._next, self._next, len(committed)
+        count = len(frames.edges) - 1
+        others = frames.others
+        for other in (*others[bisect_left(others, number) :], count):
+            if other > number:
+                self._rows(frames, number, other, cache)
+            number = self._next = min(other + 1, count)
+            if other == count:
+                break
+            finished = self._other(frames, other, cache)
+            if finished is not None:
+                committed.append(finished)
+                if number - begin >= most or finished.transaction.count > most:
+                    break
+        return number - begin + len(committed) - before
+
+    def _rows(self, frames: Frames, first: int, stop: int, cache: TransactionCache) -> None:
+        """Rows, all of them in the transaction that stands open here."""
+        transaction = self._streaming or self._current
         if transaction is None:
+            return
+        low = frames.edges[first]
+        edges = np.array(frames.edges[first : stop + 1], dtype=np.int64)
+        edges -= low
+        cache.add(transaction, self._chunk(transaction), Messages(frames.data[low : frames.edges[stop]], edges))
+
+    def _other(self, frames: Frames, number: int, cache: TransactionCache) -> Committed | None:
+        """A message that is no row."""
+        if frames.data[frames.edges[number]] != COPY_DATA:
+            reason = wire.ended(frames, number)
+            if reason is not None:
+                raise reason
             return None
-        return transaction.chunk(self._relations.shapes, streamed=self._streaming is not None)
+        message = frames.body(number)
+        if message[0] == pgoutput.XLOG_DATA:
+            return self._control(message[pgoutput.PAYLOAD], message, cache)
+        if message[0] == pgoutput.KEEPALIVE:
+            self._keepalive(message)
+        return None
+
+    def _chunk(self, transaction: OpenTransaction) -> Chunk:
+        return transaction.chunk(
+            self._relations.shapes, streamed=self._streaming is not None, mark=HEAD + pgoutput.PAYLOAD + 1
+        )
 
     def _control(self, kind: int, message: bytes, cache: TransactionCache) -> Committed | None:
         """A message that is no row: begins, ends and definitions."""
@@ -215,7 +257,7 @@ class PostgresLog:
         elif number in cache.open:
             cache.open[number].aborted.add(subxid)
 
-    def _keepalive(self, message: bytes) -> None:
+    def _keepalive(self, message: Any) -> None:
         end, wanted = pgoutput.keepalive(message)
         self._end = max(self._end, end)
         if self._current is None:
@@ -227,4 +269,4 @@ class PostgresLog:
 
     def _tell(self) -> None:
         self._told = self._clock.steady()
-        self._stream.send(pgoutput.standby_status(self._confirmed, self._clock.now()))
+        self._wire.send(pgoutput.standby_status(self._confirmed, self._clock.now()))

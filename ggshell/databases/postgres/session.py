@@ -77,10 +77,7 @@ def connect(conninfo: str, *, replication: bool = False, program: str = "ggshell
     """
     import psycopg
 
-    # A log in the clear is read off the socket itself (copy_stream), which a GSS layer, preferred by default, would hide.
     extra: dict[str, Any] = {"replication": "database"} if replication else {}
-    if replication and "gssencmode" not in conninfo and not os.environ.get("PGGSSENCMODE"):
-        extra["gssencmode"] = "disable"
     try:
         return psycopg.connect(
             conninfo,

@@ -25,16 +25,20 @@ def alter_extract(
     extrba: int | None = None,
     lsn: str = "",
     desc: str = "",
+    etrollover: bool = False,
 ) -> Message:
     """Set where a stopped Extract or pump goes on, or its description; of a wildcard, for each."""
     lines: list[str] = []
     for found in _stopped(session, EXTRACT, group_name):
-        if not (begin or lsn or desc) and extseqno is None and extrba is None:
-            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, LSN or DESC")
+        if not (begin or lsn or desc or etrollover) and extseqno is None and extrba is None:
+            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, LSN, DESC or ETROLLOVER")
         changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
         if begin or lsn or extseqno is not None or extrba is not None:
             changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn)
             lines.append(f"{found.name} goes on at {place}.")
+        if etrollover:
+            changed = changed._replace(options={**changed.options, "etrollover": True})
+            lines.append(f"{found.name} begins a new trail file at its next start; its readers follow by themselves.")
         registrations.save(session, changed)
         lines.append("EXTRACT altered.")
     return Message(tuple(lines))
@@ -78,12 +82,14 @@ def alter(
     extrba: int | None = None,
     lsn: str = "",
     desc: str = "",
+    etrollover: bool = False,
 ) -> Message:
     """ALTER of a group that is named without its kind."""
     if one(session, ER, group_name).type is GroupType.EXTRACT:
-        return alter_extract(
-            session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, lsn=lsn, desc=desc
-        )
+        place = {"begin": begin, "extseqno": extseqno, "extrba": extrba, "lsn": lsn}
+        return alter_extract(session, group_name=group_name, desc=desc, etrollover=etrollover, **place)  # type: ignore[arg-type]
+    if etrollover:
+        raise UsageError("a Replicat writes no trail.", hint="ETROLLOVER is for Extract")
     if lsn:
         raise UsageError("a Replicat reads a trail, which has no LSN.", hint="EXTSEQNO and EXTRBA, or BEGIN")
     return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)

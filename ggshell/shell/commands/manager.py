@@ -102,12 +102,12 @@ def port_info(session: Session, *, detail: bool = False) -> Facts:
 @command("SEND MANAGER GETPURGEOLDEXTRACTS")
 @command("SEND MGR GETPURGEOLDEXTRACTS")
 def purge_rules(session: Session) -> Listing:
-    """The rules of PURGEOLDEXTRACTS in the parameter file, and the oldest file that a reader of each trail still needs."""
-    from ggshell.params import load_manager
+    """The rules of PURGEOLDEXTRACTS that Manager runs with, and the oldest file that a reader of each trail still needs."""
+    from ggshell.params import PurgeRule
     from ggshell.process.purge import needed_from
 
-    _running(session)
-    rules = load_manager(session.home.parameters("mgr")).purge
+    answer = request(_running(session).socket, "GETPURGEOLDEXTRACTS")
+    rules = [PurgeRule(**rule) for rule in answer["rules"]]
     rows: list[tuple[object, ...]] = [(r.trail, r.keep_hours, r.keep_files, r.use_checkpoints) for r in rules]
     lines = ["", "Sending GETPURGEOLDEXTRACTS request to MANAGER ...", "", "PurgeOldExtracts Rules", ""]
     lines.append(f"{'Fileset':<37}{'MinHours':<9}{'MaxHours':<9}{'MinFiles':<9}{'MaxFiles':<9}UseCP")

@@ -13,9 +13,10 @@ from batches import read_rows
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.stream import Capture
 from ggshell.clock import SystemClock
-from ggshell.databases.postgres import encode, session, slot, trandata
+from ggshell.databases.postgres import encode, session, slot, trandata, wire
 from ggshell.databases.postgres.log import PostgresLog
-from ggshell.errors import CaptureError, DatabaseError
+from ggshell.databases.postgres.server import PostgresServer
+from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
 from ggshell.record import IoType
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.types import Csn, TableName
@@ -211,6 +212,61 @@ def test_both_encoders_agree_on_long_and_short_values(
             results.append(collect(capture, end))
     assert results[0] == results[1]
     assert len(results[0]) == 301
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_both_wires_give_the_same_rows_and_take_the_same_feedback(
+    north: str, tmp_path: Path, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "is_plain", lambda *_: plain)
+    with session.connect(north) as connection:
+        connection.execute("CREATE TABLE w (id integer PRIMARY KEY, a text)")
+        start = prepare(north, "public.w")
+        connection.execute("INSERT INTO w SELECT g, repeat('d', g % 999) FROM generate_series(1, 3000) g")
+        connection.execute("INSERT INTO w VALUES (0, repeat('long', 500000))")
+        connection.execute("UPDATE w SET a = id WHERE id BETWEEN 1 AND 40")
+        connection.execute("DELETE FROM w WHERE id = 1")
+        connection.execute("TRUNCATE w")
+        end = session.current_position(connection)[0]
+    with capturing(north, start, tmp_path) as capture:
+        rows = collect(capture, end)
+        capture.confirm(capture.state.safe)
+        with session.connect(north) as connection:
+            for _ in range(200):
+                status = slot.slot_status(connection, "ggs_ext1")
+                if status is not None and status.confirmed >= end:
+                    break
+            else:
+                raise AssertionError(f"the slot was not confirmed: {status}")
+    assert [row[2] for row in rows] == [5] * 3001 + [15] * 40 + [3, 100]
+    assert [values(row) for row in rows[:3000]] == [
+        [(0, b"%d" % number), (1, b"d" * (number % 999))] for number in range(1, 3001)
+    ]
+    assert values(rows[3000])[1] == (1, b"long" * 500_000)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_either_wire_names_a_lost_connection_and_a_refused_start(
+    north: str, tmp_path: Path, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "is_plain", lambda *_: plain)
+    start = prepare(north)
+    with capturing(north, start, tmp_path) as capture, session.connect(north) as connection:
+        with pytest.raises(DatabaseError, match="active"), capturing(north, start, tmp_path):
+            pass
+        connection.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
+        with pytest.raises(ConnectionLostError):
+            for _ in range(100):
+                capture.read(0.2)
+
+
+def test_an_unencrypted_tcp_connection_is_read_at_its_socket(north: str, north_server: PostgresServer) -> None:
+    info = psycopg.conninfo.conninfo_to_dict(north)
+    with (
+        session.connect(psycopg.conninfo.make_conninfo(**{**info, "host": "127.0.0.1"})) as control,
+        session.connect(psycopg.conninfo.make_conninfo(**{**info, "host": "127.0.0.1"}), replication=True) as log,
+    ):
+        assert wire.is_plain(log, control)
 
 
 @pytest.mark.parametrize("limit", [64 << 20, 100_000])
