@@ -36,7 +36,7 @@ def _finding(place: Place, severity: Severity, code: str, message: str, hint: st
 
 def _duplicates(facts: Facts) -> Iterator[Finding]:
     first: dict[tuple[str, str], Group] = {}
-    for group in facts.groups:
+    for group in (each for each in facts.groups if not each.deleted):
         known = first.setdefault((group.kind, group.name.upper()), group)
         if known is not group:
             text = f"{group.kind} {group.name} is added twice, first at {_at(known.place)}"
@@ -62,7 +62,7 @@ def _sources(facts: Facts) -> Iterator[Finding]:
     """Replicats, pumps and paths whose trail nobody produces."""
     written = {use.name for use in (*facts.trails, *facts.written)}
     for group in facts.groups:
-        if group.source and group.source not in written:
+        if group.source and not group.deleted and group.source not in written:
             text = f"{group.kind} {group.name} reads trail {group.source}, which nobody writes"
             yield _finding(group.place, WARNING, "GGS-01203", text, "ADD EXTTRAIL or ADD RMTTRAIL with this trail")
 
@@ -101,7 +101,7 @@ def _files(facts: Facts) -> Iterator[Finding]:
     named = {(file.kind, file.group.upper()) for file in facts.files}
     added = {(group.kind, group.name.upper()) for group in facts.groups}
     for group in facts.groups:
-        if group.kind != "DISTPATH" and (group.kind, group.name.upper()) not in named:
+        if group.kind != "DISTPATH" and not group.deleted and (group.kind, group.name.upper()) not in named:
             text = f"{group.kind} {group.name} has no parameter file among those checked"
             yield _finding(group.place, WARNING, "GGS-01209", text, f"dirprm/{group.name.lower()}.prm")
     for file in facts.files:

@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ggshell.check.formats import FORMATS
-from ggshell.check.run import check_sources
+from ggshell.check.parameter_files import KINDS
+from ggshell.check.run import OBEY, check_sources
 from ggshell.errors import UsageError
 
 PASSED, FAILED = 0, 3
+_KINDS = {OBEY: OBEY} | {kind.lower(): kind for kind in KINDS}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Check files; the exit code.  Raises UsageError for a file that cannot be read."""
     options = _parser().parse_args(arguments)
-    report = check_sources([(name, _read(name)) for name in options.files])
+    report = check_sources([(name, _read(name)) for name in options.files], _KINDS.get(options.kind))
     write = FORMATS[options.format]
     color = not options.no_color and sys.stdout.isatty()
     text = write(report, color=color) if options.format == "text" else write(report, strict=options.strict)
@@ -31,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
         "files", nargs="+", metavar="FILE", help="obey files, parameter files, GLOBALS; - is standard input"
     )
     parser.add_argument("--format", choices=list(FORMATS), default="text")
+    parser.add_argument("--kind", choices=list(_KINDS), help="what the files are, where their contents do not tell")
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     parser.add_argument("--no-color", action="store_true")
     return parser

@@ -10,12 +10,14 @@ from ggshell.check.findings import Place
 
 
 class Group(NamedTuple):
-    """A group that a script adds: ``kind`` EXTRACT, REPLICAT or DISTPATH; ``source`` the trail it reads, "" for a log."""
+    """A group that a script adds: ``kind`` EXTRACT, REPLICAT or DISTPATH; ``source`` the trail it reads, "" for a log;
+    ``deleted``: a script deletes it again."""
 
     name: str
     kind: str
     place: Place
     source: str = ""
+    deleted: bool = False
 
 
 class Use(NamedTuple):
@@ -58,7 +60,6 @@ class Facts:
     logins: list[Use] = field(default_factory=list)
     maps: list[MapUse] = field(default_factory=list)
     files: list[ParameterFile] = field(default_factory=list)
-    tables_of_target: list[Use] = field(default_factory=list)
 
 
 def trail(text: str) -> str:

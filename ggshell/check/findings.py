@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One fault: ``page`` is the manual's page to read, ``source`` the text that the column counts in."""
+    """One fault: ``page`` is the manual's page to read, ``source`` the text with the fault, ``spot`` its place there from 0."""
 
     place: Place
     severity: Severity
@@ -32,6 +32,7 @@ class Finding(NamedTuple):
     hint: str = ""
     page: str = ""
     source: str = ""
+    spot: int = -1
 
 
 class Checked(NamedTuple):

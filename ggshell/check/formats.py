@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -10,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from ggshell import __version__
 from ggshell.check.findings import Checked, Finding, Report, Severity
 
+_WIDTH = 110
 _COLORS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -29,16 +31,23 @@ def _block(checked: Checked, finding: Finding, *, color: bool) -> list[str]:
     place = finding.place
     word = f"\033[{_COLORS[finding.severity]}m{finding.severity}\033[0m" if color else str(finding.severity)
     lines = [f"{place.file}:{place.line}:{place.column}: {word} {finding.code}: {finding.message}"]
-    source = (finding.source or checked.statement).splitlines()[0]
-    column = place.column - checked.place.column
+    source, spot = _window(finding.source or checked.statement, finding.spot)
     lines.append(f"    {source}")
-    if 0 <= column < len(source):
-        lines.append(f"    {' ' * column}^")
+    if spot >= 0:
+        lines.append(f"    {' ' * spot}^")
     if finding.hint:
         lines.append(f"  hint: {finding.hint}")
     if finding.page and finding.severity is Severity.ERROR:
         lines.append(f"  see: HELP {finding.page.replace('_', ' ').upper()}")
     return lines
+
+
+def _window(text: str, spot: int) -> tuple[str, int]:
+    """The part of a long text around a place, and the place in it."""
+    text = re.sub(r"\s", " ", text)
+    first = 0 if len(text) <= _WIDTH else max(0, min(spot - _WIDTH // 2, len(text) - _WIDTH))
+    before, behind = "… " if first else "", " …" if first + _WIDTH < len(text) else ""
+    return f"{before}{text[first : first + _WIDTH]}{behind}", spot - first + len(before) if spot >= 0 else -1
 
 
 def as_json(report: Report, **_: Any) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
 from ggshell.check.findings import Finding, Place, Severity
-from ggshell.syntax.gaps import CODE, gap_of
-from ggshell.syntax.grammar import Parsed
+from ggshell.check.secrets import masked
+from ggshell.syntax.gaps import CODE, changes_rows
+from ggshell.syntax.grammar import PARAMETERS, Parsed
 
 
-def gap(kind: str, parsed: Parsed, text: str, place: Place) -> Finding | None:
-    """The note for a statement or a parameter that is not carried out, or not with one of its options; None for others."""
-    found = gap_of(kind, parsed)
-    if found is None:
-        return None
-    at = place
-    if found.option:
-        match = re.search(rf"(?i)\b{re.escape(found.option.split()[0])}\b", text)
-        at = place._replace(column=place.column + match.start()) if match else place
-    return Finding(at, Severity.NOTE, CODE, found.about(parsed.key), page=parsed.page)
+def gaps(kind: str, parsed: Parsed, text: str, at: Callable[[int], Place]) -> list[Finding]:
+    """The notes for a statement or a parameter; ``at`` gives the place of a column."""
+    found = []
+    for note in parsed.notes:
+        subject = note.option.split()[0] if note.option else parsed.page
+        hint = (
+            "no process starts with it: other rows would arrive" if kind == PARAMETERS and changes_rows(subject) else ""
+        )
+        place = at(note.column)
+        about = note.about(parsed.key)
+        found.append(
+            Finding(place, Severity.NOTE, CODE, about, hint, parsed.page, masked(text), max(0, note.column - 1))
+        )
+    return found

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from pathlib import PurePath
 
 from ggshell.check.facts import Facts, MapUse, ParameterFile, Use, trail
 from ggshell.check.findings import Checked, Finding, Place, Severity
-from ggshell.check.gaps import gap
+from ggshell.check.gaps import gaps
 from ggshell.check.scripts import refused
 from ggshell.check.secrets import masked
 from ggshell.errors import ParameterError, StatementError
-from ggshell.params.lines import RawParameter, logical_lines
-from ggshell.syntax import grammar, pages
-from ggshell.syntax.grammar import PARAMETERS, Parsed
+from ggshell.params.lines import RawParameter, first_word, logical_lines, meant_for
+from ggshell.syntax import grammar
+from ggshell.syntax.grammar import COMMANDS, PARAMETERS, Parsed
+from ggshell.syntax.statement import without_comment
 
 _GROUP_KINDS = {"EXTRACT": "Extract", "REPLICAT": "Replicat"}
-_MANAGER_WORDS = re.compile(
-    r"(?im)^\s*(PORT|DYNAMICPORTLIST|AUTOSTART|AUTORESTART|PURGEOLDEXTRACTS|LAG(REPORT|INFO|CRITICAL)\w+)\b"
-)
+KINDS = ("Extract", "Replicat", "Manager", "GLOBALS")
+_LOOKED_AT = 200
 
 
 def kind_of(text: str, file: str) -> str:
     """Whose parameters a text holds: Extract, Replicat, Manager, GLOBALS; empty for an obey file."""
-    name = PurePath(file).name.upper()
+    name = PurePath(file.replace("\\", "/")).name.upper()
     if name == "GLOBALS":
         return "GLOBALS"
-    for raw in logical_lines(text, file):
-        word = re.split(r"[^A-Za-z]", raw.text, maxsplit=1)[0].upper()
-        if word in _GROUP_KINDS:
-            return _GROUP_KINDS[word]
-    if name in ("MGR.PRM", "MGR") or (name.endswith(".PRM") and _MANAGER_WORDS.search(text)):
+    words = _first_words(text)
+    group = next((_GROUP_KINDS[word] for word in words if word in _GROUP_KINDS), "")
+    if group:
+        return group
+    commands, parameters = set(grammar.verbs(COMMANDS)), set(grammar.verbs(PARAMETERS))
+    said = sum((word in parameters) - (word in commands) for word in words)
+    if said <= 0 and not name.endswith(".PRM"):
+        return ""
+    if name in ("MGR.PRM", "MGR"):
         return "Manager"
-    return "Extract" if name.endswith(".PRM") else ""
+    meant = [meant_for(word.lower()) for word in words if word in parameters]
+    votes = {kind: sum(kind in each for each in meant) for kind in KINDS}
+    return max(KINDS, key=lambda kind: votes[kind]) if meant else "Extract"
+
+
+def _first_words(text: str) -> list[str]:
+    """The words that begin the first statements of a text; lines that go on are none."""
+    found: list[str] = []
+    goes_on = False
+    for raw in text.splitlines():
+        line = without_comment(raw).strip()
+        if not line:
+            continue
+        if not goes_on and (word := first_word(line)):
+            found.append(word)
+        goes_on = line.endswith("&")
+        if len(found) >= _LOOKED_AT:
+            break
+    return found
 
 
 def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Checked]:
@@ -41,11 +63,11 @@ def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Chec
     group = ""
     errors: list[ParameterError] = []
     for raw in logical_lines(text, file, errors):
-        place = Place(raw.file, raw.line)
+        place = _place(raw, 1)
         try:
             parsed = grammar.parse(raw.text, PARAMETERS)
         except StatementError as error:
-            result.append(Checked(place, masked(raw.text), (refused(error, place, raw.text),)))
+            result.append(Checked(place, masked(raw.text), (_refused(error, raw),)))
             continue
         name = parsed.key.split()[0]
         if name in _GROUP_KINDS and not group:
@@ -53,8 +75,7 @@ def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Chec
             facts.files.append(ParameterFile(name, group, place))
         findings = _belongs(parsed, name, kind, raw, place)
         _take(parsed, name, group, place, facts)
-        missing = gap(PARAMETERS, parsed, raw.text, place)
-        findings += [missing] if missing is not None else []
+        findings += gaps(PARAMETERS, parsed, raw.text, partial(_place, raw))
         result.append(Checked(place, masked(raw.text), tuple(findings)))
     result += [_broken(error) for error in errors]
     if kind in _GROUP_KINDS.values() and not group and result:
@@ -62,11 +83,23 @@ def check_parameters(text: str, file: str, kind: str, facts: Facts) -> list[Chec
     return result
 
 
+def _place(raw: RawParameter, column: int) -> Place:
+    origin = raw.at(column)
+    return Place(origin.file, origin.line, origin.column)
+
+
+def _refused(error: StatementError, raw: RawParameter) -> Finding:
+    found = refused(error, _place(raw, error.column), raw.text)
+    macro = raw.at(error.column).macro
+    return found._replace(hint="; ".join(filter(None, [found.hint, f"in macro {macro}" if macro else ""])))
+
+
 def _broken(error: ParameterError) -> Checked:
-    """An INCLUDE or a macro that leads nowhere."""
-    file, line, _ = error.where.rsplit(":", 2)
-    place = Place(file, int(line))
-    return Checked(place, masked(error.source), (refused(error, place, error.source),))
+    """An INCLUDE, a macro or a missing semicolon."""
+    file, line, column = error.where.rsplit(":", 2)
+    place = Place(file, int(line), int(column))
+    found = Finding(place, Severity.ERROR, error.code, error.message, error.hint, error.page, masked(error.source))
+    return Checked(place, masked(error.source), (found,))
 
 
 def _without_group(first: Checked, kind: str) -> Checked:
@@ -76,11 +109,11 @@ def _without_group(first: Checked, kind: str) -> Checked:
 
 
 def _belongs(parsed: Parsed, name: str, kind: str, raw: RawParameter, place: Place) -> list[Finding]:
-    meant = pages.read(pages.index(PARAMETERS)[parsed.page]).facts.get("For", "")
+    meant = meant_for(parsed.page)
     if not meant or kind in meant:
         return []
     text = f"{name} does not belong into the parameters of {kind}: it is for {meant}"
-    return [Finding(place, Severity.ERROR, "GGS-00105", text, page=parsed.page, source=masked(raw.text))]
+    return [Finding(place, Severity.ERROR, "GGS-00105", text, page=parsed.page, source=masked(raw.text), spot=0)]
 
 
 def _take(parsed: Parsed, name: str, group: str, place: Place, facts: Facts) -> None:

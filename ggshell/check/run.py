@@ -10,14 +10,18 @@ from ggshell.check.findings import Checked, Finding, Place, Report
 from ggshell.check.parameter_files import check_parameters, kind_of
 from ggshell.check.scripts import check_script
 
+OBEY = "obey"
 
-def check_sources(sources: Iterable[tuple[str, str]]) -> Report:
-    """Check (name, text) pairs; obey files, parameter files and GLOBALS are told apart by what they hold."""
+
+def check_sources(sources: Iterable[tuple[str, str]], kind: str | None = None) -> Report:
+    """Check (name, text) pairs; obey files, parameter files and GLOBALS are told apart by what they hold, unless a kind is
+    given: ``obey``, Extract, Replicat, Manager or GLOBALS."""
     facts = Facts()
     checked: list[Checked] = []
     for name, text in sources:
-        kind = kind_of(text, name)
-        checked += check_parameters(text, name, kind, facts) if kind else check_script(text, name, facts)
+        own = kind or kind_of(text, name)
+        is_script = own in ("", OBEY)
+        checked += check_script(text, name, facts) if is_script else check_parameters(text, name, own, facts)
     return Report(tuple(_with(checked, across(facts))))
 
 

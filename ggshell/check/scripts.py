@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ggshell.check.facts import Facts, Group, Use, trail
 from ggshell.check.findings import Checked, Finding, Place, Severity
-from ggshell.check.gaps import gap
+from ggshell.check.gaps import gaps
 from ggshell.check.secrets import masked
 from ggshell.errors import StatementError
 from ggshell.syntax import grammar
@@ -22,22 +23,24 @@ def check_script(text: str, file: str, facts: Facts) -> list[Checked]:
 
 
 def _check(statement: Statement, facts: Facts) -> Checked:
-    place = Place(statement.file, statement.line, statement.column)
+    def at(column: int) -> Place:
+        return Place(statement.file, *statement.at(column))
+
+    place = at(1)
     try:
         parsed = grammar.parse(statement.text)
     except StatementError as error:
-        return Checked(place, masked(statement.text), (refused(error, place, statement.text),))
+        return Checked(place, masked(statement.text), (refused(error, at(error.column), statement.text),))
     taker = _TAKERS.get(parsed.key)
     if taker is not None:
         taker(parsed.args, place, facts)
-    missing = gap(COMMANDS, parsed, statement.text, place)
-    return Checked(place, masked(statement.text), (missing,) if missing is not None else ())
+    return Checked(place, masked(statement.text), tuple(gaps(COMMANDS, parsed, statement.text, at)))
 
 
 def refused(error: StatementError, place: Place, text: str) -> Finding:
-    """A syntax error as a finding, at its own column."""
-    at = place._replace(column=place.column + error.column - 1)
-    return Finding(at, Severity.ERROR, error.code, error.message, error.hint, error.page, masked(text))
+    """A syntax error as a finding at its place; its column counts in the text."""
+    spot = error.column - 1
+    return Finding(place, Severity.ERROR, error.code, error.message, error.hint, error.page, masked(text), spot)
 
 
 Arguments = dict[str, Any]
@@ -67,6 +70,23 @@ def _add_trail(args: Arguments, place: Place, facts: Facts) -> None:
     facts.trails.append(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), "EXTRACT"))
 
 
+def _delete(kind: str) -> Taker:
+    """A group or trail that is deleted may be added again."""
+
+    def take(args: Arguments, _: Place, facts: Facts) -> None:
+        name = str(args.get("group_name") or args.get("path_name") or "").upper()
+        for number, group in enumerate(facts.groups):
+            if group.kind == kind and fnmatch.fnmatchcase(group.name.upper(), name):
+                facts.groups[number] = group._replace(deleted=True)
+
+    return take
+
+
+def _delete_trail(args: Arguments, _: Place, facts: Facts) -> None:
+    name = trail(str(args["trail"]))
+    facts.trails[:] = [use for use in facts.trails if use.name != name]
+
+
 def _start(kind: str) -> Taker:
     def take(args: Arguments, place: Place, facts: Facts) -> None:
         name = str(args.get("group_name") or args.get("path_name") or "")
@@ -92,6 +112,11 @@ _TAKERS: dict[str, Taker] = {
     "ADD DISTPATH": _add_path,
     "ADD EXTTRAIL": _add_trail,
     "ADD RMTTRAIL": _add_trail,
+    "DELETE EXTRACT": _delete("EXTRACT"),
+    "DELETE REPLICAT": _delete("REPLICAT"),
+    "DELETE DISTPATH": _delete("DISTPATH"),
+    "DELETE EXTTRAIL": _delete_trail,
+    "DELETE RMTTRAIL": _delete_trail,
     "START EXTRACT": _start("EXTRACT"),
     "START REPLICAT": _start("REPLICAT"),
     "START DISTPATH": _start("DISTPATH"),

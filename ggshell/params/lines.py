@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError, StatementError, StoreError
 from ggshell.params.macros import expand_macros
-from ggshell.params.source import Reader, SourceLine, read_beside, source_lines
+from ggshell.params.source import Reader, read_beside, reader_of, source_lines, wrong
+from ggshell.params.traced import Origin, Traced, join
 from ggshell.syntax import grammar, pages
 from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement
+from ggshell.syntax.grammar import Parsed
 
-_TO_SEMICOLON = ("TABLE", "MAP", "SEQUENCE")
+_SHOWN = 5
+_HIDDEN = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 class Parameter(NamedTuple):
@@ -31,6 +35,11 @@ class RawParameter(NamedTuple):
     text: str
     line: int
     file: str = ""
+    traced: Traced = Traced("", (0,), (Origin("", 1, 1),))
+
+    def at(self, column: int) -> Origin:
+        """Where a column of the text (from 1) stands."""
+        return self.traced.at(column - 1)
 
 
 def logical_lines(
@@ -38,91 +47,140 @@ def logical_lines(
 ) -> list[RawParameter]:
     """Physical lines to parameters: INCLUDEs and macros in place, ``&`` continues, TABLE and MAP run to their semicolon.
 
-    What is wrong with an INCLUDE or a macro goes into ``errors``.
+    What is wrong with an INCLUDE, a macro or an end goes into ``errors``.
     """
-    wrong = errors if errors is not None else []
+    found_wrong = errors if errors is not None else []
     found: list[RawParameter] = []
-    open_text, begun = "", SourceLine("", file, 0)
-    for source in expand_macros(source_lines(text, file, read, wrong), wrong):
-        if not open_text:
-            begun = source
-        joined = f"{open_text} {source.text}".strip()
-        first = joined.split(None, 1)[0].upper().rstrip(";")
-        if joined.endswith("&"):
-            open_text = joined[:-1].rstrip()
-        elif first in _TO_SEMICOLON and not joined.endswith(";"):
-            open_text = joined
-        else:
-            open_text = ""
-            found.append(RawParameter(joined.rstrip("; \t"), begun.line, begun.file))
-    if open_text:
-        found.append(RawParameter(open_text, begun.line, begun.file))
-    return [raw for raw in found if raw.text]
+    parts: list[Traced] = []
+    to_semicolon = goes_on = False
+    for line in expand_macros(source_lines(text, file, read, found_wrong), found_wrong):
+        word = first_word(line.text)
+        if parts and to_semicolon and not goes_on and _ends_with_semicolon(word) and not _open(parts):
+            name = first_word(parts[0].text)
+            end = parts[-1]
+            found_wrong.append(wrong(end, f"{name} does not end: its ; is missing", f"{name} … ;", len(end.text)))
+            found += _cut(parts)
+            parts = []
+        goes_on = line.text.endswith("&")
+        parts.append(line[:-1].stripped() if goes_on else line)
+        to_semicolon = _ends_with_semicolon(first_word(parts[0].text))
+        if not goes_on and (not to_semicolon or line.text.endswith(";")):
+            found += _cut(parts)
+            parts = []
+    return found + (_cut(parts) if parts else [])
 
 
-def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
-    """The parameters of a file for a kind of process (Extract, Replicat, Manager, GLOBALS).
+def first_word(text: str) -> str:
+    """The word that a line begins with, in upper case."""
+    match = re.match(r"[^\s,;(]+", text)
+    return match[0].upper() if match else ""
 
-    Raises ParameterError for the first that is wrong, with the others in its hint.
-    """
+
+def _ends_with_semicolon(name: str) -> bool:
+    """Whether the manual says that a parameter runs to its semicolon."""
+    path = pages.index(grammar.PARAMETERS).get(name.lower())
+    return path is not None and pages.read(path).facts.get("Ends") == ";"
+
+
+def _open(parts: list[Traced]) -> bool:
+    """Whether a parenthesis is open: what follows is no new parameter."""
+    text = _HIDDEN.sub("", " ".join(part.text for part in parts))
+    return text.count("(") > text.count(")")
+
+
+def _cut(parts: list[Traced]) -> list[RawParameter]:
+    """The parameters of joined lines: one, or several with ``;`` between."""
+    whole = join(part for part in parts if part)
+    hidden = _HIDDEN.sub(lambda quoted: "x" * len(quoted[0]), whole.text)
+    found, begin = [], 0
+    for end in [match.start() for match in re.finditer(";", hidden)] + [len(whole.text)]:
+        part = whole[begin:end].stripped()
+        begin = end + 1
+        if part:
+            found.append(RawParameter(part.text, part.begin.line, part.begin.file, part))
+    return found
+
+
+def parse_all(text: str, path: Path, process: str) -> tuple[list[Parameter], list[ParameterError]]:
+    """The parameters of a file for a kind of process (Extract, Replicat, Manager, GLOBALS), and everything wrong in it."""
     found: list[Parameter] = []
     errors: list[ParameterError] = []
-    for raw in logical_lines(text, str(path), errors):
+    for raw in logical_lines(text, str(path), errors, reader_of(path)):
         try:
             parsed = grammar.parse(raw.text, grammar.PARAMETERS)
         except StatementError as error:
-            errors.append(_at(error, raw))
+            errors.append(located(error, raw))
             continue
-        name = parsed.key.split()[0]
-        meant = pages.read(pages.index(grammar.PARAMETERS)[parsed.page]).facts.get("For", "")
-        if process not in meant:
-            errors.append(
-                ParameterError(
-                    f"{name} does not belong into the parameters of {process}: it is for {meant}",
-                    where=f"{raw.file}:{raw.line}:1",
-                    line=raw.line,
-                    source=raw.text,
-                )
-            )
+        refused = _strange(parsed, raw, process) or _harmful(parsed, raw)
+        if refused is not None:
+            errors.append(refused)
             continue
-        gaps = gaps_of_statement(grammar.PARAMETERS, parsed)
-        harmful = next(
-            (gap for gap in gaps if changes_rows(gap.option.split()[0] if gap.option else parsed.page)), None
-        )
-        if harmful is not None:
-            # What arrived would be something else than what the file asks for.
-            errors.append(
-                ParameterError(
-                    harmful.about(parsed.key),
-                    code=CODE,
-                    where=f"{raw.file}:{raw.line}:1",
-                    hint="leave it out, knowing what that changes",
-                    line=raw.line,
-                    source=raw.text,
-                    page=parsed.page,
-                )
-            )
-            continue
-        note = "; ".join(gap.about(parsed.key) for gap in gaps)
-        found.append(Parameter(name, parsed.args, raw.line, raw.text, note))
+        note = "; ".join(gap.about(parsed.key) for gap in gaps_of_statement(grammar.PARAMETERS, parsed))
+        found.append(Parameter(parsed.key.split()[0], parsed.args, raw.line, raw.text, note))
+    return found, errors
+
+
+def parse_parameters(text: str, path: Path, process: str) -> list[Parameter]:
+    """The parameters of a file for a kind of process.
+
+    Raises ParameterError for the first that is wrong, with the others in its hint.
+    """
+    found, errors = parse_all(text, path, process)
     if errors:
         first = errors[0]
         if len(errors) > 1:
-            more = "; ".join(f"line {error.line}: {error.message}" for error in errors[1:6])
-            first.hint = f"{first.hint}; also {more}".strip("; ")
+            more = "; ".join(f"line {error.line}: {error.message}" for error in errors[1 : _SHOWN + 1])
+            rest = f"; and {len(errors) - 1 - _SHOWN} more" if len(errors) > _SHOWN + 1 else ""
+            first.hint = f"{first.hint}; also {more}{rest}".strip("; ")
         raise first
     return found
 
 
-def _at(error: StatementError, raw: RawParameter) -> ParameterError:
+def meant_for(page: str) -> str:
+    """Whose parameters a page's are: ``Extract, Replicat``."""
+    return pages.read(pages.index(grammar.PARAMETERS)[page]).facts.get("For", "")
+
+
+def _strange(parsed: Parsed, raw: RawParameter, process: str) -> ParameterError | None:
+    meant = meant_for(parsed.page)
+    if process in meant:
+        return None
+    name = parsed.key.split()[0]
+    text = f"{name} does not belong into the parameters of {process}: it is for {meant}"
+    return _error(raw, text, page=parsed.page)
+
+
+def _harmful(parsed: Parsed, raw: RawParameter) -> ParameterError | None:
+    """What is not carried out and would let other rows arrive than the file asks for."""
+    for gap in gaps_of_statement(grammar.PARAMETERS, parsed):
+        if changes_rows(gap.option.split()[0] if gap.option else parsed.page):
+            hint = "leave it out, knowing what that changes"
+            return _error(raw, gap.about(parsed.key), gap.column, code=CODE, hint=hint, page=parsed.page)
+    return None
+
+
+def located(error: StatementError, raw: RawParameter) -> ParameterError:
+    """A statement's error at its place in the file."""
+    found = _error(raw, error.message, error.column, hint=error.hint, page=error.page)
+    if error.code != StatementError.code:
+        found.code = error.code
+    return found
+
+
+def _error(
+    raw: RawParameter, message: str, column: int = 1, *, code: str | None = None, hint: str = "", page: str = ""
+) -> ParameterError:
+    place = raw.at(column)
+    through = f"in macro {place.macro}" if place.macro else ""
     return ParameterError(
-        error.message,
-        where=f"{raw.file}:{raw.line}:{error.column}",
-        hint=error.hint,
-        line=raw.line,
-        column=error.column,
+        message,
+        code=code,
+        where=str(place),
+        hint="; ".join(part for part in (hint, through) if part),
+        line=place.line,
+        column=place.column,
         source=raw.text,
-        page=error.page,
+        page=page,
     )
 
 

@@ -1,7 +1,7 @@
 """Macros: MACRO #name PARAMS (#a, #b) BEGIN … END; and the calls #name (x, y), which are replaced by their bodies.
 
-Names begin with ``#`` (or what MACROCHAR says), in any case, and are text within quotes.  What stands in a body counts as
-standing where it is called.
+Names begin with ``#`` (or what MACROCHAR says), in any case, and are text within quotes.  Each part of a body keeps its own
+place in the file, and each value that of the call.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ggshell.errors import ParameterError
-from ggshell.params.source import SourceLine
+from ggshell.params.source import wrong
+from ggshell.params.traced import Traced, join
 from ggshell.syntax.suggest import did_you_mean
 
 DEEPEST = 32
-_DEFINITION = re.compile(
-    r"MACRO\s+(?P<name>\S+?)\s*(?:PARAMS\s*\((?P<params>[^)]*)\)\s*)?\bBEGIN\b(?P<body>.*)\bEND\s*;\s*",
-    re.IGNORECASE | re.DOTALL,
-)
+_MOST_CALLS = 20_000
+_MOST_LETTERS = 1_000_000
+_NAME = re.compile(r"MACRO\s+(\S+?)(?=\s|\(|$)\s*", re.IGNORECASE)
+_PARAMS = re.compile(r"PARAMS?\s*\(([^)]*)\)\s*", re.IGNORECASE)
+_BEGIN = re.compile(r"BEGIN\b[ \t]*;?", re.IGNORECASE)
+_END = re.compile(r"\bEND\s*;\s*$", re.IGNORECASE)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OPENERS, _CLOSERS = "({", ")}"
 
@@ -27,50 +30,130 @@ class Macro(NamedTuple):
     """A macro: its parameters with their ``#``, in lower case, and its body's lines."""
 
     parameters: tuple[str, ...]
-    body: tuple[str, ...]
+    body: tuple[Traced, ...]
 
 
-def expand_macros(lines: list[SourceLine], errors: list[ParameterError]) -> list[SourceLine]:
+def expand_macros(lines: list[Traced], errors: list[ParameterError]) -> list[Traced]:
     """Take the definitions out and put bodies in place of calls; what is wrong goes into ``errors``."""
-    character = "#"
-    macros: dict[str, Macro] = {}
-    found: list[SourceLine] = []
-    rest = list(lines)
-    while rest:
-        line = rest.pop(0)
+    expander = Expander(errors)
+    found: list[Traced] = []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
         word = line.text.split(None, 1)[0].upper()
         if word == "MACROCHAR":
-            character = line.text.split(None, 1)[1][:1] if " " in line.text else character
+            expander.character = line.text.split(None, 1)[1][:1] if " " in line.text else expander.character
         elif word == "MACRO":
-            while rest and not re.search(r"(?i)\bEND\s*;\s*$", line.text):
-                line = line._replace(text=f"{line.text}\n{rest.pop(0).text}")
-            _define(line, character, macros, errors)
-        else:
+            parts = [line]
+            while number < len(lines) and not _END.search(parts[-1].text):
+                parts.append(lines[number])
+                number += 1
+            expander.define(join(parts, "\n"))
+        elif expander.calls(line.text):
             # A call's list of values may go on over lines.
-            while (
-                rest and _calls(line.text, character) and _depth(line.text) > 0 and not line.text.rstrip().endswith(";")
-            ):
-                line = line._replace(text=f"{line.text} {rest.pop(0).text}")
-            found += [line._replace(text=text) for text in _expanded(line, line.text, character, macros, errors, 0)]
+            parts, depth = [line], _depth(line.text)
+            while number < len(lines) and depth > 0 and not parts[-1].text.endswith(";"):
+                depth += _depth(lines[number].text)
+                parts.append(lines[number])
+                number += 1
+            found += expander.outermost(join(parts))
+        else:
+            found.append(line)
     return found
 
 
-def _define(line: SourceLine, character: str, macros: dict[str, Macro], errors: list[ParameterError]) -> None:
-    match = _DEFINITION.fullmatch(line.text)
-    if match is None or not match["name"].startswith(character):
-        hint = f"MACRO {character}name PARAMS ({character}a) BEGIN … END;"
-        errors.append(_error(line, "this is no macro", hint))
-        return
-    parameters = tuple(part.strip().lower() for part in (match["params"] or "").split(",") if part.strip())
-    body = tuple(part.strip() for part in match["body"].splitlines() if part.strip())
-    macros[match["name"].lower()] = Macro(parameters, body)
+class Expander:
+    """The macros known so far."""
 
+    def __init__(self, errors: list[ParameterError]) -> None:
+        self.character = "#"
+        self._macros: dict[str, Macro] = {}
+        self._errors = errors
+        self._calls = self._letters = 0
+        self._spent = False
 
-def _calls(text: str, character: str) -> list[tuple[int, str]]:
-    """Places and names (in lower case) of what looks like a macro outside quotes."""
-    hidden = _QUOTED.sub(lambda match: " " * len(match[0]), text)
-    pattern = rf"(?<![\w{re.escape(character)}]){re.escape(character)}[A-Za-z_][\w$-]*"
-    return [(match.start(), match[0].lower()) for match in re.finditer(pattern, hidden)]
+    def define(self, text: Traced) -> None:
+        """Take a definition, from MACRO to END."""
+        name = _NAME.match(text.text)
+        params = _PARAMS.match(text.text, name.end()) if name else None
+        begin = _BEGIN.match(text.text, params.end() if params else name.end()) if name else None
+        end = _END.search(text.text)
+        if name is None or begin is None or end is None or not name[1].startswith(self.character):
+            hint = f"MACRO {self.character}name PARAMS ({self.character}a) BEGIN … END;"
+            self._errors.append(wrong(text.lines()[0], "this is no macro", hint))
+            return
+        listed = params[1].split(",") if params else []
+        body = text[begin.end() : max(begin.end(), end.start())]
+        lines = tuple(part for part in (line.stripped() for line in body.lines()) if part)
+        self._macros[name[1].lower()] = Macro(tuple(part.strip().lower() for part in listed if part.strip()), lines)
+
+    def calls(self, text: str) -> list[tuple[int, str]]:
+        """Places and names (in lower case) of what looks like a macro outside quotes."""
+        if self.character not in text:
+            return []
+        hidden = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+        pattern = rf"(?<![\w{re.escape(self.character)}]){re.escape(self.character)}[A-Za-z_][\w$-]*"
+        return [(match.start(), match[0].lower()) for match in re.finditer(pattern, hidden)]
+
+    def outermost(self, line: Traced) -> list[Traced]:
+        """A line of the file with its calls replaced, as lines."""
+        self._calls = self._letters = 0
+        self._spent = False
+        return self.expanded(line, 0)
+
+    def expanded(self, line: Traced, depth: int) -> list[Traced]:
+        """A text with its calls replaced, as lines; a call that leads nowhere is left out, after it has been told."""
+        found: list[Traced] = []
+        open_line: list[Traced] = []
+        begin = 0
+        for place, name in self.calls(line.text):
+            if place < begin:
+                continue  # within the values of the call before
+            body, after = self._called(line, place, name, depth)
+            open_line.append(line[begin:place])
+            begin = after
+            for number, part in enumerate(body):
+                if number:
+                    found.append(join(open_line, ""))
+                    open_line = []
+                open_line.append(part)
+        found.append(join([*open_line, line[begin:]], "") if open_line else line)
+        return [each for each in found if each.text.strip()]
+
+    def _called(self, line: Traced, place: int, name: str, depth: int) -> tuple[list[Traced], int]:
+        """The body for one call, with its values and without calls, and the place behind the call."""
+        macro = self._macros.get(name)
+        values, after = _values(line, place + len(name))
+        self._calls += 1
+        if macro is None:
+            hint = did_you_mean(name, set(self._macros)) or f"MACRO {name} BEGIN … END; before its first use"
+            self._errors.append(wrong(line, f"macro {name} is not defined", hint, place))
+            return [], after
+        if self._spent:
+            return [], after
+        if depth >= DEEPEST or self._calls > _MOST_CALLS or self._letters > _MOST_LETTERS:
+            self._spent = True  # the first tells enough: there could be millions
+            self._errors.append(wrong(line, f"macro {name} calls itself, or grows without end", "", place))
+            return [], after
+        if len(values) != len(macro.parameters):
+            text = f"macro {name} takes {len(macro.parameters)} values, not {len(values)}"
+            self._errors.append(wrong(line, text, ", ".join(macro.parameters) or "none", place))
+            return [], after
+        bound = dict(zip(macro.parameters, values, strict=True))
+        at = line.at(place)
+        through = at.macro or f"{name}, called at {at}"
+        parts = [self._substituted(part.through(through), bound) for part in macro.body]
+        self._letters += sum(len(part.text) for part in parts)
+        return [done for part in parts for done in self.expanded(part, depth + 1)], after
+
+    def _substituted(self, text: Traced, bound: Mapping[str, Traced]) -> Traced:
+        parts, begin = [], 0
+        for place, name in self.calls(text.text):
+            if name in bound:
+                parts += [text[begin:place], bound[name]]
+                begin = place + len(name)
+        return join([*parts, text[begin:]], "") if parts else text
 
 
 def _depth(text: str) -> int:
@@ -78,42 +161,13 @@ def _depth(text: str) -> int:
     return sum(hidden.count(letter) for letter in _OPENERS) - sum(hidden.count(letter) for letter in _CLOSERS)
 
 
-def _expanded(
-    line: SourceLine, text: str, character: str, macros: Mapping[str, Macro], errors: list[ParameterError], depth: int
-) -> list[str]:
-    """A text with its calls replaced, as lines."""
-    calls = _calls(text, character)
-    if not calls:
-        return [text]
-    place, name = calls[0]
-    macro = macros.get(name)
-    if macro is None or depth >= DEEPEST:
-        what = f"macro {name} calls itself" if macro is not None else f"macro {name} is not defined"
-        hint = did_you_mean(name, set(macros)) or f"MACRO {name} BEGIN … END; before its first use"
-        errors.append(_error(line, what, hint, place + 1))
-        return []
-    values, after = _values(text, place + len(name))
-    if len(values) != len(macro.parameters):
-        wanted = ", ".join(macro.parameters) or "none"
-        errors.append(
-            _error(line, f"macro {name} takes {len(macro.parameters)} values, not {len(values)}", wanted, place + 1)
-        )
-        return []
-    bound = dict(zip(macro.parameters, values, strict=True))
-    body = [_substituted(part, character, bound) for part in macro.body] or [""]
-    body[0] = text[:place] + body[0]
-    body[-1] += text[after:]
-    return [
-        done for part in body for done in _expanded(line, part, character, macros, errors, depth + 1) if done.strip()
-    ]
-
-
-def _values(text: str, place: int) -> tuple[list[str], int]:
+def _values(line: Traced, place: int) -> tuple[list[Traced], int]:
     """The values in parentheses behind a macro's name, and the place behind them."""
+    text = line.text
     match = re.compile(r"\s*\(").match(text, place)
     if match is None:
         return [], place
-    values, first, depth, quote = list[str](), match.end(), 0, ""
+    values, first, depth, quote = list[Traced](), match.end(), 0, ""
     for at in range(match.end(), len(text)):
         letter = text[at]
         if quote:
@@ -125,26 +179,15 @@ def _values(text: str, place: int) -> tuple[list[str], int]:
         elif letter in _CLOSERS and depth:
             depth -= 1
         elif letter == ")" or (letter == "," and not depth):
-            values.append(_value(text[first:at]))
+            values.append(_value(line[first:at]))
             first = at + 1
             if letter == ")":
-                return [value for value in values if value] if values == [""] else values, first
+                return ([] if len(values) == 1 and not values[0] else values), first
     return values, len(text)
 
 
-def _value(text: str) -> str:
+def _value(text: Traced) -> Traced:
     """A value; ``{a, b}`` is a list, handed on without its braces."""
-    text = text.strip()
-    return text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text
-
-
-def _substituted(text: str, character: str, bound: Mapping[str, str]) -> str:
-    for place, name in reversed(_calls(text, character)):
-        if name in bound:
-            text = text[:place] + bound[name] + text[place + len(name) :]
-    return text
-
-
-def _error(line: SourceLine, message: str, hint: str = "", column: int = 1) -> ParameterError:
-    where = f"{line.where}:{column}"
-    return ParameterError(message, where=where, hint=hint, line=line.line, column=column, source=line.text)
+    text = text.stripped()
+    braces = text.text.startswith("{") and text.text.endswith("}") and len(text.text) > 1
+    return text[1:-1].stripped() if braces else text

@@ -5,74 +5,85 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from ggshell.errors import ParameterError
+from ggshell.params.traced import Traced, traced
 from ggshell.syntax.statement import without_comment
 
 DEEPEST = 16
 Reader = Callable[[str, str], "tuple[str, str] | None"]
 """(name as written, name of the file that names it) -> (the file's own name, its text); None when there is no such file."""
 _INCLUDE = re.compile(r"(?i)(INCLUDE|OBEY)\s+(\"[^\"]+\"|'[^']+'|[^\s;]+)\s*;?")
+_COMMENT = re.compile(r"(?i)COMMENT(?=\s|$)")
 
 
-class SourceLine(NamedTuple):
-    """A line without its comment, and where it stands."""
+def reader_of(root: Path) -> Reader:
+    """A reader for a parameter file: beside the file that names another, in the folder above it (the home of a file in
+    dirprm), and from the same two of the file that everything began with."""
 
-    text: str
-    file: str
-    line: int
+    def read(name: str, file: str) -> tuple[str, str] | None:
+        wanted = Path(name.replace("\\", "/"))
+        beside = Path(file).parent
+        places = dict.fromkeys([beside, beside.parent, root.parent, root.parent.parent])
+        for place in [Path()] if wanted.is_absolute() else places:
+            path = place / wanted
+            try:
+                if path.is_file():
+                    return str(path), path.read_text()
+            except (OSError, ValueError) as error:
+                raise ParameterError(f"cannot read {path}: {error}", where=str(path)) from error
+        return None
 
-    @property
-    def where(self) -> str:
-        return f"{self.file}:{self.line}" if self.file else str(self.line)
+    return read
 
 
 def read_beside(name: str, file: str) -> tuple[str, str] | None:
-    """Look for a file beside the one that names it, then in the folder above (the home of a file in dirprm)."""
-    wanted = Path(name.replace("\\", "/"))
-    places = [Path(file).parent, Path(file).parent.parent] if not wanted.is_absolute() else [Path()]
-    for place in places:
-        path = place / wanted
-        if path.is_file():
-            try:
-                return str(path), path.read_text()
-            except (OSError, UnicodeDecodeError) as error:
-                raise ParameterError(f"cannot read {path}: {error}", where=str(path)) from error
-    return None
+    """The same for a file that nothing else names."""
+    return reader_of(Path(file))(name, file)
 
 
-def source_lines(text: str, file: str, read: Reader, errors: list[ParameterError], depth: int = 0) -> list[SourceLine]:
+def source_lines(text: str, file: str, read: Reader, errors: list[ParameterError], depth: int = 0) -> list[Traced]:
     """The lines of a text; what is wrong with its INCLUDEs goes into ``errors``."""
-    found: list[SourceLine] = []
+    found: list[Traced] = []
     for number, raw in enumerate(text.splitlines(), 1):
-        line = without_comment(raw).strip()
-        if not line or re.match(r"(?i)COMMENT\b", line):
+        line = without_comment(raw)
+        bare = line.strip()
+        if not bare or _COMMENT.match(bare):
             continue
-        here = SourceLine(line, file, number)
-        match = _INCLUDE.fullmatch(line)
+        here = traced(bare, file, number, line.index(bare) + 1)
+        match = _INCLUDE.fullmatch(bare)
         if match is None:
             found.append(here)
             continue
-        name = match[2].strip("'\"")
-        if depth >= DEEPEST:
-            errors.append(
-                _error(here, f"{match[1].upper()} goes deeper than {DEEPEST} files", "does a file include itself?")
-            )
-            continue
-        try:
-            other = read(name, file)
-        except ParameterError as error:
-            errors.append(_error(here, error.message, error.hint))
-            continue
-        if other is None:
-            errors.append(
-                _error(here, f"file {name} is not found", "it is looked for beside this file, then in the home")
-            )
-            continue
-        found += source_lines(other[1], other[0], read, errors, depth + 1)
+        other = _included(match, here, read, errors, depth)
+        if other is not None:
+            found += source_lines(other[1], other[0], read, errors, depth + 1)
     return found
 
 
-def _error(line: SourceLine, message: str, hint: str = "") -> ParameterError:
-    return ParameterError(message, where=f"{line.where}:1", hint=hint, line=line.line, source=line.text)
+def _included(
+    match: re.Match[str], here: Traced, read: Reader, errors: list[ParameterError], depth: int
+) -> tuple[str, str] | None:
+    """Name and text of the file that a line names; None when it cannot be had, which is an error."""
+    name = match[2].strip("'\"")
+    if depth >= DEEPEST:
+        text = f"{match[1].upper()} goes deeper than {DEEPEST} files"
+        errors.append(wrong(here, text, "does a file include itself?", match.start(2)))
+        return None
+    try:
+        found = read(name, here.begin.file)
+    except ParameterError as error:
+        errors.append(wrong(here, error.message, error.hint, match.start(2)))
+        return None
+    if found is None:
+        hint = "it is looked for beside this file, then in the home"
+        errors.append(wrong(here, f"file {name} is not found", hint, match.start(2)))
+    return found
+
+
+def wrong(line: Traced, message: str, hint: str = "", place: int = 0) -> ParameterError:
+    """An error at a place of a line, counted from 0."""
+    origin = line.at(place)
+    return ParameterError(
+        message, where=str(origin), hint=hint, line=origin.line, column=origin.column, source=line.text
+    )

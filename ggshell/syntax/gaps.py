@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.syntax import pages
 
 if TYPE_CHECKING:
+    from ggshell.syntax.attempt import Span
     from ggshell.syntax.grammar import Parsed
 
 CODE = "GGS-00103"
@@ -21,15 +23,20 @@ class Gaps(NamedTuple):
     missing: tuple[tuple[str, str], ...] = ()
 
 
-class Gap(NamedTuple):
-    """What is missing of a statement: all of it (``option`` empty), or one of its options; and why."""
+class Note(NamedTuple):
+    """What is missing of a statement: all of it (``what`` empty), or one of its options; why; and where that stands."""
 
-    option: str
+    what: str
     reason: str
+    column: int = 1
+
+    @property
+    def option(self) -> str:
+        return self.what
 
     def about(self, key: str) -> str:
         """The gap in words, for a statement with this key."""
-        what = f"{self.option} of {key}" if self.option else key
+        what = f"{self.what} of {key}" if self.what else key
         return f"{what} is understood but not carried out: {self.reason}"
 
 
@@ -41,21 +48,30 @@ def gaps_of(path: Path) -> Gaps:
     return Gaps(pages.read(path).facts.get("Status", ""), tuple(missing))
 
 
-def gaps_of_statement(kind: str, parsed: Parsed) -> list[Gap]:
-    """Everything of a statement that is not carried out; one gap alone when that is all of it."""
-    path = pages.index(kind).get(parsed.page)
-    gaps = gaps_of(path) if path is not None else Gaps()
+def notes_of(path: Path, key: str, args: Mapping[str, Any], spans: Mapping[str, tuple[Span, ...]]) -> tuple[Note, ...]:
+    """Everything of a statement that its page says is not carried out."""
+    gaps = gaps_of(path)
     if not gaps.status and not gaps.missing:
-        return []
-    from ggshell.syntax.tree import python_name
-
-    whole = gaps.status or dict(gaps.missing).get(parsed.key, "")
+        return ()
+    whole = gaps.status or dict(gaps.missing).get(key, "")
     if whole:
-        return [Gap("", whole)]
-    return [Gap(*gap) for gap in gaps.missing if gap[0] and parsed.args.get(python_name(gap[0].split()[0]))]
+        return (Note("", whole),)
+    found = []
+    for subject, reason in gaps.missing:
+        name = pages.argument(subject)
+        if subject and args.get(name):
+            place = spans[name][0][0] if name in spans else 0
+            found.append(Note(subject, reason, place + 1))
+    return tuple(found)
 
 
-def gap_of(kind: str, parsed: Parsed) -> Gap | None:
+def gaps_of_statement(kind: str, parsed: Parsed) -> tuple[Note, ...]:
+    """Everything of a statement that is not carried out; one note alone when that is all of it."""
+    path = pages.index(kind).get(parsed.page)
+    return parsed.notes or (notes_of(path, parsed.key, parsed.args, parsed.spans) if path is not None else ())
+
+
+def gap_of(kind: str, parsed: Parsed) -> Note | None:
     """The first thing of a statement that is not carried out, None when all of it is."""
     return next(iter(gaps_of_statement(kind, parsed)), None)
 

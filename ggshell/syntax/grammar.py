@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.errors import StatementError
-from ggshell.syntax import pages, rules
+from ggshell.syntax import gaps, lines, pages, rules
+from ggshell.syntax.gaps import Note
 
 if TYPE_CHECKING:
-    from ggshell.syntax.parser import LineParser
+    from ggshell.syntax.attempt import Span
+    from ggshell.syntax.lines import LineText
     from ggshell.syntax.tree import Line
 
 COMMANDS = "commands"
 PARAMETERS = "parameters"
+LOGDUMP = "logdump"
+_CALLED = {COMMANDS: "command", PARAMETERS: "parameter", LOGDUMP: "Logdump command"}
+_TOKEN = re.compile(r"[^\s,;()=!\"']+")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Parsed(NamedTuple):
-    """What a statement means: the action's key, its arguments by name, the page it stands on."""
+    """What a statement means: the action's key, its arguments by name, the page it stands on.
+
+    ``notes``: what of it is understood and not carried out; ``spans``: where each argument's values stand in the text.
+    """
 
     key: str
     args: dict[str, Any]
     page: str
-
-
-class _Failure(NamedTuple):
-    place: int
-    message: str
-    line: Line
+    notes: tuple[Note, ...] = ()
+    spans: Mapping[str, tuple[Span, ...]] = _NOTHING
 
 
 def parse(text: str, kind: str = COMMANDS) -> Parsed:
@@ -37,91 +44,99 @@ def parse(text: str, kind: str = COMMANDS) -> Parsed:
     if not words:
         raise StatementError("an empty statement", source=text)
     literal = _literal(words, kind)
-    return literal if literal is not None else _parse(text, words[0], kind)
+    return literal if literal is not None else _parse(text, kind)
 
 
 def _literal(words: list[str], kind: str) -> Parsed | None:
     """A statement of fixed words alone: no parser is needed, and none is loaded."""
-    path = pages.index(kind).get("_".join(words).lower())
+    stem = "_".join(words).lower()
+    path = pages.index(kind).get(stem)
     if path is None:
         return None
     wanted = " ".join(words).upper()
-    return Parsed(wanted, {}, path.stem) if wanted in pages.read(path).syntax else None
+    if wanted not in pages.read(path).syntax:
+        return None
+    return Parsed(wanted, {}, path.stem, gaps.notes_of(path, wanted, {}, {}))
 
 
 @cache
 def lines_of(verb: str, kind: str) -> tuple[Line, ...]:
     """The syntax lines that begin with a verb (any spelling that a page declares)."""
-    from ggshell.syntax.notation import compile_line
-
-    found = [compile_line(text, page.path.stem) for page in pages.of_verb(kind, verb) for text in page.syntax]
-    # A verb with a bare placeholder (INFO group_name) comes last: a keyword beats a value.
-    return tuple(sorted(found, key=lambda line: len(line.key.split()) == 1 or line.page == "send_group"))
+    return tuple(lines.compiled(line) for line in lines.texts_of(verb.upper(), kind))
 
 
-@cache
-def _parser(line: Line) -> LineParser:
-    from ggshell.syntax.parser import LineParser
-
-    return LineParser(line)
-
-
-def _parse(text: str, verb: str, kind: str) -> Parsed:
-    import pyparsing as pp
-
-    verb = re.split(r"[^A-Za-z0-9_@!#]", verb)[0]
-    candidates = lines_of(verb, kind)
-    if not candidates:
-        raise _unknown(text, verb, kind)
-    failures: list[_Failure] = []
-    for line in candidates:
-        try:
-            args = _parser(line).parse(text)
-        except pp.ParseBaseException as error:
-            failures.append(_Failure(error.loc, error.msg, line))
-            continue
-        rules.check(pages.index(kind)[line.page], args, text)
-        return Parsed(line.key, args, line.page)
-    raise _refused(text, failures)
+def verbs(kind: str) -> list[str]:
+    """Every verb of a kind, in the manual's order."""
+    stems = pages.index(kind)
+    return list(dict.fromkeys((stem.split("_")[0] if kind == COMMANDS else stem).upper() for stem in stems))
 
 
-def _unknown(text: str, verb: str, kind: str) -> StatementError:
-    from ggshell.syntax.suggest import did_you_mean
-
-    verbs = (
-        {stem.split("_")[0].upper() for stem in pages.index(kind)}
-        if kind == COMMANDS
-        else {stem.upper() for stem in pages.index(kind)}
-    )
-    what = "command" if kind == COMMANDS else "parameter"
-    column = len(text) - len(text.lstrip()) + 1
-    hint = did_you_mean(verb.upper(), verbs)
-    return StatementError(f"unknown {what} {verb}", column=column, source=text, hint=hint or "HELP lists what there is")
+def _candidates(words: list[str], kind: str) -> Iterator[tuple[LineText, int]]:
+    """The lines of the verb, each with how many of its leading words stand there; no name is a word that follows the verb."""
+    taken = len(words) > 1 and words[1] in lines.second_words(words[0], kind)
+    for line in lines.texts_of(words[0], kind):
+        if not (taken and line.bare):
+            yield line, line.depth(words)
 
 
-def _refused(text: str, failures: list[_Failure]) -> StatementError:
+def _parse(text: str, kind: str) -> Parsed:
+    from ggshell.syntax.attempt import Attempt
+    from ggshell.syntax.refusal import unknown
+
+    words = [word.upper() for word in _TOKEN.findall(text)]
+    start = Attempt(text)
+    first = start.skip(0)
+    verb, end = start.token(first)
+    if not verb or not lines.texts_of(verb, kind):
+        raise unknown(text, text[first:end], first, _CALLED.get(kind, kind), verbs(kind))
+    whole = frozenset(words)
+    possible = list(_candidates(words, kind))
+    for line, depth in possible:
+        if depth == len(line.leading) and all(forms & whole for forms in line.later):
+            run = Attempt(text)
+            found = lines.parser_of(line).parse(run)
+            if found is not None:
+                args, spans = {pair.name: pair.value for pair in found}, {pair.name: pair.spans for pair in found}
+                return _meant(text, kind, line, args, spans)
+    raise _refused(text, kind, words, possible)
+
+
+def _meant(text: str, kind: str, line: LineText, args: dict[str, Any], spans: Mapping[str, tuple[Span, ...]]) -> Parsed:
+    """A statement that is one, held against its page's rules."""
+    path = pages.index(kind)[line.page]
+    rules.check(path, args, text, spans)
+    if kind == PARAMETERS and "(" in text:
+        from ggshell.syntax.clauses import check_clauses
+
+        check_clauses(args, spans, text)
+    key = lines.compiled(line).key
+    return Parsed(key, args, line.page, gaps.notes_of(path, key, args, spans), spans)
+
+
+def _refused(text: str, kind: str, words: list[str], possible: list[tuple[LineText, int]]) -> StatementError:
     """The error of the line that understood most."""
-    from ggshell.syntax.suggest import did_you_mean
-    from ggshell.syntax.tree import keywords
+    from ggshell.syntax.attempt import Attempt
+    from ggshell.syntax.refusal import Failure, refused
+    from ggshell.syntax.tree import Word
 
-    furthest = max(failure.place for failure in failures)
-    best = [failure for failure in failures if failure.place == furthest]
-    place = furthest
-    while place < len(text) and text[place] in " \t\r\n,":
-        place += 1
-    found = re.match(r"[^\s,;]+", text[place:])
-    said = {word.text for failure in best for word in keywords(failure.line.body)}
-    expected = sorted({failure.message.removeprefix("Expected ") for failure in best})
-    words = sorted(word for word in said if not re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE))
-    hint = did_you_mean(found[0].upper(), words) if found else ""
-    what = f"unexpected {found[0]}" if found else "the statement ends too early"
-    if any(message.endswith("stands twice") for message in expected):
-        what = next(message for message in expected if message.endswith("stands twice"))
-    could = ", ".join(words[:8]) or ", ".join(expected[:4])
-    return StatementError(
-        f"{what}; expected {could}" if could else what,
-        column=place + 1,
-        source=text,
-        hint=hint,
-        page=best[0].line.page,
-    )
+    starts = [match.start() for match in _TOKEN.finditer(text)] + [len(text)]
+    failures: list[Failure] = []
+    for line, depth in possible:
+        if depth < len(line.leading):
+            word = line.leading[depth]
+            failures.append(Failure(starts[min(depth, len(words))], (Word(word, len(word)),), (), line.page))
+            continue
+        run = Attempt(text)
+        lines.parser_of(line).parse(run)
+        failures.append(Failure(run.far, run.wanted(), run.reasons, line.page))
+    return refused(text, _misspelt(words, starts, failures, kind) or failures)
+
+
+def _misspelt(words: list[str], starts: list[int], failures: list[Any], kind: str) -> list[Any]:
+    """Where the second word is nearly one of the manual's, it is the fault, though it could be a name."""
+    from ggshell.syntax.suggest import did_you_mean
+
+    seconds = lines.second_words(words[0], kind)
+    if len(words) < 3 or words[1] in seconds or not did_you_mean(words[1], seconds):
+        return []
+    return [failure for failure in failures if failure.place == starts[1]]

@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+KEYWORDS = frozenset({"from", "in", "for", "global", "with", "and", "or", "not", "is"})
+"""Words of the language that are Python's too: an argument of that name has a ``_`` behind it."""
+
 
 class Page(NamedTuple):
     """A page of the manual: facts by name (For, Databases, Default, Status …), syntax lines and the rest as text."""
@@ -80,6 +83,12 @@ def section(path: Path, name: str) -> tuple[str, ...]:
         elif current == name and line.strip():
             found.append(line.strip())
     return tuple(found)
+
+
+def argument(subject: str) -> str:
+    """The argument that a page's keyword or placeholder stands for: the Python name of its first word."""
+    name = subject.split(maxsplit=1)[0].lower().replace("-", "_") if subject.strip() else ""
+    return f"{name}_" if name in KEYWORDS else name
 
 
 def _block(lines: list[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ggshell.errors import StatementError
@@ -21,7 +22,8 @@ _TIME = {"S": 1, "SEC": 1, "SECS": 1, "SECOND": 1, "SECONDS": 1, "M": 60, "MIN":
 _TIME |= {"H": 3600, "HOUR": 3600, "HOURS": 3600, "D": 86400, "DAY": 86400, "DAYS": 86400}
 _SIZE = {"B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30, "T": 1 << 40}
 _AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
-_NAMES = "from", "in", "for", "global", "with", "and", "or", "not", "is"
+Spans = Mapping[str, tuple[tuple[int, int], ...]]
+_NOWHERE: Spans = MappingProxyType({})
 Test = Callable[[Any, Mapping[str, Any]], str]
 """What is wrong with a value among a statement's arguments; empty when nothing is."""
 
@@ -43,11 +45,11 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
         test = _test(text.strip()) if colon else None
         if test is None:
             raise StatementError(f"{path.name}: {line} is no rule of values", where=str(path))
-        found.append(Rule(subject.strip(), _argument(subject.strip()), test))
+        found.append(Rule(subject.strip(), pages.argument(subject), test))
     return tuple(found)
 
 
-def check(path: Path, args: Mapping[str, Any], text: str) -> None:
+def check(path: Path, args: Mapping[str, Any], text: str, spans: Spans = _NOWHERE) -> None:
     """Hold a statement's arguments against its page's rules.  Raises StatementError at the first value that breaks one."""
     for rule in rules_of(path):
         if rule.argument not in args or args[rule.argument] is None:
@@ -55,24 +57,8 @@ def check(path: Path, args: Mapping[str, Any], text: str) -> None:
         wrong = rule.test(args[rule.argument], args)
         if wrong:
             name = rule.subject if rule.subject.isupper() else rule.subject.replace("_", " ")
-            raise StatementError(
-                f"{name}: {wrong}", code=CODE, column=_column(rule, args, text), source=text, page=path.stem
-            )
-
-
-def _argument(subject: str) -> str:
-    name = subject.split(maxsplit=1)[0].lower().replace("-", "_")
-    return f"{name}_" if name in _NAMES else name
-
-
-def _column(rule: Rule, args: Mapping[str, Any], text: str) -> int:
-    """Where the value stands, from 1: behind its keyword, else where its own text is."""
-    if rule.subject.isupper():
-        match = re.search(rf"(?i)\b{re.escape(rule.subject)}\b[\s,=]*", text)
-        if match:
-            return (match.end() if match.end() < len(text) else match.start()) + 1
-    place = text.lower().find(str(args[rule.argument]).lower())
-    return max(place, 0) + 1
+            column = spans[rule.argument][0][0] + 1 if rule.argument in spans else 1
+            raise StatementError(f"{name}: {wrong}", code=CODE, column=column, source=text, page=path.stem)
 
 
 def _test(text: str) -> Test | None:
@@ -142,7 +128,7 @@ def _not_with(words: str) -> Test:
     others = [word.strip() for word in words.split(",")]
 
     def test(_: Any, args: Mapping[str, Any]) -> str:
-        found = next((word for word in others if args.get(_argument(word))), None)
+        found = next((word for word in others if args.get(pages.argument(word))), None)
         return f"excludes {found}" if found else ""
 
     return test
@@ -152,7 +138,7 @@ def _only_with(words: str) -> Test:
     others = [word.strip() for word in words.split(",")]
 
     def test(_: Any, args: Mapping[str, Any]) -> str:
-        given = any(args.get(_argument(word)) is not None for word in others)
+        given = any(args.get(pages.argument(word)) is not None for word in others)
         return "" if given else f"needs {' or '.join(others)}"
 
     return test

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from ggshell.syntax.pages import argument
+
 
 class Word(NamedTuple):
     """A keyword; ``least`` is how many of its letters must be typed (``EXT[RACT]``: 3)."""
@@ -78,6 +80,27 @@ def keywords(node: Node) -> list[Word]:
     return []
 
 
+def spellings(word: Word) -> tuple[str, ...]:
+    """The forms of a keyword that may be typed, in upper case, the whole one first."""
+    return tuple(word.text[:size] for size in range(len(word.text), word.least - 1, -1))
+
+
+def first_leaves(node: Node) -> tuple[Word | Slot | Symbol, ...]:
+    """What a node may begin with."""
+    if isinstance(node, Word | Slot | Symbol):
+        return (node,)
+    if isinstance(node, Choice):
+        return tuple(dict.fromkeys(leaf for arm in node.arms for leaf in first_leaves(arm)))
+    if isinstance(node, Option | Many):
+        return first_leaves(node.item)
+    found: list[Word | Slot | Symbol] = []
+    for item in node.items:
+        found += first_leaves(item)
+        if not isinstance(item, Option):
+            break
+    return tuple(dict.fromkeys(found))
+
+
 def argument_names(line: Line) -> frozenset[str]:
     """The names of the values that a statement of this line may give its handler."""
     return frozenset(_names(line.body, frozenset(line.key.split()), top=True))
@@ -115,5 +138,4 @@ def _sequence_names(node: Sequence, fixed: frozenset[str], *, top: bool) -> list
 
 def python_name(text: str) -> str:
     """A keyword or placeholder as a Python name."""
-    name = text.lower().replace("-", "_")
-    return f"{name}_" if name in ("from", "in", "for", "global", "with", "and", "or", "not", "is") else name
+    return argument(text)

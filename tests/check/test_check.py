@@ -118,7 +118,9 @@ def test_one_bad_statement_never_hides_the_next() -> None:
         ("any.prm", "PORT 7809\n", "Manager"),
         ("GLOBALS", "GGSCHEMA ggadmin\n", "GLOBALS"),
         ("setup.oby", SETUP, ""),
-        ("pieces.prm", "MAP a.*, TARGET b.*;\n", "Extract"),
+        ("pieces.prm", "MAP a.*, TARGET b.*;\n", "Replicat"),
+        ("tables.inc", "TABLE a.*;\nGETTRUNCATES\n", "Extract"),
+        ("setup.txt", "ADD EXTTRAIL ./ea, &\n EXTRACT e1\nINFO ALL\n", ""),
     ],
 )
 def test_files_are_told_apart_by_what_they_hold(name: str, text: str, kind: str) -> None:

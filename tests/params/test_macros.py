@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggshell.errors import ParameterError
-from ggshell.params.lines import logical_lines, parse_parameters
+from ggshell.params.lines import logical_lines, parse_all, parse_parameters
 
 
 def texts(text: str, **files: str) -> list[str]:
@@ -75,10 +75,10 @@ def test_included_files_stand_where_they_are_named() -> None:
     [
         ("REPLICAT r\n#unknown ()\n", "rep1.prm:2:1", "macro #unknown is not defined"),
         ("MACRO #m PARAMS (#a) BEGIN x #a END;\nTABLE a.b, #m;\n", "rep1.prm:2:12", "macro #m takes 1 values, not 0"),
-        ("MACRO #m BEGIN #m END;\n#m\n", "rep1.prm:2:1", "macro #m calls itself"),
+        ("MACRO #m BEGIN #m END;\n#m\n", "rep1.prm:1:16", "macro #m calls itself, or grows without end"),
         ("MACRO m BEGIN x END;\n", "rep1.prm:1:1", "this is no macro"),
         ("MACRO #m BEGIN x\n", "rep1.prm:1:1", "this is no macro"),
-        ("\nINCLUDE nowhere.inc\n", "rep1.prm:2:1", "file nowhere.inc is not found"),
+        ("\nINCLUDE nowhere.inc\n", "rep1.prm:2:9", "file nowhere.inc is not found"),
     ],
 )
 def test_what_leads_nowhere_is_told_at_its_place(text: str, place: str, message: str) -> None:
@@ -106,6 +106,36 @@ def test_files_are_looked_for_beside_and_in_the_home_and_errors_name_the_inner_f
     with pytest.raises(ParameterError) as caught:
         parse_parameters(path.read_text(), path, "Replicat")
     assert caught.value.where == f"{tmp_path}/home.inc:2:15"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("REPLICAT r\nMAP a.b,\n  TARGT c.d;\nGROUPTRANSOPS &\n  many\n", ["rep1.prm:3:3", "rep1.prm:5:3"]),
+        (
+            "MACRO #m PARAMS (#n)\nBEGIN\n  GROUPTRANSOPS #n\n  WONDER\nEND;\n#m (\n  many)\n",
+            ["rep1.prm:7:3", "rep1.prm:4:3"],
+        ),
+        ("MAP a.b, TARGET c.d\nMAP a.c, TARGET c.e;\nUSERIDALIS x\n", ["rep1.prm:1:20", "rep1.prm:3:1"]),
+        ("MAP a.b, TARGET c.d; MAP a.c, TARGTE c.e;\n", ["rep1.prm:1:31"]),
+        ("REPLICAT r\nTABLEEXCLUDE a.b\nUSERID\n", ["rep1.prm:2:1", "rep1.prm:3:7"]),
+    ],
+)
+def test_every_error_is_told_at_its_own_line_and_column(text: str, places: list[str]) -> None:
+    _, errors = parse_all(text, Path("rep1.prm"), "Replicat")
+    assert [error.where for error in errors] == places
+
+
+def test_an_error_in_a_macro_names_the_call() -> None:
+    _, errors = parse_all("MACRO #m BEGIN WONDER END;\nMACRO #o BEGIN #m END;\n  #o\n", Path("r.prm"), "Replicat")
+    assert (errors[0].where, "in macro #o, called at r.prm:3:3" in errors[0].hint) == ("r.prm:1:16", True)
+
+
+def test_macros_that_grow_without_end_are_stopped() -> None:
+    text = "".join(f"MACRO #m{n} PARAMS (#a) BEGIN #m{n + 1} (#a #a) #m{n + 1} (#a) END;\n" for n in range(40))
+    errors: list[ParameterError] = []
+    logical_lines(f"{text}MACRO #m40 PARAMS (#a) BEGIN #a END;\n#m0 (x)\n", "x.prm", errors)
+    assert errors
 
 
 @settings(max_examples=200, deadline=None)
