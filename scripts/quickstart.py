@@ -89,7 +89,7 @@ class Quickstart:
         with self.step("the workload stops; waiting until the lag is zero"):
             print(f"        {self._stop_workload()}")
             self._wait_for_lag(servers)
-            self._ggshell("-c", "INFO ALL")
+            self._ggshell("-c", "INFO ALL; DBLOGIN USERIDALIAS south; LAG HEARTBEAT")
         with self.step("source against target, row by row"):
             result = [
                 compare(servers.dsn("north"), servers.dsn("south"), source_schema=a, target_schema=b) for a, b in PAIRS
@@ -115,6 +115,7 @@ class Quickstart:
         (self.home / "dirprm").mkdir(exist_ok=True)
         for file in (SCRIPTS / "quickstart.d").glob("*.prm"):
             shutil.copy(file, self.home / "dirprm" / file.name)
+        (self.home / "GLOBALS").write_text("GGSCHEMA ggadmin\n")
         start_point = self.home / "dirchk" / "EXT1.cpe"
         command = self._command("--auto-manager", "--echo", str(SCRIPTS / "quickstart.oby"))
         with subprocess.Popen(command, cwd=self.home) as script:

@@ -101,3 +101,9 @@ def north(north_server: PostgresServer) -> Iterator[str]:
 def south(south_server: PostgresServer) -> Iterator[str]:
     """The DSN of a new, empty database on the south server."""
     yield from _database(south_server)
+
+
+@pytest.fixture
+def hub(south_server: PostgresServer) -> Iterator[str]:
+    """The DSN of a third database, between north and south."""
+    yield from _database(south_server)

@@ -48,6 +48,7 @@ class Replication:
         store_aliases(self.servers)
         shutil.copytree(SCRIPTS / "quickstart.d", self.home / "dirprm", dirs_exist_ok=True)
         (self.home / "dirprm" / "mgr.prm").write_text("PORT 7809\n")
+        (self.home / "GLOBALS").write_text("GGSCHEMA ggadmin\n")
         self.ggshell("--auto-manager", str(SCRIPTS / "quickstart.oby"))
 
     def start_workload(self, seed: int) -> subprocess.Popen[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -140,31 +141,33 @@ class _Postgres:
         self._connection: Any = None
 
     def run(self) -> float | None:
-        connection = self._connect()
-        try:
+        with self._connected() as connection:
             if not heartbeat.exists(connection, self._names):
                 return LOOK_SECONDS
             return heartbeat.run_jobs(connection, self._names)[1]
-        except GgsError:
-            self.close()
-            raise
 
     def lags(self) -> tuple[list[Lag], float]:
-        connection = self._connect()
-        if not heartbeat.exists(connection, self._names):
-            return [], USUAL_FREQUENCY
-        frequency = float(heartbeat.info(connection, self._names).settings.frequency)
-        return heartbeat_rows.read_lags(connection, self._names), frequency or USUAL_FREQUENCY
+        with self._connected() as connection:
+            if not heartbeat.exists(connection, self._names):
+                return [], USUAL_FREQUENCY
+            frequency = float(heartbeat.info(connection, self._names).settings.frequency)
+            return heartbeat_rows.read_lags(connection, self._names), frequency or USUAL_FREQUENCY
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    def _connect(self) -> Any:  # psycopg has its own room
-        if self._connection is None:
-            self._connection = session.connect(self._login, program="ggshell heartbeat jobs")
-        return self._connection
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The one connection; after an error the next use opens another."""
+        try:
+            if self._connection is None:
+                self._connection = session.connect(self._login, program="ggshell heartbeat jobs")
+            yield self._connection
+        except GgsError:
+            self.close()
+            raise
 
 
 class HomeDatabases:
@@ -226,7 +229,11 @@ def start(home: Home, clock: Clock, rules: Callable[[], LagRules]) -> Thread:
         try:
             wait = 0.0
             while not ending.wait(wait):
-                wait = jobs.turn()
+                try:
+                    wait = jobs.turn()
+                except Exception as error:  # noqa: BLE001 - a bug here must be told, and must not end the beating
+                    events.put((Severity.ERROR, "GGS-00999", f"Heartbeat jobs: {type(error).__name__}: {error}"))
+                    wait = RETRY_SECONDS
         finally:
             jobs.close()
 

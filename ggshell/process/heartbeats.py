@@ -17,6 +17,7 @@ from ggshell.heartbeat.names import HeartbeatNames, heartbeat_names
 from ggshell.heartbeat.row import Beat
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.process.lag_archive import LagArchive, lag_folder
+from ggshell.process.lag_stats import LagStats, lag_stats
 from ggshell.process.lifecycle import GroupContext
 from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.store.checkpoint import GroupType
@@ -28,11 +29,13 @@ _SWITCHES = {"ENABLE_HEARTBEAT_TABLE": True, "DISABLE_HEARTBEAT_TABLE": False}
 
 
 class HeartbeatSettings(NamedTuple):
-    """Where the objects are (None: nowhere), whether this process takes part, whether Replicat keeps an archive."""
+    """Where the objects are (None: nowhere), whether this process takes part, whether Replicat keeps an archive, and
+    what it counts of lag."""
 
     names: HeartbeatNames | None = None
     enabled: bool = True
     archive: bool = False
+    lag_stats: LagStats | None = None
 
 
 def home_names(home: Home) -> HeartbeatNames | None:
@@ -50,7 +53,7 @@ def load_heartbeats(home: Home, parameters: Path | None = None, process: str = "
     except ValueError as error:
         raise ParameterError(str(error), where=str(home.globals)) from error
     archive = any(item.name == "LAGARCHIVE" for item in own)
-    return HeartbeatSettings(names, switches[-1] if switches else True, archive)
+    return HeartbeatSettings(names, switches[-1] if switches else True, archive, lag_stats(own))
 
 
 def _last(found: list[Parameter], name: str, argument: str) -> str:
@@ -100,10 +103,14 @@ class ReplicatHeartbeats:
         self._database = ""
         self._applied: CheckpointRow | None = None
         self.courier = hops.deaf_courier(self._refuse)
+        self._lag_stats = settings.lag_stats
+        context.statistics.lag_stats = settings.lag_stats
 
     def open(self, target: Target, database: str) -> None:
         """Take part if the target has the objects."""
         self._waiting.clear()
+        if self._lag_stats is not None:
+            self._lag_stats.forget()
         self._database = database
         names = self._settings.names
         self.courier = hops.deaf_courier(self._refuse)
@@ -128,11 +135,15 @@ class ReplicatHeartbeats:
         return (_quoted(NOWHERE.name),)
 
     def carry(self, batch: ChangeBatch) -> ChangeBatch:
+        if self._lag_stats is not None:
+            self._lag_stats.fed(batch)
         return self.courier.carry(batch)
 
     def applied(self, row: CheckpointRow | None) -> None:
         """The target has confirmed everything up to here."""
-        self._applied = row
+        moved, self._applied = row is not self._applied, row
+        if self._lag_stats is not None and moved and row is not None:
+            self._lag_stats.applied(row.csn, self._context.clock.now())
         if row is None or row.csn is None:
             return
         while self._waiting and self._waiting[0][0] <= row.csn:

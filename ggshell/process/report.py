@@ -12,6 +12,7 @@ from typing import Any
 from ggshell import __version__
 from ggshell.clock import Clock, local_text
 from ggshell.errors import DiskError, GgsError
+from ggshell.process.lag_stats import delivered_lines
 from ggshell.store.events import EventLog, Severity, flat
 from ggshell.store.home import Home
 
@@ -112,6 +113,7 @@ class Report:
             lines += [f"       #{kind:>18}: {count:>9}" for kind, count in table["counts"]["total"].items()]
         if not snapshot["tables"]:
             lines.append("No records were processed.")
+        lines += delivered_lines(snapshot.get("delivered", ()))
         self.write("\n".join([*lines, ""]))
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from ggshell.clock import Clock, to_datetime
+from ggshell.process.lag_stats import LagStats
 from ggshell.record import IoType
 from ggshell.types import TableName
 
@@ -39,6 +40,7 @@ class Statistics:
         self._day, self._hour = _boundaries(now)
         self._apart: Callable[[TableName], bool] = lambda _: False
         self._heartbeats = 0
+        self.lag_stats: LagStats | None = None
 
     def set_apart(self, is_heartbeat: Callable[[TableName], bool]) -> None:
         """Count operations on these tables as heartbeats, and not as anybody's rows."""
@@ -76,6 +78,7 @@ class Statistics:
         return {
             "now": self._clock.now(),
             "heartbeats": self._heartbeats,
+            "delivered": self.lag_stats.snapshot() if self.lag_stats is not None else [],
             "sections": {section.value: self._since[section] for section in Section},
             "tables": [
                 {

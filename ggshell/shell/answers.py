@@ -49,7 +49,7 @@ class TableCounts(NamedTuple):
 
 class GroupStatistics(NamedTuple):
     """STATS of one group: ``since`` the begin of each section, ``outputs`` the trails it writes,
-    ``heartbeats`` how many of them passed since the start, which no table counts."""
+    ``heartbeats`` how many of them passed since the start, which no table counts; ``delivered`` what LAGSTATS counted."""
 
     type: str
     group: str
@@ -58,6 +58,7 @@ class GroupStatistics(NamedTuple):
     tables: tuple[TableCounts, ...]
     outputs: tuple[str, ...] = ()
     heartbeats: int = 0
+    delivered: tuple[str, ...] = ()
 
 
 class Stats(NamedTuple):

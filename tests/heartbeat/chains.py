@@ -41,12 +41,12 @@ class Chain:
         """The name of a database, which heartbeats carry."""
         return str(self.sql(alias, "SELECT current_database()")[0][0])
 
-    def run(self, *statements: str) -> str:
+    def run(self, *statements: str, fails: bool = False) -> str:
         command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home.root), "--auto-manager"]
         result = subprocess.run(
             [*command, "-c", "\n".join(statements)], capture_output=True, text=True, check=False, timeout=60
         )
-        assert result.returncode == 0, result.stdout + result.stderr
+        assert (result.returncode != 0) is fails, result.stdout + result.stderr
         return result.stdout + result.stderr
 
     def heartbeat_tables(self, options: str = "FREQUENCY 0") -> None:

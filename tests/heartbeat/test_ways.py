@@ -165,3 +165,41 @@ def test_manager_beats_as_often_as_it_is_told_and_no_more_when_paused(one_way: C
     one_way.sql("north", "SELECT pg_sleep(0.5)")
     assert runs() == still
     assert "(paused)" in one_way.run("DBLOGIN USERIDALIAS north", "INFO HEARTBEATTABLE")
+
+
+def test_a_group_that_takes_no_part_drops_heartbeats_and_nothing_else(chain: Chain) -> None:
+    chain.extract("ext1", "north", "ea")
+    chain.path("dp1", "ea", "pa")
+    chain.replicat("rep1", "south", "pa", "DISABLE_HEARTBEAT_TABLE\nLAGSTATS THRESHOLDSECONDS 60\n")
+    chain.start("ext1", "dp1", "rep1")
+    chain.beat("north")
+    chain.sql("north", "INSERT INTO shop.items VALUES (1)")
+    until("the row arrives", lambda: len(chain.sql("south", "SELECT * FROM shop.items")) == 1)
+    assert chain.rows("south", "*", "gg_heartbeat_history") == []
+    told = chain.run("STATS REPLICAT rep1, TOTAL")
+    assert "Heartbeats" not in told
+    assert "Delivered within 60000 ms: 100.00%" in told
+
+
+def test_a_clock_that_is_ahead_is_warned_of_in_the_log_in_lag_and_in_info(one_way: Chain) -> None:
+    one_way.sql("north", "UPDATE ggadmin.gg_heartbeat_seed SET heartbeat_timestamp = now() + interval '2 minutes'")
+    until("it arrives", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) == 1)
+    until("the warning", lambda: "GGS-00652" in one_way.home.event_log.read_text())
+    login = "DBLOGIN USERIDALIAS south"
+    for statement in ("LAG HEARTBEAT", "INFO HEARTBEATTABLE"):
+        assert "Negative lag" in one_way.run(login, statement)
+    assert one_way.rows("south", "incoming_lag < -100, 1, 1", "gg_lag") == [(True, 1, 1)]
+
+
+def test_a_target_only_database_receives_and_its_ways_can_be_forgotten(chain: Chain) -> None:
+    chain.run("DBLOGIN USERIDALIAS south", "DELETE HEARTBEATTABLE !", "ADD HEARTBEATTABLE, TARGETONLY, PARTITIONED")
+    chain.extract("ext1", "north", "ea")
+    chain.replicat("rep1", "south", "ea")
+    chain.start("ext1", "rep1")
+    chain.beat("north")
+    chain.has("south", [(chain.name("north"), "EXT1", None, "REP1", None, None)], WAY)
+    assert "TARGETONLY" in chain.run("DBLOGIN USERIDALIAS south", "INFO HEARTBEATTABLE")
+    assert "1 heartbeat entries" in chain.run("DBLOGIN USERIDALIAS south", "DELETE HEARTBEATENTRY ext* !")
+    assert chain.rows("south", "*") == []
+    for wrong in ("FREQUENCY 8000", "FREQUENCY 0.05", "RETENTION_TIME 0", "PURGE_FREQUENCY 200", "FREQUENCY soon"):
+        assert "ERROR" in chain.run("DBLOGIN USERIDALIAS south", f"ALTER HEARTBEATTABLE, {wrong}", fails=True)

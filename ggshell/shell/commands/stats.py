@@ -8,6 +8,7 @@ from typing import Any
 
 from ggshell.errors import GgsError
 from ggshell.process.control import request
+from ggshell.process.lag_stats import delivered_lines
 from ggshell.shell import supervision
 from ggshell.shell.answers import COUNTED, GroupStatistics, Stats, TableCounts
 from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, select
@@ -93,10 +94,11 @@ def _group(found: View, answer: Mapping[str, Any], table: str, totalsonly: str) 
         tables = [each for each in tables if matches(table, each)]
     if totalsonly:
         tables = _summed([each for each in tables if matches(totalsonly, each)], totalsonly)
+    delivered = tuple(delivered_lines(answer.get("delivered", ())))
     beats = int(answer.get("heartbeats", 0))
     outputs = () if found.type is GroupType.REPLICAT else tuple(target.trail for target in found.checkpoint.write)
     return GroupStatistics(
-        found.type, found.group, int(answer["now"]), answer["sections"], tuple(tables), outputs, beats
+        found.type, found.group, int(answer["now"]), answer["sections"], tuple(tables), outputs, beats, delivered
     )
 
 

@@ -36,7 +36,9 @@ def _group(group: GroupStatistics, result: Stats) -> str:
 
 
 def _heartbeats(group: GroupStatistics) -> list[str]:
-    return [count_line("Heartbeats", group.heartbeats), ""] if group.heartbeats else []
+    lines = [count_line("Heartbeats", group.heartbeats)] if group.heartbeats else []
+    lines += [f"        {line}" for line in group.delivered]
+    return [*lines, ""] if lines else []
 
 
 def _section(group: GroupStatistics, table: TableCounts, section: str, rate: str) -> list[str]:

@@ -1,0 +1,76 @@
+"""LAGSTATS: which share of the changes was delivered within some times.  Counting on commit times alone."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ggshell.params.lines import Parameter
+from ggshell.record import ChangeBatch
+from ggshell.types import Csn
+
+_UNITS = {"msecs": 1000, "csecs": 10_000, "seconds": 1_000_000, "minutes": 60_000_000}
+_UNITS |= {"hours": 3_600_000_000, "days": 86_400_000_000}
+
+_THRESHOLD = re.compile(rf"(?i)\bTHRESHOLD({'|'.join(_UNITS)})\s+(\d+)")
+
+
+class LagStats:
+    """Counts changes by how long they took from their source's commit to the target's.
+
+    ``limits`` in microseconds, rising.  A change counts once it is committed; what is read again after a lost connection
+    counts once.
+    """
+
+    def __init__(self, limits: Sequence[int]) -> None:
+        self._limits = tuple(sorted(limits))
+        self._delivered = 0
+        self._within = dict.fromkeys(self._limits, 0)
+        self._waiting: deque[tuple[Csn, int, int]] = deque()
+
+    def fed(self, batch: ChangeBatch) -> None:
+        """These changes are on their way to the target."""
+        self._waiting.extend((piece.header.csn, piece.header.commit_time, piece.count) for piece in batch.pieces)
+
+    def applied(self, csn: Csn | None, now: int) -> None:
+        """Everything up to a commit is in the target, since this moment or earlier (microseconds since 1970)."""
+        waiting = self._waiting
+        while csn is not None and waiting and waiting[0][0] <= csn:
+            _, commit_time, count = waiting.popleft()
+            self._delivered += count
+            for limit in self._limits:
+                if now - commit_time <= limit:
+                    self._within[limit] += count
+
+    def forget(self) -> None:
+        """The trail will be read again, from behind what is applied."""
+        self._waiting.clear()
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """As plain data: for each limit, in milliseconds, how many changes there were and how many within it."""
+        return [
+            {"limit_ms": limit // 1000, "changes": self._delivered, "within": within}
+            for limit, within in self._within.items()
+        ]
+
+
+def delivered_lines(snapshot: Iterable[dict[str, Any]]) -> list[str]:
+    """The same for people."""
+    return [
+        f"Delivered within {each['limit_ms']} ms: {each['within'] / each['changes']:.2%} of {each['changes']} changes"
+        for each in snapshot
+        if each["changes"]
+    ]
+
+
+def lag_stats(parameters: Iterable[Parameter]) -> LagStats | None:
+    """What LAGSTATS THRESHOLD... asks for; None without a limit."""
+    limits = [
+        int(number) * _UNITS[unit.lower()]
+        for item in parameters
+        if item.name == "LAGSTATS"
+        for unit, number in _THRESHOLD.findall(item.text)
+    ]
+    return LagStats(limits) if limits else None

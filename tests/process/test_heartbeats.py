@@ -1,0 +1,84 @@
+"""What a Replicat says of heartbeats that it cannot make full use of, and what GLOBALS and its own file say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batches import Row, Tx, make_batch
+
+from ggshell.clock import FakeClock
+from ggshell.errors import ParameterError
+from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames
+from ggshell.heartbeat.row import Beat, layout_of
+from ggshell.process.heartbeats import HeartbeatSettings, ReplicatHeartbeats, load_heartbeats
+from ggshell.process.statistics import Statistics
+from ggshell.record import Column, IoType, TableDefinition
+from ggshell.store.home import Home
+from ggshell.types import TableName
+
+SEED = TableDefinition(TableName("s", "gg_heartbeat_seed"), tuple(Column(n, "text") for n in HEARTBEAT_COLUMNS), (0,))
+
+
+class FakeContext:
+    """A group that keeps what it tells."""
+
+    group = "REP1"
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.statistics = Statistics(self.clock)
+        self.told: list[str] = []
+        self.report = self
+
+    def event(self, _: object, code: str, text: str) -> None:
+        self.told.append(f"{code} {text}")
+
+
+class FakeTarget:
+    """A target that has every table."""
+
+    def describe(self, table: TableName) -> TableName:
+        return table
+
+
+def beats(count: int) -> Any:
+    layout = layout_of(SEED)
+    assert layout is not None
+    data = layout.encode(Beat("shop", 1, outgoing_extract="E"))
+    return make_batch([Tx(number, [Row(SEED, IoType.FIELD_COMP, data)]) for number in range(1, count + 1)])
+
+
+def test_databases_of_one_name_are_warned_of_once() -> None:
+    context: Any = FakeContext()
+    target: Any = FakeTarget()
+    replicat = ReplicatHeartbeats(context, HeartbeatSettings(HeartbeatNames("ggadmin")))
+    replicat.open(target, "shop")
+    replicat.carry(beats(3))
+    assert [text.split()[0] for text in context.told] == ["GGS-00651"]
+    assert "stay empty" in context.told[0]
+
+
+def test_heartbeats_that_nothing_can_take_in_are_told_once() -> None:
+    context: Any = FakeContext()
+    target: Any = FakeTarget()
+    replicat = ReplicatHeartbeats(context, HeartbeatSettings())
+    replicat.open(target, "south")
+    batch = replicat.carry(beats(3))
+    assert {batch.tables[int(number)].name.name for number in batch.table} == {"nowhere"}
+    assert [text.split()[0] for text in context.told] == ["OGG-02735"]
+
+
+def test_globals_names_the_objects_and_the_group_has_the_last_word(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.ensure()
+    assert load_heartbeats(home) == HeartbeatSettings()
+    home.globals.write_text("GGSCHEMA ggadmin\nHEARTBEATTABLE beats\nDISABLE_HEARTBEAT_TABLE\n")
+    assert load_heartbeats(home) == HeartbeatSettings(HeartbeatNames("ggadmin", "beats"), enabled=False)
+    own = home.parameters("rep1")
+    own.write_text("REPLICAT rep1\nENABLE_HEARTBEAT_TABLE\nLAGARCHIVE\nMAP a.*, TARGET b.*;\n")
+    assert load_heartbeats(home, own, "Replicat")[:3] == (HeartbeatNames("ggadmin", "beats"), True, True)
+    home.globals.write_text("HEARTBEATTABLE a.b.c\n")
+    with pytest.raises(ParameterError):
+        load_heartbeats(home)
