@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 from ggshell.errors import StatementError
 from ggshell.syntax import grammar, pages
+from ggshell.syntax import lines as lines_module
+from ggshell.syntax.expect import expected
 from ggshell.syntax.grammar import parse
 from ggshell.syntax.notation import compile_line
 from ggshell.syntax.statement import split
@@ -129,3 +133,49 @@ def test_statements_are_split_with_their_places() -> None:
         ("shell ls; date", 6, 1),
         ("add x 'a;b -- c'", 7, 1),
     ]
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A manual of the page that its README adds, and of SEND with a hundred lines."""
+    readme = (pages.folder() / "README.md").read_text()
+    begin = readme.index("    # COUNT REPORTS")
+    text = "\n".join(line[4:] for line in readme[begin : readme.index("and one function")].splitlines())
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    (folder / "count_reports.md").write_text(text)
+    lines = "".join(f"    SEND EXT[RACT] group_name ACTION{n} [, LEVEL number] [, FILE file]\n" for n in range(100))
+    (folder / "send_extract.md").write_text(f"# SEND EXTRACT\nSends.\n\n## Syntax\n{lines}")
+    for name in ("commands", "parameters"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    monkeypatch.setattr(pages, "folder", lambda: tmp_path)
+    caches = (pages.index, grammar.lines_of, lines_module.texts_of, lines_module.second_words, lines_module.all_texts)
+    caches += (lines_module._of_page,)
+    for cached in caches:
+        cached.cache_clear()
+    yield tmp_path
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_a_command_is_added_by_its_page_alone(made_up: Path) -> None:
+    assert parse("count reports, prefix EXT")[:3] == ("COUNT REPORTS", {"prefix": "EXT"}, "count_reports")
+    assert [each.word for each in expected("COUNT REPORTS ", 14)] == ["PREFIX"]
+    with pytest.raises(StatementError, match="PREFIXX"):
+        parse("COUNT REPORTS PREFIXX e")
+
+
+def test_one_of_a_hundred_lines_compiles_one(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = lines_module.compiled
+
+    def counting(line: Any) -> Any:
+        compiled.append(line.text)
+        return real(line)
+
+    monkeypatch.setattr(lines_module, "compiled", counting)
+    assert parse("send ext e1, action77, level 3").key == "SEND EXTRACT ACTION77"
+    assert {text.split()[3] for text in compiled} == {"ACTION77"}
+    with pytest.raises(StatementError) as caught:
+        parse("SEND EXTRACT e1 ACTION777")
+    assert caught.value.column == 17
