@@ -1,0 +1,243 @@
+"""A trail file as it is: any damage, any producer, also what lies behind the durable mark.  For Logdump, never for delivery.
+
+Nothing here raises for bytes that are no record: a ``Seen`` says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ggshell.errors import NotFoundError, TrailError
+from ggshell.record import IoType, TableDefinition
+from ggshell.trail import header_tokens, layout
+from ggshell.trail.durable import MarkReader
+from ggshell.trail.fileheader import SIGNATURE
+from ggshell.trail.markers import table_index
+from ggshell.trail.metadata import decode_definition
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import Record, decode_record
+
+LONGEST: Final = 0xFFFF
+CHUNK: Final = 1 << 20
+SMALLEST: Final = 46
+"""A record of another producer: G, H with 34 bytes, Z."""
+_BEGIN: Final = bytes([layout.RECORD, 1])
+_FILE = re.compile(r"(..)(\d{9}|\d{6})")
+
+
+class Seen(NamedTuple):
+    """What stands at a place.  ``fault`` is empty for a good record, else what was expected; ``record`` is None where the
+    bytes cannot be taken apart, and for the file header; ``size`` is 0 where not even the framing holds."""
+
+    rba: int
+    data: bytes
+    record: Record | None = None
+    fault: str = ""
+    is_header: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+class Table(NamedTuple):
+    """What is known of a table index: its name, and the definition where the trail has one that we can read."""
+
+    name: str
+    definition: TableDefinition | None = None
+
+
+class LookedFile:
+    """An open trail file.  Raises NotFoundError when there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise NotFoundError(f"cannot open {path}: {error.strerror}", hint="FILES lists what is there") from None
+        self.header = self.read(LONGEST, 0)
+        self.first = header_tokens.header_length(self.header)
+        self.groups = header_tokens.header_groups(self.header)
+        signature = next((token.value for group in self.groups for token in group.tokens if token.name == "Signature"), b"")
+        self.ours = signature == SIGNATURE
+        self._tables: dict[int, Table] = {}
+        self._searched = self.first
+
+    def read(self, size: int, place: int) -> bytes:
+        return os.pread(self._descriptor, size, place)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    @property
+    def modified(self) -> int:
+        """When the file was last written, in microseconds since 1970."""
+        return os.fstat(self._descriptor).st_mtime_ns // 1000
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    @property
+    def trail(self) -> tuple[TrailName, int] | None:
+        """The trail that the file belongs to and its sequence number, by its name; None for another name."""
+        match = _FILE.fullmatch(self.path.name)
+        return (TrailName(self.path.parent, match[1]), int(match[2])) if match else None
+
+    def durable_end(self) -> int | None:
+        """How far readers see this file; None without a mark, or when another file has it."""
+        if self.trail is None:
+            return None
+        name, seqno = self.trail
+        reader = MarkReader(name)
+        mark = reader.read()
+        reader.close()
+        if mark is None or mark.position.seqno > seqno:
+            return None
+        return mark.position.rba if mark.position.seqno == seqno else 0
+
+    def at(self, rba: int) -> Seen | None:
+        """What stands at a place; None at or behind the end of the file."""
+        if rba == 0 and self.first:
+            return Seen(0, self.header[: self.first], is_header=True)
+        data = self.read(LONGEST, rba)
+        if not data:
+            return None
+        size = framed(data)
+        if not size:
+            return Seen(rba, b"", fault=_unframed(data))
+        return self._seen(rba, data[:size])
+
+    def _seen(self, rba: int, data: bytes) -> Seen:
+        if not self.ours:
+            try:
+                return Seen(rba, data, decode_record(data, checked=False))
+            except TrailError as error:
+                return Seen(rba, data, fault=_expected(error))
+        try:
+            record = decode_record(data, rba=rba)
+        except TrailError as error:
+            return Seen(rba, data, self._unchecked(data), _expected(error))
+        return Seen(rba, data, record, "" if record.checksum is not None else "a checksum token")
+
+    def _unchecked(self, data: bytes) -> Record | None:
+        try:
+            return decode_record(data, checked=False)
+        except TrailError:
+            return None
+
+    def before(self, rba: int) -> int | None:
+        """Where the record begins that ends at a place, by its trailer; None at the beginning, or when none ends there."""
+        if rba <= self.first:
+            return 0 if rba and self.first else None
+        trailer = self.read(4, rba - 4)
+        if trailer[:2] != bytes([layout.TRAILER, 1]):
+            return None
+        for order in "<>":
+            size = struct.unpack(f"{order}H", trailer[2:])[0]
+            if SMALLEST <= size <= rba and framed(self.read(size, rba - size)) == size:
+                return rba - size
+        return None
+
+    def good_behind(self, place: int) -> Seen | None:
+        """The first whole, undamaged record that begins at a place or behind it, whatever lies between."""
+        size = self.size
+        while place < size:
+            chunk = self.read(CHUNK, place)
+            at = chunk.find(_BEGIN)
+            while at >= 0:
+                found = self.at(place + at)
+                if found is not None and found.size and not found.fault:
+                    return found
+                at = chunk.find(_BEGIN, at + 1)
+            place += max(1, len(chunk) - 1)
+        return None
+
+    def good_before(self, place: int) -> Seen | None:
+        """The last whole, undamaged record that begins before a place."""
+        while place > self.first:
+            low = max(self.first, place - CHUNK)
+            chunk = self.read(place - low + 1, low)
+            at = chunk.rfind(_BEGIN)
+            while at >= 0:
+                found = self.at(low + at)
+                if found is not None and found.size and not found.fault and found.rba < place:
+                    return found
+                at = chunk.rfind(_BEGIN, 0, at + 1)
+            place = low
+        return None
+
+    def table(self, index: int, limit: int) -> Table | None:
+        """What a table index means, from the metadata records before a place."""
+        while index not in self._tables and self._searched < limit:
+            seen = self.at(self._searched)
+            if seen is None:
+                break
+            if seen.fault or not seen.size:
+                seen = self.good_behind(self._searched + 1)
+                if seen is None:
+                    break
+            self._learn(seen)
+            self._searched = seen.rba + seen.size
+        return self._tables.get(index)
+
+    def _learn(self, seen: Seen) -> None:
+        record = seen.record
+        if record is None or record.io_type != IoType.METADATA:
+            return
+        index = table_index(record.audit_rba)
+        if index and record.name:
+            self._tables[index] = Table(record.name, definition_of(self, seen))
+
+    def step_tables(self, seen: Seen) -> None:
+        """Take in a record that was met on the way, so that nothing is read twice when a file is walked through."""
+        if seen.rba == self._searched and not seen.fault:
+            self._learn(seen)
+            self._searched = seen.rba + seen.size
+
+
+def definition_of(file: LookedFile, seen: Seen) -> TableDefinition | None:
+    """The definition in a metadata record and its fragments; None where it is not ours to read."""
+    record = seen.record
+    if record is None:
+        return None
+    parts, place = [record.data], seen.rba + seen.size
+    while record.continued:
+        following = file.at(place)
+        if following is None or following.record is None or following.record.io_type != IoType.RECORD_FRAGMENT:
+            return None
+        record, place = following.record, place + following.size
+        parts.append(record.data)
+    try:
+        return decode_definition(b"".join(parts))
+    except ValueError:
+        return None
+
+
+def framed(data: bytes) -> int:
+    """The length of the record that begins these bytes, by its first token and its trailer; 0 for none."""
+    if data[:2] != _BEGIN or len(data) < SMALLEST:
+        return 0
+    for order in "<>":
+        size = int(struct.unpack_from(f"{order}H", data, 2)[0])
+        if SMALLEST <= size <= len(data) and data[size - 4 : size] == bytes([layout.TRAILER, 1]) + data[2:4]:
+            return size
+    return 0
+
+
+def _unframed(data: bytes) -> str:
+    if data[:2] != _BEGIN:
+        return "a record header token"
+    size = data[2] | data[3] << 8 if len(data) > 3 else 0
+    if len(data) < SMALLEST or SMALLEST <= size and size > len(data):
+        return "a whole record before the end of the file"
+    return "a trailer with the record's own length"
+
+
+def _expected(error: TrailError) -> str:
+    return error.message.partition("expected ")[2] or error.message
