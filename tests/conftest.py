@@ -18,7 +18,9 @@ _NUMBERS = itertools.count(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=1, help="how many times as long the random tests of the language take")
+    parser.addoption(
+        "--rounds", type=int, default=1, help="how many times as long the random tests of the language take"
+    )
 
 
 def free_port() -> int:

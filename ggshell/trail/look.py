@@ -63,7 +63,9 @@ class LookedFile:
         self.header = self.read(LONGEST, 0)
         self.first = header_tokens.header_length(self.header)
         self.groups = header_tokens.header_groups(self.header)
-        signature = next((token.value for group in self.groups for token in group.tokens if token.name == "Signature"), b"")
+        signature = next(
+            (token.value for group in self.groups for token in group.tokens if token.name == "Signature"), b""
+        )
         self.ours = signature == SIGNATURE
         self._tables: dict[int, Table] = {}
         self._searched = self.first
@@ -139,7 +141,7 @@ class LookedFile:
         if trailer[:2] != bytes([layout.TRAILER, 1]):
             return None
         for order in "<>":
-            size = struct.unpack(f"{order}H", trailer[2:])[0]
+            size: int = struct.unpack(f"{order}H", trailer[2:])[0]
             if SMALLEST <= size <= rba and framed(self.read(size, rba - size)) == size:
                 return rba - size
         return None
@@ -234,7 +236,7 @@ def _unframed(data: bytes) -> str:
     if data[:2] != _BEGIN:
         return "a record header token"
     size = data[2] | data[3] << 8 if len(data) > 3 else 0
-    if len(data) < SMALLEST or SMALLEST <= size and size > len(data):
+    if len(data) < SMALLEST or (size >= SMALLEST and size > len(data)):
         return "a whole record before the end of the file"
     return "a trailer with the record's own length"
 
