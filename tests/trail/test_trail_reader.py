@@ -131,7 +131,7 @@ def test_a_later_kind_of_token_is_passed_over(tmp_path: Path) -> None:
     rba, record = cut_records(content)[-1]
     area = 48 + 9
     for place in (44, area):  # before D, and between D and T
-        for more in (b"U\0\5\0hello", b"q\1\0\0"):
+        for more in (b"W\0\5\0hello", b"q\1\0\0"):
             longer = seal(record[:place] + more + record[place:], rba)
             without_mark(name, content[:rba] + longer)
             assert read_all(name) == read_rows(small(1, rows=1))
