@@ -105,8 +105,7 @@ class Delivery:
         pieces = self._known.fresh(batch.pieces)
         if not pieces:
             return
-        if not self._truncates:
-            batch = groups.without_truncates(batch)
+        batch = groups.changes_only(batch, truncates=self._truncates)
         mappings = self._mappings(batch)
         if self._max_operations is not None:
             self._feed_split(batch, pieces, mappings, self._max_operations)

@@ -106,13 +106,17 @@ def contiguous(batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings:
             first = number
 
 
-def without_truncates(batch: ChangeBatch) -> ChangeBatch:
-    """The batch with its truncates belonging to no table, so that nothing is mapped and every place stays."""
-    truncates = batch.io_type == IoType.PURGE_DATA
-    if not truncates.any():
+def changes_only(batch: ChangeBatch, *, truncates: bool) -> ChangeBatch:
+    """The batch with before images, and perhaps its truncates, belonging to no table: nothing of them is mapped, and every
+    place stays."""
+    left_out = batch.befores
+    if not truncates:
+        emptied = batch.io_type == IoType.PURGE_DATA
+        left_out = emptied if left_out is None else left_out | emptied
+    if left_out is None or not left_out.any():
         return batch
     nowhere = np.uint16(len(batch.tables))
-    return replace(batch, table=np.where(truncates, nowhere, batch.table).astype(np.uint16))
+    return replace(batch, table=np.where(left_out, nowhere, batch.table).astype(np.uint16))
 
 
 def transactions(spans: Iterable[Span]) -> Iterator[list[Span]]:

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError
+from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.record.image_rules import ImageRules
+from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -24,10 +27,13 @@ class LoginParameters(NamedTuple):
 
 
 class TableStatement(NamedTuple):
-    """A TABLE line."""
+    """A TABLE line, with what the lines above it say of images."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
+    tokens: TokenValues | None = None
+    images: ImageRules = ImageRules()
+    line: int = 0
 
 
 class MapStatement(NamedTuple):
@@ -110,9 +116,7 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=tuple(
-            TableStatement(item.args["table"], item.args.get("keycols", ())) for item in _named(found, "TABLE")
-        ),
+        tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
@@ -169,6 +173,27 @@ def load_globals(path: Path) -> Globals:
         return Globals()
     found = read_parameters(path, "GLOBALS")
     return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+
+
+def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+    """TABLE lines in order; switches of images count for the lines below them."""
+    return tuple(
+        TableStatement(
+            item.args["table"],
+            item.args.get("keycols", ()),
+            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
+            images,
+            item.line,
+        )
+        for item, images in zip(_named(found, "TABLE"), image_rules(found), strict=True)
+    )
+
+
+def _token_values(body: str) -> TokenValues:
+    found = parse_clause("tokens", body)
+    if not isinstance(found, TokenValues):
+        raise TypeError(f"TOKENS gave {type(found).__name__}")
+    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

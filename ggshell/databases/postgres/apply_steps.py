@@ -113,7 +113,13 @@ class StepMaker:
 
     def _fields(self, run: _Run) -> list[Field] | None:
         start, length = run.batch.start[run.first : run.last], run.batch.length[run.first : run.last]
-        if run.io_type in _TWO_IMAGES or (start[1:] < start[:-1]).any() or int(length.sum()) > LARGEST_RUN:
+        mapping = run.statements.mapping
+        if run.io_type == IoType.UNIFIED_UPDATE and mapping.source.key and mapping.key == mapping.source.key:
+            # The key did not change: the image after, which begins with it, is all that an update needs.
+            start, length = after_images(run.batch.buffer, start, length)
+        elif run.io_type in _TWO_IMAGES:
+            return None
+        if (start[1:] < start[:-1]).any() or int(length.sum()) > LARGEST_RUN:
             return None
         return walk(np.frombuffer(run.batch.buffer, dtype=np.uint8), start, length)
 
