@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ggshell.errors import GgsError, UsageError
+from ggshell.shell.exit_codes import DONE, FAILED, INTERRUPTED, USAGE_ERROR
 from ggshell.shell.options import USAGE, Options, parse_options
 
 if TYPE_CHECKING:
     from ggshell.shell.session import Session
-
-DONE, FAILED, USAGE_ERROR, SYNTAX_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
