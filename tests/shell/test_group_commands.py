@@ -84,7 +84,6 @@ def test_targets_of_paths() -> None:
     ("statement", "message"),
     [
         ("ADD EXTRACT ext1, EXTTRAILSOURCE ./dirdat/ea", "already exists"),
-        ("ADD EXTRACT waytoolong, EXTTRAILSOURCE ./dirdat/ea", "at most 8"),
         ("ADD EXTRACT 1abc, EXTTRAILSOURCE ./dirdat/ea", "cannot name"),
         ("ADD EXTRACT e9", "one source is needed"),
         ("ADD EXTRACT e9, TRANLOG, EXTTRAILSOURCE ./dirdat/ea", "one source is needed"),
