@@ -36,7 +36,7 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
-FLUSH_PAUSE = 0.002
+FLUSH_PAUSE = 0.005
 """Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
