@@ -162,7 +162,7 @@ def test_files_are_told_apart_by_what_they_hold(name: str, text: str, kind: str)
 def test_text_underlines_the_spot_and_names_the_page() -> None:
     text = as_text(check_sources([("x.oby", "ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50\n")]))
     assert text.splitlines()[:3] == [
-        "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO",
+        "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO, FORMAT",
         "    ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50",
         "                                  ^",
     ]

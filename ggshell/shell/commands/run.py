@@ -59,8 +59,12 @@ def start(
     kinds: Kinds,
     *,
     group_name: str,
+    filterduptransactions: bool = False,
 ) -> Message:
-    """Start through Manager, and come back when the process says that it runs."""
+    """Start through Manager, and come back when the process says that it runs.
+
+    What was applied already is always left out, so FILTERDUPTRANSACTIONS changes nothing.
+    """
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.shell.commands.manager import start_manager
 
