@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"syntax", "record"})),
     (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
     (False, frozenset({"databases"})),
-    (False, frozenset({"process", "spark", "check"})),
+    (False, frozenset({"process", "spark", "check", "logdump"})),
     (False, frozenset({"demo"})),
     (False, frozenset({"shell", "__main__"})),
 )

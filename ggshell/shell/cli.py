@@ -27,6 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from ggshell.check.cli import main as check
 
             return check(arguments[1:])
+        if arguments and arguments[0].lower() == "logdump":
+            from ggshell.logdump.cli import main as logdump
+
+            return logdump(arguments[1:])
         return _run(parse_options(arguments))
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")
