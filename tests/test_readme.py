@@ -14,20 +14,25 @@ import pytest
 
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import open_servers
-from ggshell.syntax.grammar import parse
+from ggshell.syntax.grammar import COMMANDS, LOGDUMP, parse
 from ggshell.syntax.statement import split
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 GIVEN = [
-    *(item.text for text in re.findall(r'-c "([^"]+)"', README) for item in split(text)),
-    *(item.text for item in split((ROOT / "scripts" / "quickstart.oby").read_text())),
+    *(
+        (item.text, COMMANDS)
+        for text in re.findall(r'ggshell (?!logdump)[^"\n]*-c "([^"]+)"', README)
+        for item in split(text)
+    ),
+    *((line, LOGDUMP) for text in re.findall(r'ggshell logdump -c "([^"]+)"', README) for line in text.splitlines()),
+    *((item.text, COMMANDS) for item in split((ROOT / "scripts" / "quickstart.oby").read_text())),
 ]
 
 
-@pytest.mark.parametrize("statement", GIVEN)
-def test_statements_that_are_shown_are_understood(statement: str) -> None:
-    assert parse(statement).key
+@pytest.mark.parametrize(("statement", "kind"), GIVEN)
+def test_statements_that_are_shown_are_understood(statement: str, kind: str) -> None:
+    assert parse(statement, kind).key
 
 
 def test_files_that_readme_links_exist() -> None:

@@ -126,7 +126,7 @@ def _count_record(
     ):
         if tally is not None:
             tally.add(kind, size, image)
-    if is_row(record) and record.io_type != IoType.RECORD_FRAGMENT:
+    if is_row(record):
         large.add(walk, seen, candidate, size)
 
 
@@ -143,7 +143,8 @@ class _Large:
         now = self._now
         if now is None:
             now = TransactionSize(candidate.xid, 0, 0, seen.rba)
-        self._now = now._replace(records=now.records + 1, size=now.size + size)
+        whole = candidate.record.io_type != IoType.RECORD_FRAGMENT
+        self._now = now._replace(records=now.records + whole, size=now.size + size)
         self._tables.add(candidate.table)
         if walk.is_boundary(seen):
             self.end()

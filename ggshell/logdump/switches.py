@@ -149,7 +149,6 @@ def filter_clear(session: Session, *, n: int | None = None, all: bool = False) -
     yield from ()
 
 
-@action("FILTER MATCH")
 @action("FILTER")
 def filter_add(
     session: Session, *, include: bool = False, exclude: bool = False, match: str = "", **conditions: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ggshell.errors import GgsError, UsageError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``ggshell``; its exit code: 0 done, 1 a statement failed, 2 wrong usage, 3 a syntax error, nothing was run."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and Path(sys.argv[0]).name == "logdump":  # a link of that name is that program
+        arguments.insert(0, "logdump")
     try:
         if arguments and arguments[0].lower() == "demo":
             from ggshell.demo.cli import main as demo

@@ -62,6 +62,7 @@ _KEYS = {
     "shell": "HELP, HISTORY, SHELL, HOST, SHOW, VERSIONS, EXIT, QUIT, CREATE SUBDIRS",
     "settings": "SET EDITOR, SET PAGER, SET FORMAT, SET TIMING ON, SET TIMING OFF, SET COLOR ON, SET COLOR OFF,"
     " SPOOL, WATCH, FC",
+    "logdump": "LOGDUMP",
     "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",
 }
 MODULES = {key.strip(): module for module, keys in _KEYS.items() for key in keys.split(",")}

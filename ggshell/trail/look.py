@@ -137,6 +137,8 @@ class LookedFile:
         """Where the record begins that ends at a place, by its trailer; None at the beginning, or when none ends there."""
         if rba <= self.first:
             return 0 if rba and self.first else None
+        if rba < SMALLEST:
+            return None
         trailer = self.read(4, rba - 4)
         if trailer[:2] != bytes([layout.TRAILER, 1]):
             return None
