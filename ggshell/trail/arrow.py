@@ -20,6 +20,7 @@ from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds
+from ggshell.trail.ragged import items
 
 TEXTS: Final = pa.map_(pa.string(), pa.string())
 TIME: Final = pa.timestamp("us", "UTC")
@@ -84,8 +85,12 @@ class ArrowRows:
 
     @cached_property
     def raw(self) -> NDArray[np.uint8]:
-        """The batch's bytes, with room behind them for a look that leads outside."""
-        return np.frombuffer(bytes(self.batch.buffer) + b"\0" * 16, dtype=np.uint8)
+        return np.frombuffer(self.batch.buffer if len(self.batch.buffer) > 1 else b"\0\0", dtype=np.uint8)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.void]:
+        """The 2 bytes at each byte."""
+        return items(self.raw.data, 2)
 
     @cached_property
     def piece(self) -> NDArray[np.int64]:
@@ -103,10 +108,10 @@ class ArrowRows:
         """Where the before part of each row begins and ends, and its image (empty before parts where there is none)."""
         start, end = self.batch.start, self.batch.start + self.batch.length
         two = np.isin(self.batch.io_type, _TWO_IMAGES)
-        size = np.where(two, _u16(self.raw, start), 0)
+        size = np.where(two, _u16(self.pairs, start), 0)
         long = two & (size == _LONG)
         first = start + 2 * two + 4 * long
-        size = np.where(long, _u32(self.raw, start + 2), size)
+        size = np.where(long, _u32(self.pairs, start + 2), size)
         middle = first + size
         self._require(middle <= end)
         return np.where(two, first, start), middle, middle, end
@@ -121,14 +126,14 @@ class ArrowRows:
 
     def _values(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> Values:
         """Take the images apart, the n-th column of all rows at once."""
-        raw, found = self.raw, list[tuple[NDArray[Any], ...]]()
+        raw, found = self.pairs, list[tuple[NDArray[Any], ...]]()
         rows = np.flatnonzero(place < end)
         at, stop = place[rows], end[rows]
         while len(rows):
             column, length, indicator = _u16(raw, at), _u16(raw, at + 2), _u16(raw, at + 4)
             is_null, long = indicator == _NULL, length == _LONG
             start = at + np.where(long, 10, 8)
-            size = np.where(long, _u32(raw, at + 6), length - 4)
+            size = np.where(long, _u32(raw, at + 6), length - 4) if long.any() else length - 4
             size, start = np.where(is_null, 0, size), np.where(is_null, at, start)
             after = np.where(is_null, at + 6, start + size)
             self._require(
@@ -157,8 +162,12 @@ class ArrowRows:
         """Texts that lie in the buffer, copied one behind the other."""
         offsets = np.zeros(len(start) + 1, dtype=np.int64)
         np.cumsum(length, out=offsets[1:])
-        where = np.arange(int(offsets[-1])) + np.repeat(start - offsets[:-1], length)
-        content = self.raw[where]
+        least, most = (int(length.min()), int(length.max())) if len(length) else (0, 0)
+        content: NDArray[Any]
+        if least == most > 0:
+            content = items(self.raw.data, least)[start]
+        else:
+            content = self.raw[np.arange(int(offsets[-1])) + np.repeat(start - offsets[:-1], length)]
         nulls = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
         large = pa.LargeStringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(content), nulls)
         return large.cast(pa.string())
@@ -185,13 +194,12 @@ class ArrowRows:
         return pa.MapArray.from_arrays(pa.array(edges), keys, self._texts(values.start, values.length, values.is_null))
 
 
-def _u16(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    place = np.minimum(place, len(raw) - 2)
-    return raw[place].astype(np.int64) | raw[place + 1].astype(np.int64) << 8
+def _u16(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pairs[np.minimum(place, len(pairs) - 1)].view("<u2").astype(np.int64)
 
 
-def _u32(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    return _u16(raw, place) | _u16(raw, place + 2) << 16
+def _u32(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    return _u16(pairs, place) | _u16(pairs, place + 2) << 16
 
 
 def _before(rows: ArrowRows) -> pa.Array:

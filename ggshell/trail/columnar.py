@@ -28,7 +28,7 @@ from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn, TrailPosition
 
-CHUNK = 4 << 20
+CHUNK = 2 << 20
 FAULT = "fault"
 """The column that tells of damage, where that is asked for."""
 
