@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import CheckpointRow, Split, TableMapping
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
+from ggshell.record import ChangeBatch, TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
 Counts = Counter[tuple[TableName, TableName, int]]
@@ -106,13 +106,16 @@ def contiguous(batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings:
             first = number
 
 
-def without_truncates(batch: ChangeBatch) -> ChangeBatch:
-    """The batch with its truncates belonging to no table, so that nothing is mapped and every place stays."""
-    truncates = batch.io_type == IoType.PURGE_DATA
-    if not truncates.any():
+def without_operations(batch: ChangeBatch, ignored: Sequence[frozenset[int]]) -> ChangeBatch:
+    """The batch with each table's ignored operations belonging to no table: nothing is mapped, and every place stays."""
+    leaves = np.zeros(len(batch), dtype=np.bool_)
+    for number, operations in enumerate(ignored):
+        if operations:
+            leaves |= (batch.table == number) & np.isin(batch.io_type, list(operations))
+    if not leaves.any():
         return batch
     nowhere = np.uint16(len(batch.tables))
-    return replace(batch, table=np.where(truncates, nowhere, batch.table).astype(np.uint16))
+    return replace(batch, table=np.where(leaves, nowhere, batch.table).astype(np.uint16))
 
 
 def transactions(spans: Iterable[Span]) -> Iterator[list[Span]]:

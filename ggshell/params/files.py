@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.record.operation import OPERATIONS
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -24,18 +26,20 @@ class LoginParameters(NamedTuple):
 
 
 class TableStatement(NamedTuple):
-    """A TABLE line."""
+    """A TABLE line; ``ignored``: the operations that IGNOREINSERTS and its like keep away from it."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
 
 
 class MapStatement(NamedTuple):
-    """A MAP line."""
+    """A MAP line; ``ignored`` as of TABLE."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
 
 
 class ExtractParameters(NamedTuple):
@@ -111,7 +115,8 @@ def load_extract(path: Path) -> ExtractParameters:
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
         tables=tuple(
-            TableStatement(item.args["table"], item.args.get("keycols", ())) for item in _named(found, "TABLE")
+            TableStatement(item.args["table"], item.args.get("keycols", ()), ignored)
+            for item, ignored in _with_ignored(found, "TABLE")
         ),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
@@ -129,8 +134,8 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()))
-        for item in _named(found, "MAP")
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored)
+        for item, ignored in _with_ignored(found, "MAP")
     ]
     if not maps:
         raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
@@ -173,6 +178,19 @@ def load_globals(path: Path) -> Globals:
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:
     return [item for item in found if item.name == name]
+
+
+def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter, frozenset[int]]]:
+    """Each statement of a name with the operations that the IGNORE… above it leave out, until their GET…"""
+    ignored: dict[str, frozenset[int]] = {}
+    for item in found:
+        kind = item.name.removeprefix("GET").removeprefix("IGNORE")
+        if kind in OPERATIONS and item.name == f"IGNORE{kind}":
+            ignored[kind] = OPERATIONS[kind]
+        elif kind in OPERATIONS:
+            ignored.pop(kind, None)
+        elif item.name == name:
+            yield item, frozenset().union(*ignored.values())
 
 
 def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:

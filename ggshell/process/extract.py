@@ -48,11 +48,15 @@ def run(home: Home, group: str) -> int:
 
 def _body(context: GroupContext) -> None:
     parameters = load_extract(context.home.parameters(context.group))
-    patterns = [table.pattern for table in parameters.tables]
+    tables = TableFilter(
+        [table.pattern for table in parameters.tables],
+        parameters.excludes,
+        [table.ignored for table in parameters.tables],
+    )
     if context.checkpoint.read.source is SourceType.TRAIL:
-        path.forward(context, TableFilter(patterns, parameters.excludes), parameters.checkpoint_seconds)
+        path.forward(context, tables, parameters.checkpoint_seconds)
         return
-    LogExtract(context, parameters, TableFilter(patterns, parameters.excludes)).run()
+    LogExtract(context, parameters, tables).run()
 
 
 class LogExtract:
@@ -63,6 +67,7 @@ class LogExtract:
         self._parameters = parameters
         self._heartbeats, never = extract_heartbeats(context, self._restart_time)
         self._wanted = self._heartbeats.wanting(wanted, never)
+        self._ignored = wanted.ignored
         self._conninfo = conninfo(context.home, parameters.login)
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
@@ -114,7 +119,9 @@ class LogExtract:
             )
             durable = status.confirmed
         since = int(checkpoint.options.get("since", 0))
-        self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates, since=since)
+        self._outputs.begin(
+            self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
+        )
         log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         text = f"Capture begins behind CSN {after}, slot {self._slot}."

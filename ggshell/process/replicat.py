@@ -113,7 +113,7 @@ class Replicat:
         home = str(context.home.root)
         self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
         self._heartbeats.open(target, target.database)
-        rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
+        rules = [MapRule(rule.source, rule.target, rule.keycols, rule.ignored) for rule in parameters.maps]
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes)
         self._delivery = delivery = Delivery(

@@ -126,7 +126,8 @@ def test_many_groups_cost_no_more_each(form: str) -> None:
         return time.process_time() - began
 
     seconds(100)
-    assert seconds(4000) < 16 * max(seconds(500), 0.01)
+    # Eight times as many: 8 where each costs the same, 64 where each looks at all others.
+    assert seconds(4000) < 25 * max(seconds(500), 0.01)
 
 
 def test_an_alias_is_known_when_the_scripts_add_any() -> None:
