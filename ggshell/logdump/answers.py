@@ -70,6 +70,13 @@ class Tally:
         if image:
             self.images[image] = self.images.get(image, 0) + 1
 
+    def add_many(self, kind: str, number: int, size: int, image: str) -> None:
+        """So many records of one type, with their bytes together."""
+        self.records += number
+        self.size += size
+        self.types[kind] = self.types.get(kind, 0) + number
+        self.images[image] = self.images.get(image, 0) + number
+
     @property
     def average(self) -> int:
         return self.size // self.records if self.records else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from ggshell.errors import NotFoundError
 from ggshell.logdump.answers import Answer, Counted, Interval, Lost, Tally, TransactionSize
 from ggshell.logdump.display import Display
+from ggshell.logdump.fast_count import FastCount
 from ggshell.logdump.filters import Candidate
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
@@ -62,6 +63,10 @@ class _Span:
         self._step = timedelta(minutes=minutes)
         self.intervals: list[Interval] = []
 
+    @property
+    def everything(self) -> bool:
+        return self._from is None and self._to is None and not self._step
+
     def holds(self, moment: datetime | None) -> bool:
         if moment is None:
             return self._from is None and self._to is None
@@ -86,6 +91,9 @@ class _Span:
 def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span, tables: str) -> None:
     walk = Walk(file)
     large = _Large(session, result)
+    plain = file.ours and not tables and span.everything and not session.large.maxlen
+    if plain and not (session.filters.any and session.filters.enabled):
+        _count_plainly(session, walk, result, span, large)
     while (seen := walk.step()) is not None:
         if not seen.size:
             result.damaged.append(Lost(file, seen.rba, seen.fault))
@@ -98,6 +106,22 @@ def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span
         if session.progress is not None:
             session.progress(walk.place, file.size)
     large.end()
+
+
+def _count_plainly(session: Session, walk: Walk, result: Counted, span: _Span, large: _Large) -> None:
+    """Chunk by chunk up to the first damage, if there is any: the rest goes record by record."""
+    header = walk.step()
+    if header is not None and header.size:
+        _count_record(session, walk, header, result, span, "", large)
+
+    def other(place: int) -> None:
+        seen = walk.file.at(place)
+        if seen is not None:
+            _count_record(session, walk, seen, result, span, "", large)
+
+    fast = FastCount(walk.file, result, other)
+    walk.place = fast.count(walk.place)
+    fast.end()
 
 
 def _count_record(

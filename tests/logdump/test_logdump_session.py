@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batches import read_rows
+from batches import Row, Tx, make_batch, read_rows
 from logdump.dumps import Dump, small_trail
+from trail.trail_kit import A, B, write_trail
 
+from ggshell.logdump import fast_count
 from ggshell.logdump.registry import actions
+from ggshell.record import IoType
 from ggshell.syntax import grammar, pages
 from ggshell.syntax.gaps import gaps_of
 from ggshell.syntax.notation import compile_line
@@ -211,3 +215,31 @@ def test_without_a_file_and_with_wrong_words_there_is_a_sentence(capsys: pytest.
     assert "unknown Logdump command wonder" in dump.say("wonder")
     assert "is understood but not carried out" in dump.say("trailformat new")
     assert "expected a time" in dump.say("begin tomorrow")
+
+
+def test_a_whole_file_is_counted_alike_in_chunks_and_record_by_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(3)
+    kinds_of = [IoType.INSERT, IoType.FIELD_COMP, IoType.DELETE]
+    sent = [
+        Tx(csn, [Row(chance.choice([A, B]), chance.choice(kinds_of), b"x" * chance.randrange(90)) for _ in range(size)])
+        for csn, size in enumerate((chance.randrange(1, 9) for _ in range(120)), 1)
+    ]
+    name = TrailName(tmp_path, "cc")
+    write_trail(name, [make_batch([each]) for each in [*sent, Tx(200, [Row(A, IoType.INSERT, b"y" * 150_000)])]])
+    dump = Dump(capsys)
+    dump.say(f"open {name.file(0)}")
+    slowly = dump.say("filter rba >= 0", "count detail")
+    for chunk in (300, 5000, 1 << 20):
+        monkeypatch.setattr(fast_count, "CHUNK", chunk)
+        quickly = dump.say("filter clear all", "count detail")
+        assert _figures(quickly) == _figures(slowly)
+    dump.talk.session.close()
+
+
+def _figures(text: str) -> list[str]:
+    """The lines of a count, but those of the file's header, which no filter lets through."""
+    of_all = ("LogTrail", "Total Data", "  Avg", "Records  ", "FileHeader")
+    kept = [line for line in text.splitlines() if not line.startswith(of_all)]
+    return [line for line in kept if line.strip() and not line.startswith("*FileHeader*")]
