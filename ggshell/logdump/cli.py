@@ -36,11 +36,10 @@ def main(arguments: Sequence[str]) -> int:
     session.shell = shell
     talk = Talk(session, as_json=as_json)
     try:
-        if file and not talk.say(f"OPEN {file}", quiet=not statements):
-            return 1
         if statements:
-            return int(sum(not talk.say(text) for text in statements) > 0)
-        return _converse(talk)
+            first = [f"OPEN {file}"] if file else []
+            return int(sum(not talk.say(text) for text in (*first, *statements)) > 0)
+        return _converse(talk, file)
     finally:
         session.close()
 
@@ -81,7 +80,7 @@ class Talk:
     def session(self) -> Session:
         return self._session
 
-    def say(self, line: str, *, quiet: bool = False) -> bool:
+    def say(self, line: str) -> bool:
         """Carry out one statement; whether it went well.  Errors are written, never raised."""
         text = without_comment(line).strip()
         if not text:
@@ -89,8 +88,7 @@ class Talk:
         self._session.history.append(text)
         try:
             for answer in self._answers(text):
-                if not quiet:
-                    self._write(data.json_lines(answer) if self._json else layout.text(answer, self._session.display))
+                self._write(data.json_lines(answer) if self._json else layout.text(answer, self._session.display))
         except GgsError as error:
             where = (
                 f"  {text}\n  {' ' * (error.column - 1)}^\n"
@@ -168,12 +166,14 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _converse(talk: Talk) -> int:
-    """A session: banner, prompts, statements to the end of the input or EXIT."""
+def _converse(talk: Talk, file: str) -> int:
+    """A session: banner, prompts, statements to the end of the input or EXIT; 1 when the file cannot be opened."""
     if sys.stdin.isatty():
         import readline  # noqa: F401 - history and editing of the line
 
     sys.stdout.write(f"\nggshell Log File Dump Utility\nVersion {__version__}\n\n\n")
+    if file and not talk.say(f"OPEN {file}"):
+        return 1
     for line in _typed(talk):
         talk.say(line)
         if talk.session.finished:
