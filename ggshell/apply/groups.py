@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import CheckpointRow, Split, TableMapping
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
+from ggshell.record import ChangeBatch, TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
 Counts = Counter[tuple[TableName, TableName, int]]
@@ -106,17 +106,17 @@ def contiguous(batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings:
             first = number
 
 
-def changes_only(batch: ChangeBatch, *, truncates: bool) -> ChangeBatch:
-    """The batch with before images, and perhaps its truncates, belonging to no table: nothing of them is mapped, and every
-    place stays."""
-    left_out = batch.befores
-    if not truncates:
-        emptied = batch.io_type == IoType.PURGE_DATA
-        left_out = emptied if left_out is None else left_out | emptied
-    if left_out is None or not left_out.any():
+def without_operations(batch: ChangeBatch, ignored: Sequence[frozenset[int]]) -> ChangeBatch:
+    """The batch with before images, and each table's ignored operations, belonging to no table: nothing of them is mapped,
+    and every place stays."""
+    leaves = np.zeros(len(batch), dtype=np.bool_) if batch.befores is None else batch.befores.copy()
+    for number, operations in enumerate(ignored):
+        if operations:
+            leaves |= (batch.table == number) & np.isin(batch.io_type, list(operations))
+    if not leaves.any():
         return batch
     nowhere = np.uint16(len(batch.tables))
-    return replace(batch, table=np.where(left_out, nowhere, batch.table).astype(np.uint16))
+    return replace(batch, table=np.where(leaves, nowhere, batch.table).astype(np.uint16))
 
 
 def transactions(spans: Iterable[Span]) -> Iterator[list[Span]]:

@@ -10,15 +10,18 @@ from ggshell.apply.families import fits
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.errors import ApplyError
 from ggshell.record import TableDefinition
+from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
 
 class MapRule(NamedTuple):
-    """One MAP statement: ``source`` and ``target`` as typed, both may hold wildcards; ``keycols`` by name."""
+    """One MAP statement: ``source`` and ``target`` as typed, both may hold wildcards; ``keycols`` by name; ``ignored``: the
+    operations that it leaves out."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = NO_OPERATIONS
 
 
 class Mapper:
@@ -47,6 +50,11 @@ class Mapper:
         if source not in self._known:
             self._known[source] = self._resolve(source)
         return self._known[source]
+
+    def ignored(self, source: TableDefinition) -> frozenset[int]:
+        """The operations that the rule of a source table leaves out."""
+        text = f"{source.name.owner}\0{source.name.name}"
+        return next((rule.ignored for rule, pattern in self._rules if pattern.fullmatch(text)), NO_OPERATIONS)
 
     def forget(self) -> None:
         """Look the targets up again: a table may have changed."""

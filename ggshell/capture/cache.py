@@ -2,14 +2,15 @@
 
 Nothing is decoded here.  A transaction is a list of chunks; a chunk holds messages that one dictionary of definitions
 explains, so a table that changes its shape does not change the meaning of rows that were read before.  Messages come in
-parts, as many at once as the source had.
+parts, as many at once as the source had.  Those of a large transaction the source may make ready while it waits for more,
+so that little is left to do at the commit.
 """
 
 from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,16 +31,19 @@ RUN_BYTES = 8 << 20
 class Chunk:
     """Messages under one set of definitions; ``streamed`` messages carry their (sub)transaction's id at ``mark``.
 
-    ``spilled`` counts the parts that went to disk before those in memory.
+    ``ready`` ones are in the form that the source makes of its own; ``count`` of them are in memory; ``spilled`` counts the
+    parts that went to disk before those in memory.
     """
 
-    __slots__ = ("definitions", "mark", "parts", "spilled", "streamed")
+    __slots__ = ("count", "definitions", "mark", "parts", "ready", "spilled", "streamed")
 
-    def __init__(self, definitions: Any, *, streamed: bool, mark: int = 0) -> None:
+    def __init__(self, definitions: Any, *, streamed: bool, mark: int = 0, ready: bool = False) -> None:
         self.definitions = definitions
         self.streamed = streamed
         self.mark = mark
+        self.ready = ready
         self.parts: list[Messages] = []
+        self.count = 0
         self.spilled = 0
 
 
@@ -60,7 +64,7 @@ class OpenTransaction:
         """The chunk to append to: the last one while the definitions and the form are the same."""
         if self.chunks:
             last = self.chunks[-1]
-            if last.definitions is definitions and last.streamed == streamed:
+            if last.definitions is definitions and last.streamed == streamed and not last.ready:
                 return last
         self.chunks.append(Chunk(definitions, streamed=streamed, mark=mark))
         return self.chunks[-1]
@@ -78,6 +82,7 @@ class OpenTransaction:
                     self._file.write(part.edges.tobytes())
                 chunk.spilled += len(chunk.parts)
                 chunk.parts.clear()
+                chunk.count = 0
             self._file.flush()
         except OSError as error:
             raise DiskError(
@@ -90,6 +95,19 @@ class OpenTransaction:
         self.chunks.append(Chunk(last.definitions, streamed=last.streamed, mark=last.mark))
         freed, self.size = self.size, 0
         return freed
+
+    def make_ready(self, make: Callable[[Chunk], Messages]) -> int:
+        """Put the newest messages in their ready form; the bytes by which that makes the transaction larger."""
+        raw = self.chunks[-1]
+        ready = Chunk(raw.definitions, streamed=raw.streamed, ready=True)
+        ready.parts.append(make(raw))
+        grown = _memory(ready.parts) - _memory(raw.parts)
+        raw.parts, raw.count = [], 0
+        if not raw.spilled:
+            self.chunks.pop()
+        self.chunks.append(ready)
+        self.size += grown
+        return grown
 
     def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
         """The messages in order, about so many at a time at most, aborted subtransactions left out."""
@@ -130,6 +148,11 @@ class OpenTransaction:
             self._file = None
 
 
+def _memory(parts: list[Messages]) -> int:
+    """The bytes of memory that parts take."""
+    return sum(len(part.data) + len(part) * _PLACE + _OVERHEAD for part in parts)
+
+
 class Committed:
     """A transaction at its commit: who it is, and its messages."""
 
@@ -160,10 +183,19 @@ class TransactionCache:
     def add(self, transaction: OpenTransaction, chunk: Chunk, part: Messages) -> None:
         """Append messages to a transaction's chunk, and spill the largest transaction when the limit is passed."""
         chunk.parts.append(part)
+        chunk.count += len(part)
         transaction.count += len(part)
-        grown = len(part.data) + len(part) * _PLACE + _OVERHEAD
+        grown = _memory([part])
         transaction.size += grown
         self._used += grown
+        self._keep_within()
+
+    def make_ready(self, transaction: OpenTransaction, make: Callable[[Chunk], Messages]) -> None:
+        """Have the source make a transaction's newest messages ready."""
+        self._used += transaction.make_ready(make)
+        self._keep_within()
+
+    def _keep_within(self) -> None:
         while self._used > self._limit:
             largest = max(self.open.values(), key=lambda item: item.size)
             if largest.size == 0:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ggshell.check.findings import Finding, Place, Severity
 from ggshell.check.secrets import masked
 from ggshell.syntax.gaps import CODE, changes_rows
-from ggshell.syntax.grammar import PARAMETERS, Parsed
+from ggshell.syntax.grammar import PARAMETERS
+from ggshell.syntax.parsed import Parsed
 
 
 def gaps(kind: str, parsed: Parsed, text: str, at: Callable[[int], Place]) -> list[Finding]:

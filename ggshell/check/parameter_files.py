@@ -13,7 +13,8 @@ from ggshell.check.secrets import masked
 from ggshell.errors import ParameterError, StatementError
 from ggshell.params.lines import RawParameter, first_word, logical_lines, meant_for
 from ggshell.syntax import grammar
-from ggshell.syntax.grammar import COMMANDS, PARAMETERS, Parsed
+from ggshell.syntax.grammar import COMMANDS, PARAMETERS
+from ggshell.syntax.parsed import Parsed
 from ggshell.syntax.statement import without_comment
 
 _GROUP_KINDS = {"EXTRACT": "Extract", "REPLICAT": "Replicat"}

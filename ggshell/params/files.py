@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.record.image_rules import ImageRules
+from ggshell.record.operation import OPERATIONS
 from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
@@ -27,21 +29,24 @@ class LoginParameters(NamedTuple):
 
 
 class TableStatement(NamedTuple):
-    """A TABLE line, with what the lines above it say of images."""
+    """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
+    keep away from it."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
     tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
 
 
 class MapStatement(NamedTuple):
-    """A MAP line."""
+    """A MAP line; ``ignored`` as of TABLE."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
 
 
 class ExtractParameters(NamedTuple):
@@ -133,8 +138,8 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()))
-        for item in _named(found, "MAP")
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored)
+        for item, ignored in _with_ignored(found, "MAP")
     ]
     if not maps:
         raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
@@ -181,11 +186,12 @@ def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
         TableStatement(
             item.args["table"],
             item.args.get("keycols", ()),
+            ignored,
             _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
         )
-        for item, images in zip(_named(found, "TABLE"), image_rules(found), strict=True)
+        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
     )
 
 
@@ -198,6 +204,19 @@ def _token_values(body: str) -> TokenValues:
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:
     return [item for item in found if item.name == name]
+
+
+def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter, frozenset[int]]]:
+    """Each statement of a name with the operations that the IGNORE… above it leave out, until their GET…"""
+    ignored: dict[str, frozenset[int]] = {}
+    for item in found:
+        kind = item.name.removeprefix("GET").removeprefix("IGNORE")
+        if kind in OPERATIONS and item.name == f"IGNORE{kind}":
+            ignored[kind] = OPERATIONS[kind]
+        elif kind in OPERATIONS:
+            ignored.pop(kind, None)
+        elif item.name == name:
+            yield item, frozenset().union(*ignored.values())
 
 
 def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:

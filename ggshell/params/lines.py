@@ -12,7 +12,7 @@ from ggshell.params.source import Reader, read_beside, reader_of, source_lines, 
 from ggshell.params.traced import Origin, Traced, join
 from ggshell.syntax import grammar, pages
 from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement
-from ggshell.syntax.grammar import Parsed
+from ggshell.syntax.parsed import Parsed
 
 _SHOWN = 5
 _HIDDEN = re.compile(r"\"[^\"]*\"|'[^']*'")

@@ -16,7 +16,7 @@ from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, Clock, local_text
 from ggshell.errors import ParameterError
 from ggshell.record import IoType, TableDefinition, TransactionHeader
 from ggshell.record.image import decode_image, split_key_update
-from ggshell.syntax.expression import Call, Column, Expression, Literal, Number
+from ggshell.syntax.expression_tree import Call, Column, Expression, Literal, Number
 
 _TWO_IMAGES: Final = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _OPERATIONS: Final = MappingProxyType(

@@ -38,7 +38,7 @@ from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
-FLUSH_PAUSE = 0.002
+FLUSH_PAUSE = 0.005
 """Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
 
@@ -50,11 +50,15 @@ def run(home: Home, group: str) -> int:
 
 def _body(context: GroupContext) -> None:
     parameters = load_extract(context.home.parameters(context.group))
-    patterns = [table.pattern for table in parameters.tables]
+    tables = TableFilter(
+        [table.pattern for table in parameters.tables],
+        parameters.excludes,
+        [table.ignored for table in parameters.tables],
+    )
     if context.checkpoint.read.source is SourceType.TRAIL:
-        path.forward(context, TableFilter(patterns, parameters.excludes), parameters.checkpoint_seconds)
+        path.forward(context, tables, parameters.checkpoint_seconds)
         return
-    LogExtract(context, parameters, TableFilter(patterns, parameters.excludes)).run()
+    LogExtract(context, parameters, tables).run()
 
 
 class LogExtract:
@@ -65,6 +69,7 @@ class LogExtract:
         self._parameters = parameters
         self._heartbeats, never = extract_heartbeats(context, self._restart_time)
         self._wanted = self._heartbeats.wanting(wanted, never)
+        self._ignored = wanted.ignored
         self._conninfo = conninfo(context.home, parameters.login)
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
@@ -123,7 +128,9 @@ class LogExtract:
             )
             durable = status.confirmed
         since = int(checkpoint.options.get("since", 0))
-        self._outputs.begin(self._wanted, begin, truncates=self._parameters.truncates, since=since)
+        self._outputs.begin(
+            self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
+        )
         log = PostgresLog.open(
             self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
         )

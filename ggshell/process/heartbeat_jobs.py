@@ -97,6 +97,12 @@ class HeartbeatJobs:
         soonest = min([entry.due for entry in self._entries.values()] + [self._look])
         return max(0.0, soonest - self._clock.steady())
 
+    def look_again(self) -> None:
+        """Objects were made, changed or taken away: the next turn looks at every database, known or new."""
+        self._look = self._clock.steady()
+        for entry in self._entries.values():
+            entry.due = self._look
+
     def close(self) -> None:
         for entry in self._entries.values():
             entry.database.close()
@@ -213,22 +219,26 @@ def _name(login: str) -> str:
 
 
 class Thread(NamedTuple):
-    """The jobs in a thread of their own, since a database may take its time; ``stop`` ends it."""
+    """The jobs in a thread of their own, since a database may take its time; ``look`` has it look at once, ``stop`` ends it."""
 
     events: queue.SimpleQueue[Event]
+    look: Callable[[], None]
     stop: Callable[[], None]
 
 
 def start(home: Home, clock: Clock, rules: Callable[[], LagRules]) -> Thread:
     """Begin to run the jobs of a home's databases."""
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-    ending = threading.Event()
+    ending, woken = threading.Event(), threading.Event()
     jobs = HeartbeatJobs(HomeDatabases(home), clock, events.put, rules)
 
     def work() -> None:
         try:
             wait = 0.0
-            while not ending.wait(wait):
+            while not ending.is_set():
+                if woken.wait(wait):
+                    woken.clear()
+                    jobs.look_again()
                 try:
                     wait = jobs.turn()
                 except Exception as error:  # noqa: BLE001 - a bug here must be told, and must not end the beating
@@ -242,6 +252,7 @@ def start(home: Home, clock: Clock, rules: Callable[[], LagRules]) -> Thread:
 
     def stop() -> None:
         ending.set()
+        woken.set()
         thread.join(RETRY_SECONDS)
 
-    return Thread(events, stop)
+    return Thread(events, woken.set, stop)

@@ -85,6 +85,7 @@ class Manager:
         self._purge_times = PurgeTimes(clock)
         self._control = ControlServer(home.manager.with_suffix(".sock"), self._handle)
         self.runner = Runner(self._control, clock)
+        self._heartbeats: heartbeat_jobs.Thread | None = None
 
     def run(self) -> None:
         """Start what AUTOSTART names, then answer and watch until told to stop."""
@@ -94,7 +95,7 @@ class Manager:
         write_process_file(self._home.manager, entry)
         self._event(Severity.INFO, "OGG-00983", f"Manager started (port {self._parameters.port}).")
         signal_ready()
-        heartbeats = heartbeat_jobs.start(self._home, self._clock, lambda: self._lag)
+        self._heartbeats = heartbeats = heartbeat_jobs.start(self._home, self._clock, lambda: self._lag)
         self.runner.every(SCAN_SECONDS, lambda: self._tell_all(heartbeats))
         try:
             self._work()
@@ -147,6 +148,9 @@ class Manager:
             return {"children": [self._child(group) for group in self._home.group_names()]}
         if verb == "GETPURGEOLDEXTRACTS":
             return {"rules": [rule._asdict() for rule in self._parameters.purge]}
+        if verb == "HEARTBEATS" and self._heartbeats is not None:
+            self._heartbeats.look()
+            return {}
         if verb == "REFRESH":
             return self._refresh()
         if verb == "PURGE":

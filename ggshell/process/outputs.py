@@ -56,15 +56,22 @@ class Outputs:
         return min(known) if len(known) == len(marks) else None
 
     def begin(
-        self, wanted: Callable[[TableName], bool], floor: Csn | None, *, truncates: bool = True, since: int = 0
+        self,
+        wanted: Callable[[TableName], bool],
+        floor: Csn | None,
+        *,
+        truncates: bool = True,
+        since: int = 0,
+        ignored: Callable[[TableName], frozenset[int]] | None = None,
     ) -> None:
-        """Say what to write (tables, TRUNCATE or not) and where to begin: above a CSN, and in a trail that holds nothing yet
-        at the first transaction that committed at a time or later."""
+        """Say what to write (tables, TRUNCATE or not, the operations to leave out) and where to begin: above a CSN, and in a
+        trail that holds nothing yet at the first transaction that committed at a time or later."""
         self._guards = []
         for writer in self._writers:
             marks = [mark for mark in (writer.last_csn, floor) if mark is not None]
             new = 0 if writer.last_csn is not None else since
-            self._guards.append(Selection(wanted, max(marks) if marks else None, truncates=truncates, since=new))
+            after = max(marks) if marks else None
+            self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
 
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Hand a batch to every trail; what the first of them took is returned, for the statistics."""

@@ -50,7 +50,7 @@ class Forwarder:
         self._done = self._reader.position
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._heartbeats = path_heartbeats(context)
-        outputs.begin(self._heartbeats.wanting(wanted), None)
+        outputs.begin(self._heartbeats.wanting(wanted), None, ignored=wanted.ignored)
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())

@@ -24,6 +24,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
+from ggshell.process.start_place import OPTION, StartPlace
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -90,6 +91,7 @@ class Replicat:
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
+        self._asked: TrailPosition | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("HANDLECOLLISIONS", lambda _: self._handle_collisions(True))
@@ -111,7 +113,7 @@ class Replicat:
         home = str(context.home.root)
         self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
         self._heartbeats.open(target, target.database)
-        rules = [MapRule(rule.source, rule.target, rule.keycols) for rule in parameters.maps]
+        rules = [MapRule(rule.source, rule.target, rule.keycols, rule.ignored) for rule in parameters.maps]
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes)
         self._delivery = delivery = Delivery(
@@ -134,8 +136,18 @@ class Replicat:
         if self._table is None:
             text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._reader = reader = TrailReader(self._trail, position)
+        self._reader = reader = TrailReader(self._trail, self._asked_place(position))
         return delivery, reader
+
+    def _asked_place(self, position: TrailPosition) -> TrailPosition:
+        """Where START wants it to go on, else where it stands."""
+        asked = StartPlace.of(self._context.checkpoint.options)
+        place = asked.position(self._trail, position) if asked is not None else position
+        if place > position:
+            text = f"START asked for another place: transactions between {position} and {place} are skipped."
+            self._context.report.event(Severity.WARNING, "GGS-00518", text)
+        self._asked = place if asked is not None else None
+        return place
 
     def _begin(self, position: TrailPosition) -> CheckpointRow:
         """The first row of the checkpoint table: what the checkpoint file knows, should the row be gone."""
@@ -190,6 +202,9 @@ class Replicat:
             return
         applied = self._saved = delivery.applied
         target.durable()
+        options = dict(context.checkpoint.options)
+        if self._asked is not None and applied.position > self._asked:
+            options.pop(OPTION, None)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
             startup=first if isinstance(first, TrailPosition) else applied.position,
@@ -205,7 +220,7 @@ class Replicat:
                 latest_csn=str(applied.csn or ""),
                 latest_xid=applied.xid,
                 options={
-                    **context.checkpoint.options,
+                    **options,
                     "checkpoint_table": str(self._table or ""),
                     "group_key": target.key,
                 },

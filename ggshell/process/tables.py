@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
 
@@ -29,10 +30,19 @@ def matches(pattern: str, table: TableName) -> bool:
 class TableFilter:
     """A TABLE list with its exclusions, as a test of names."""
 
-    def __init__(self, patterns: Sequence[str], excludes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, patterns: Sequence[str], excludes: Sequence[str] = (), ignored: Sequence[frozenset[int]] = ()
+    ) -> None:
+        """``ignored``: the operations that each pattern's line leaves out."""
         self._patterns = tuple(patterns)
         self._excludes = tuple(excludes)
+        self._ignored = tuple(ignored) or (NO_OPERATIONS,) * len(self._patterns)
 
     def __call__(self, table: TableName) -> bool:
         wanted = any(matches(pattern, table) for pattern in self._patterns)
         return wanted and not any(matches(pattern, table) for pattern in self._excludes)
+
+    def ignored(self, table: TableName) -> frozenset[int]:
+        """The operations that the first line that takes a table leaves out."""
+        pairs = zip(self._patterns, self._ignored, strict=True)
+        return next((ignored for pattern, ignored in pairs if matches(pattern, table)), NO_OPERATIONS)

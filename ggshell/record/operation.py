@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 
 
 class IoType(IntEnum):
@@ -24,6 +26,19 @@ class IoType(IntEnum):
     DDL = 160
     RECORD_FRAGMENT = 161
     METADATA = 170
+
+
+NO_OPERATIONS: frozenset[int] = frozenset()
+OPERATIONS: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "INSERTS": frozenset({IoType.INSERT}),
+        "UPDATES": frozenset(
+            {IoType.UPDATE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE}
+        ),
+        "DELETES": frozenset({IoType.DELETE}),
+    }
+)
+"""The operation types that GETINSERTS, IGNOREUPDATES and their like speak of."""
 
 
 class TransInd(IntEnum):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import Csn, TableName
 
 
@@ -24,7 +25,7 @@ class Selection:
     whole.  Guards, each tested by its number:
 
     1. a transaction with csn <= after: no row of it leaves;
-    2. a row of an unwanted table, or a TRUNCATE where those are not wanted, does not leave; a transaction without any other
+    2. a row of an unwanted table, or of an operation that is not wanted of it, does not leave; a transaction without any other
        row leaves no trace;
     3. the first row that leaves of a transaction begins it;
     4. the last row that leaves of a transaction ends it, even if its own piece did not;
@@ -39,8 +40,11 @@ class Selection:
         *,
         truncates: bool = True,
         since: int = 0,
+        ignored: Callable[[TableName], frozenset[int]] | None = None,
     ) -> None:
+        """``ignored``: the operation types of a table that do not leave."""
         self._wanted = wanted
+        self._ignored = ignored
         self._truncates = truncates
         self._after = after
         self._since = since
@@ -81,6 +85,11 @@ class Selection:
                 flag = self._known[table] = self._wanted(table.name)
             flags.append(flag)
         kept = None if self._truncates else batch.io_type != IoType.PURGE_DATA
+        for number, table in enumerate(batch.tables):
+            left_out = self._ignored(table.name) if self._ignored is not None else NO_OPERATIONS
+            if left_out:
+                there = (batch.table != number) | ~np.isin(batch.io_type, list(left_out))
+                kept = there if kept is None else kept & there
         if all(flags):
             return kept if kept is not None and not kept.all() else None
         mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[batch.table]

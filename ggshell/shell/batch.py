@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from ggshell.errors import StatementError, UsageError
-from ggshell.shell.cli import DONE, FAILED, SYNTAX_ERROR
 from ggshell.shell.execute import Outcome, execute, located, parse
+from ggshell.shell.exit_codes import DONE, FAILED, SYNTAX_ERROR
 from ggshell.shell.output import Output, is_dumb
 from ggshell.shell.redaction import redacted
 from ggshell.shell.results import Script
 from ggshell.shell.session import Session
-from ggshell.syntax.grammar import Parsed
+from ggshell.syntax.parsed import Parsed
 from ggshell.syntax.statement import Statement, split
 
 Step = tuple[Statement, Parsed]

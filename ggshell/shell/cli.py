@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ggshell.errors import GgsError, UsageError
+from ggshell.shell.exit_codes import DONE, FAILED, INTERRUPTED, USAGE_ERROR
 from ggshell.shell.options import USAGE, Options, parse_options
 
 if TYPE_CHECKING:
     from ggshell.shell.session import Session
 
-DONE, FAILED, USAGE_ERROR, SYNTAX_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``ggshell``; its exit code: 0 done, 1 a statement failed, 2 wrong usage, 3 a syntax error, nothing was run."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and Path(sys.argv[0]).name == "logdump":  # a link of that name is that program
+        arguments.insert(0, "logdump")
     try:
         if arguments and arguments[0].lower() == "demo":
             from ggshell.demo.cli import main as demo
@@ -28,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from ggshell.check.cli import main as check
 
             return check(arguments[1:])
+        if arguments and arguments[0].lower() == "logdump":
+            from ggshell.logdump.cli import main as logdump
+
+            return logdump(arguments[1:])
         return _run(parse_options(arguments))
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")

@@ -17,7 +17,7 @@ from ggshell.shell.unfinished import unfinished
 from ggshell.syntax import grammar
 
 if TYPE_CHECKING:
-    from ggshell.syntax.grammar import Parsed
+    from ggshell.syntax.parsed import Parsed
     from ggshell.syntax.statement import Statement
 
 _QUIET = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "HELP", "HISTORY", "SHOW", "VERSIONS", "EXIT", "QUIT", "OBEY"}

@@ -102,8 +102,8 @@ def _parameters() -> list[str]:
 
 
 def _topics(typed: list[str]) -> list[str]:
-    from ggshell.shell.manual import KINDS
     from ggshell.syntax import pages
+    from ggshell.syntax.help import KINDS
 
     wanted = "_".join(typed[1:]).lower()
     stems = (stem for kind in KINDS for stem in pages.index(kind))

@@ -14,6 +14,7 @@ USAGE = """usage: ggshell [options]                      the shell; with input t
        ggshell [options] FILE...              run obey files; - is standard input
        ggshell [options] paramfile FILE       a GGSCI session that reads from a file
        ggshell check FILE...                  check obey and parameter files without running anything
+       ggshell logdump [TRAILFILE]            look at trail files record by record
        ggshell demo up|load|status|down       two embedded databases and a workload
 
 options:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ggshell.shell.execute import Outcome
-from ggshell.shell.results import Result
+from ggshell.shell.results import Result, Text
 
 
 def render(result: Result, style: str) -> str:
@@ -16,6 +16,8 @@ def render(result: Result, style: str) -> str:
         return ""
     if style == "csv":
         return _csv(columns, rows)
+    if isinstance(result, Text):  # a page has lines, and no columns
+        return result.text.rstrip("\n") + "\n"
     if style == "vertical":
         return _vertical(columns, rows)
     from tabulate import tabulate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -30,6 +31,14 @@ def start_manager(home: Home) -> None:
     home.ensure()
     child = spawn(home, "manager")
     child.returncode = 0  # it lives on by itself: nobody waits for it here
+
+
+def look_at_heartbeats(session: Session) -> None:
+    """Have a running Manager look for heartbeat jobs now; without an answer it does so by itself within half a minute."""
+    entry = manager(session.home)
+    if entry is not None:
+        with contextlib.suppress(ProcessError):
+            request(entry.socket, "HEARTBEATS")
 
 
 def require_manager(session: Session) -> ProcessFile:

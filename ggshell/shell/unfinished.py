@@ -13,7 +13,7 @@ from ggshell.shell.results import Note
 from ggshell.syntax.gaps import CODE, gap_of
 
 if TYPE_CHECKING:
-    from ggshell.syntax.grammar import Parsed
+    from ggshell.syntax.parsed import Parsed
 
 
 def unfinished(parsed: Parsed) -> Note | None:

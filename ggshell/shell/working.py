@@ -12,7 +12,7 @@ from ggshell.shell.redaction import redacted
 
 FIRST_SECONDS = 1.0
 EVERY_SECONDS = 0.5
-_OWN_TERMINAL = ("EDIT", "SHELL", "HOST", "SH", "VIEW", "HELP", "WATCH")
+_OWN_TERMINAL = ("EDIT", "SHELL", "HOST", "SH", "VIEW", "HELP", "WATCH", "LOGDUMP")
 _LONGEST = 50
 
 

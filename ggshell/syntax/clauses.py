@@ -11,23 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ggshell.syntax.expression import (
-    ARITHMETIC,
-    CODE,
-    Binary,
-    Call,
-    Column,
-    Expression,
-    Literal,
-    Number,
-    Span,
-    Token,
-    Tokens,
-    Unary,
-    column,
-    expression,
-    literal,
-)
+from ggshell.syntax.expression import ARITHMETIC, column, expression, literal
+from ggshell.syntax.expression_tokens import CODE, Token, Tokens
+from ggshell.syntax.expression_tree import Binary, Call, Column, Expression, Literal, Number, Span, Unary
 
 if TYPE_CHECKING:
     from ggshell.syntax.parser import LineParser

@@ -1,165 +1,23 @@
-"""Column expressions: what stands in FILTER, WHERE, COLMAP and the arguments of @functions, as a small frozen tree.
+"""Column expressions from text to tree, by binding powers, one token after the other; how deep parentheses may go is bounded.
 
 Single quotes make a literal.  Double quotes make a name with its own case; older files write literals so, in the arguments of
-functions above all, which is why ``Column.quoted`` tells: what no column is called may be meant as text.  A parser by
-binding powers, one token after the other; how deep parentheses may go is bounded.
+functions above all, which is why ``Column.quoted`` tells: what no column is called may be meant as text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
 
-from ggshell.errors import StatementError
+from ggshell.syntax.expression_tokens import Token, Tokens
+from ggshell.syntax.expression_tree import Binary, Call, Column, Expression, Literal, Number, Unary
+from ggshell.syntax.functions import check_call
 
-CODE = "GGS-00106"
 DEEPEST = 100
-Span = tuple[int, int]
-"""Where something begins and ends in the statement, from 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A text in quotes."""
-
-    text: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number, as exact as it was written."""
-
-    value: Decimal
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column, or what looks like one: a bare keyword of a function, a result ``query.column``.
-
-    ``qualifier`` is what stands before the last dot: BEFORE and AFTER in upper case, a query's name.
-    """
-
-    name: str
-    quoted: bool
-    qualifier: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function with its arguments; ``name`` in upper case without the ``@``."""
-
-    name: str
-    arguments: tuple[Expression, ...]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """``-``, ``+`` or NOT before something."""
-
-    operator: str
-    operand: Expression
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """Two things and what is done with them: arithmetic, a comparison, AND, OR."""
-
-    operator: str
-    left: Expression
-    right: Expression
-    span: Span
-
-
-Expression: TypeAlias = Literal | Number | Column | Call | Unary | Binary
-
 ARITHMETIC = frozenset({"+", "-", "*", "/", "\\"})
 COMPARISONS = frozenset({"=", "<>", "<", ">", "<=", ">="})
 _POWERS = {"OR": 1, "AND": 2} | dict.fromkeys(COMPARISONS, 4) | {"+": 5, "-": 5, "*": 6, "/": 6, "\\": 6}
 _NOT, _SIGN = 3, 7
-_TOKEN = re.compile(
-    r"(?P<string>'(?:[^']|'')*')|(?P<name>(?:\"[^\"]+\"|[^\W\d][\w$#]*)(?:\.(?:\"[^\"]+\"|[\w$#]+))*)"
-    r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?![\w.]))|(?P<function>@\w+)|(?P<operator><=|>=|<>|!=|\^=|[-+*/\\=<>])|(?P<mark>[(),])"
-    r"|(?P<blank>\s+)|(?P<other>.)",
-    re.DOTALL,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of an expression: its kind (string, name, number, function, operator, mark, end), text and place."""
-
-    kind: str
-    text: str
-    span: Span
-
-    def is_word(self, *words: str) -> bool:
-        return self.kind == "name" and self.text.upper() in words
-
-
-class Tokens:
-    """The tokens of a text, one after the other; ``offset`` is where the text begins in its statement."""
-
-    def __init__(self, text: str, offset: int = 0, source: str = "") -> None:
-        self.source = source or text
-        self._list: list[Token] = []
-        for match in _TOKEN.finditer(text):
-            kind = str(match.lastgroup)
-            span = match.start() + offset, match.end() + offset
-            if kind == "other":
-                raise self.refusal(_strange(match[0]), span[0])
-            if kind != "blank":
-                self._list.append(Token(kind, "<>" if match[0] in ("!=", "^=") else match[0], span))
-        end = offset + len(text)
-        self._list.append(Token("end", "", (end, end)))
-        self._place = 0
-
-    @property
-    def now(self) -> Token:
-        return self._list[self._place]
-
-    @property
-    def following(self) -> Token:
-        return self._list[min(self._place + 1, len(self._list) - 1)]
-
-    def take(self) -> Token:
-        token = self._list[self._place]
-        self._place = min(self._place + 1, len(self._list) - 1)
-        return token
-
-    def takes(self, *texts: str) -> bool:
-        """Take the token when it is one of these marks, operators or words."""
-        found = self.now.kind in ("mark", "operator", "name") and self.now.text.upper() in texts
-        if found:
-            self.take()
-        return found
-
-    def needs(self, text: str) -> Token:
-        """Take a mark.  Raises StatementError when another thing stands there."""
-        if self.now.text != text or self.now.kind not in ("mark", "operator"):
-            raise self.unexpected(f"expected {text}")
-        return self.take()
-
-    def unexpected(self, expected: str) -> StatementError:
-        found = self.now
-        what = f"unexpected {found.text}" if found.kind != "end" else "the expression ends too early"
-        return self.refusal(f"{what}; {expected}", found.span[0])
-
-    def refusal(self, message: str, place: int, hint: str = "", page: str = "") -> StatementError:
-        return StatementError(message, code=CODE, column=place + 1, source=self.source, hint=hint, page=page)
-
-
-def _strange(letter: str) -> str:
-    if letter in "'\"":
-        return "the quote is never closed"
-    return f"unexpected {letter}: no expression has that"
 
 
 def parse_expression(text: str, offset: int = 0, source: str = "") -> Expression:
@@ -226,8 +84,6 @@ def column(token: Token) -> Column:
 
 
 def _call(tokens: Tokens, depth: int) -> Call:
-    from ggshell.syntax.functions import check_call
-
     name = tokens.take()
     end = name.span[1]
     arguments: list[Expression] = []
@@ -245,17 +101,3 @@ def _call(tokens: Tokens, depth: int) -> Call:
     found = Call(name.text[1:].upper(), tuple(arguments), (name.span[0], end))
     check_call(found, tokens, opened=opened)
     return found
-
-
-def columns_of(tree: Expression) -> Iterable[Column]:
-    """Every column of a tree, in order."""
-    if isinstance(tree, Column):
-        yield tree
-    elif isinstance(tree, Unary):
-        yield from columns_of(tree.operand)
-    elif isinstance(tree, Binary):
-        yield from columns_of(tree.left)
-        yield from columns_of(tree.right)
-    elif isinstance(tree, Call):
-        for each in tree.arguments:
-            yield from columns_of(each)

@@ -6,7 +6,8 @@ from functools import cache
 from typing import NamedTuple
 
 from ggshell.syntax import pages
-from ggshell.syntax.expression import Call, Column, Expression, Literal, Tokens
+from ggshell.syntax.expression_tokens import Tokens
+from ggshell.syntax.expression_tree import Call, Column, Expression, Literal
 from ggshell.syntax.suggest import did_you_mean
 from ggshell.syntax.tree import Choice, Many, Node, Option, Sequence, Slot, Symbol, Word, spellings
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.syntax import pages
+from ggshell.syntax.parsed import Note, Parsed
 
 if TYPE_CHECKING:
-    from ggshell.syntax.attempt import Span
-    from ggshell.syntax.grammar import Parsed
+    from ggshell.syntax.expression_tree import Span
 
 CODE = "GGS-00103"
 
@@ -21,23 +21,6 @@ class Gaps(NamedTuple):
 
     status: str = ""
     missing: tuple[tuple[str, str], ...] = ()
-
-
-class Note(NamedTuple):
-    """What is missing of a statement: all of it (``what`` empty), or one of its options; why; and where that stands."""
-
-    what: str
-    reason: str
-    column: int = 1
-
-    @property
-    def option(self) -> str:
-        return self.what
-
-    def about(self, key: str) -> str:
-        """The gap in words, for a statement with this key."""
-        what = f"{self.what} of {key}" if self.what else key
-        return f"{what} is understood but not carried out: {self.reason}"
 
 
 @cache

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ggshell.errors import StatementError
 from ggshell.syntax import gaps, lines, pages, rules
-from ggshell.syntax.gaps import Note
+from ggshell.syntax.parsed import Parsed
 
 if TYPE_CHECKING:
     from ggshell.syntax.attempt import Span
@@ -22,20 +21,6 @@ PARAMETERS = "parameters"
 LOGDUMP = "logdump"
 _CALLED = {COMMANDS: "command", PARAMETERS: "parameter", LOGDUMP: "Logdump command"}
 _TOKEN = re.compile(r"[^\s,;()=!\"']+")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class Parsed(NamedTuple):
-    """What a statement means: the action's key, its arguments by name, the page it stands on.
-
-    ``notes``: what of it is understood and not carried out; ``spans``: where each argument's values stand in the text.
-    """
-
-    key: str
-    args: dict[str, Any]
-    page: str
-    notes: tuple[Note, ...] = ()
-    spans: Mapping[str, tuple[Span, ...]] = _NOTHING
 
 
 def parse(text: str, kind: str = COMMANDS) -> Parsed:

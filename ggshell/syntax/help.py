@@ -7,6 +7,7 @@ a word in backticks), ``text``.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -55,13 +56,14 @@ def find(subject: str) -> list[Path]:
     return []
 
 
-def fragments(paths: list[Path]) -> list[Fragment]:
-    """Pages in pieces, one behind the other, with line ends among them."""
+def fragments(paths: list[Path], width: int = 0) -> list[Fragment]:
+    """Pages in pieces, one behind the other, with line ends among them; lines longer than ``width`` (0: any) are broken, those
+    of the syntax between options."""
     found: list[Fragment] = []
     for path in paths:
         if found:
             found.append(Fragment("text", "\n"))
-        for line in _page(path.read_text(encoding="utf-8")):
+        for line in _page(path.read_text(encoding="utf-8"), width):
             found += [*line, Fragment("text", "\n")]
     return found
 
@@ -71,42 +73,93 @@ def plain(found: list[Fragment]) -> str:
     return "".join(fragment.text for fragment in found)
 
 
-def _page(text: str) -> Iterator[Line]:
+def _page(text: str, width: int) -> Iterator[Line]:
     section = ""
-    for line in text.rstrip().splitlines():
+    for line in _logical(text):
         if line.startswith("# "):
             yield [Fragment("title", line[2:].strip())]
         elif line.startswith("## "):
             section = line[3:].strip()
             yield [Fragment("heading", section)]
         elif section == "Syntax" and line.startswith("    "):
-            indent = len(line) - len(line.lstrip())
-            yield [Fragment("text", line[:indent]), *notation(line[indent:])]
+            for number, part in enumerate(_between_options(line.strip(), width - 8)):
+                yield [Fragment("text", "        " if number else "    "), *notation(part)]
         elif section in _TERMS:
-            yield _term(line)
+            yield from _term(line, width)
         elif section in ("Examples", "See") and line.startswith("    "):
             yield [Fragment("code" if section == "Examples" else "text", line)]
         else:
-            yield _prose(line)
+            yield from _prose(line, width)
 
 
-def _term(line: str) -> Line:
-    """A line of options: the option itself, or what is said of it."""
+def _logical(text: str) -> Iterator[str]:
+    """A page's lines, those of the syntax whole, however the page breaks them."""
+    section, whole = "", ""
+    for line in text.rstrip().splitlines():
+        deeper = section == "Syntax" and line.startswith("     ")
+        if deeper:
+            whole += " " + line.strip()
+            continue
+        if whole:
+            yield whole
+            whole = ""
+        if section == "Syntax" and line.startswith("    "):
+            whole = line
+            continue
+        if line.startswith("## "):
+            section = line[3:].strip()
+        yield line
+    if whole:
+        yield whole
+
+
+def _between_options(line: str, width: int) -> list[str]:
+    """A syntax line in parts of a width, broken where fewest brackets are open."""
+    if width <= 0 or len(line) <= width:
+        return [line]
+    depth, best, place = 0, (len(line), len(line)), 0
+    for place, letter in enumerate(line):
+        if place > width:
+            break
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == " " and place > width // 4 and (depth, -place) <= (best[0], -best[1]):
+            best = (depth, place)
+    cut = best[1]
+    return [line[:cut], *_between_options(line[cut:].lstrip(), width)] if cut < len(line) else [line]
+
+
+def _broken(line: str, width: int, indent: str) -> list[str]:
+    """A sentence in lines of a width, each behind an indent."""
+    return [indent + part for part in textwrap.wrap(line, width - len(indent)) or [""]] if width else [indent + line]
+
+
+def _term(line: str, width: int) -> Iterator[Line]:
+    """Lines of options: the option itself, or what is said of it."""
     if not line.strip():
-        return []
-    if line.startswith((":", " ")) and not re.match(r"    [A-Za-z_ ]+:", line):
-        return [Fragment("text", "        "), *_prose(line.lstrip(": "))]
-    name, colon, rest = line.strip().partition(":")
-    return [Fragment("text", "    "), *notation(name), *([Fragment("text", colon + rest)] if colon else [])]
+        yield []
+    elif line.startswith((":", " ")) and not re.match(r"    [A-Za-z_ ]+:", line):
+        for part in _broken(line.lstrip(": "), width, " " * 8):
+            yield _sentence(part)
+    else:
+        name, colon, rest = line.strip().partition(":")
+        first, *more = _broken(name + colon + rest, width, "    ")
+        yield [Fragment("text", "    "), *notation(name), Fragment("text", first[4 + len(name) :])]
+        yield from ([Fragment("text", "    " + part)] for part in more)
 
 
-def _prose(line: str) -> Line:
-    """A line of sentences, with words in backticks; a fact ``- Name: value`` with its name."""
-    found: Line = []
+def _prose(line: str, width: int) -> Iterator[Line]:
+    """Lines of sentences, with words in backticks; a fact ``- Name: value`` with its name."""
     fact = re.match(r"- (\w+):", line)
-    if fact is not None:
-        found = [Fragment("text", "  "), Fragment("fact", f"{fact[1]}:")]
-        line = line[fact.end() :]
+    if fact is None:
+        yield from map(_sentence, _broken(line, width, ""))
+        return
+    first, *more = _broken(line[2:], width, "  ")
+    yield [Fragment("text", "  "), Fragment("fact", f"{fact[1]}:"), *_sentence(first[3 + len(fact[1]) :])]
+    yield from (_sentence("  " + part) for part in more)
+
+
+def _sentence(line: str) -> Line:
+    found: Line = []
     place = 0
     for match in _CODE.finditer(line):
         found += [Fragment("text", line[place : match.start()]), Fragment("code", match[1])]

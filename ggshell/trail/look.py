@@ -137,6 +137,8 @@ class LookedFile:
         """Where the record begins that ends at a place, by its trailer; None at the beginning, or when none ends there."""
         if rba <= self.first:
             return 0 if rba and self.first else None
+        if rba < SMALLEST:
+            return None
         trailer = self.read(4, rba - 4)
         if trailer[:2] != bytes([layout.TRAILER, 1]):
             return None
@@ -187,6 +189,11 @@ class LookedFile:
             self._learn(seen)
             self._searched = seen.rba + seen.size
         return self._tables.get(index)
+
+    def definitions(self, limit: int) -> dict[int, TableDefinition]:
+        """Every definition that stands undamaged before a place."""
+        self.table(-1, limit)
+        return {index: table.definition for index, table in self._tables.items() if table.definition is not None}
 
     def _learn(self, seen: Seen) -> None:
         record = seen.record

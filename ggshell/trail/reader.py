@@ -29,8 +29,12 @@ class TrailReader:
     well.  Raises TrailError naming file and RBA for damage, and the sequence number for a missing file.
     """
 
-    def __init__(self, name: TrailName, position: TrailPosition | None = None) -> None:
+    def __init__(
+        self, name: TrailName, position: TrailPosition | None = None, known: context.Context | None = None
+    ) -> None:
+        """``known``: what stands before the position, where somebody knows it who came past damage."""
         self.name = name
+        self._known = known
         self._visible = VisibleEnd(name)
         self._listener: Listener | None = None
         self._file: OpenedFile | None = None
@@ -115,6 +119,9 @@ class TrailReader:
         if self.position.rba <= file.first:
             self.position = TrailPosition(seqno, file.first)
             self._definitions, self._header = {}, file.header.inside
+        elif self._known is not None:
+            self._definitions, self._header = dict(self._known.definitions), self._known.transaction
+            self._known = None
         else:
             try:
                 self._definitions, self._header = context.learn(file, self.position.rba)

@@ -126,7 +126,8 @@ def test_many_groups_cost_no_more_each(form: str) -> None:
         return time.process_time() - began
 
     seconds(100)
-    assert seconds(4000) < 16 * max(seconds(500), 0.01)
+    # Eight times as many: 8 where each costs the same, 64 where each looks at all others.
+    assert seconds(4000) < 25 * max(seconds(500), 0.01)
 
 
 def test_an_alias_is_known_when_the_scripts_add_any() -> None:
@@ -162,7 +163,7 @@ def test_files_are_told_apart_by_what_they_hold(name: str, text: str, kind: str)
 def test_text_underlines_the_spot_and_names_the_page() -> None:
     text = as_text(check_sources([("x.oby", "ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50\n")]))
     assert text.splitlines()[:3] == [
-        "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO",
+        "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO, FORMAT",
         "    ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50",
         "                                  ^",
     ]

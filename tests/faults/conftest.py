@@ -12,10 +12,6 @@ from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import open_servers
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=5, help="how often each process is killed (tests/faults)")
-
-
 @pytest.fixture(scope="module")
 def replication(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replication]:
     home = Path(tmp_path_factory.mktemp("replication"))

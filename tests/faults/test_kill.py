@@ -49,7 +49,7 @@ def test_a_killed_process_goes_on_where_it_was(
     path = replication.home / "dirpcs" / victim.file
     with replication.start_workload(seed=len(name)) as workload:
         try:
-            for _ in range(request.config.getoption("--rounds", default=5)):
+            for _ in range(request.config.getoption("--rounds") or 5):
                 replication.wait(chance.uniform(0.1, 0.8))
                 _kill(replication, victim)
                 replication.wait(chance.uniform(0.0, 0.2))

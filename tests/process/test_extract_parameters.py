@@ -103,7 +103,7 @@ def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(way
     way.arrives(1)
     assert "WARNING GGS-00103  Line 4: TRANLOGOPTIONS" in way.home.report("EXT1").read_text()
     way.run("STOP EXTRACT ext1")
-    for line in ("IGNOREDELETES", "ENCRYPTTRAIL AES256"):
+    for line in ("GETREPLICATES", "ENCRYPTTRAIL AES256"):
         way.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\n{line}\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
         way.start("ext1")
         report = way.ends(EXT1)
@@ -125,3 +125,36 @@ def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(wa
     way.start("rep1")
     way.arrives(1)
     assert "MAPALLCOLUMNS of MAP" in way.home.report("REP1").read_text()
+
+
+def test_operations_are_left_out_of_the_tables_below(way: Way) -> None:
+    way.in_north("CREATE TABLE a.more (id int PRIMARY KEY, name text)")
+    way.in_south("CREATE TABLE b.more (id int PRIMARY KEY, name text)")
+    way.write(
+        "ext1",
+        "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nIGNOREDELETES\nIGNOREUPDATES\nTABLE a.items;\n"
+        "GETDELETES\nTABLE a.more;\n",
+    )
+    way.add()
+    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.more")
+    way.start()
+    for table in ("items", "more"):
+        way.in_north(
+            f"INSERT INTO a.{table} (id, name) VALUES (1, 'one'), (2, 'two')",
+            f"UPDATE a.{table} SET name = 'uno' WHERE id = 1",
+            f"DELETE FROM a.{table} WHERE id = 2",
+        )
+    way.in_north("INSERT INTO a.items (id) VALUES (3)")
+    way.arrives(3)
+    assert way.in_south("SELECT id, name FROM b.items ORDER BY id") == [(1, "one"), (2, "two"), (3, None)]
+    assert way.in_south("SELECT id, name FROM b.more") == [(1, "one")]
+
+
+def test_replicat_leaves_out_operations_of_the_maps_below(way: Way) -> None:
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nIGNOREDELETES\nMAP a.*, TARGET b.*;\n")
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items (id) VALUES (1), (2)", "DELETE FROM a.items WHERE id = 1")
+    way.in_north("INSERT INTO a.items (id) VALUES (3)")
+    way.arrives(3)
+    assert way.in_south("SELECT id FROM b.items ORDER BY id") == [(1,), (2,), (3,)]

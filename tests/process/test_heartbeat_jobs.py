@@ -71,6 +71,19 @@ def test_a_job_is_asked_for_when_it_is_due_and_at_least_every_five_seconds() -> 
     assert told == []
 
 
+def test_objects_that_were_just_made_are_found_at_once() -> None:
+    clock, found = FakeClock(), list[JobDatabase]()
+    jobs = HeartbeatJobs(lambda known: [each for each in found if each.name not in known], clock, print)
+    assert jobs.turn() > 20
+    database = FakeDatabase(clock, 3600)
+    found.append(database)
+    jobs.turn()
+    assert database.runs == []
+    jobs.look_again()
+    jobs.turn()
+    assert len(database.runs) == 1
+
+
 def test_trouble_is_told_once_and_tried_again() -> None:
     clock, told = FakeClock(), list[object]()
     database = FakeDatabase(clock, 5)

@@ -9,6 +9,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from shell.ground import Shell, replicat
 
+from ggshell.databases.postgres.checkpoint_sql import group_key
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.types import Csn, format_lsn
@@ -168,3 +169,21 @@ def test_deleting_a_replicat_removes_its_row(talk: Talk) -> None:
     with psycopg.connect(talk.dsn) as connection:
         assert connection.execute("SELECT group_name FROM shop.ckpt").fetchall() == [("OTHER",)]
     assert "1 rows of REPLICAT OTHER" in talk.batch("CLEANUP CHECKPOINTTABLE shop.ckpt, REPLICAT other")[1]
+
+
+def test_cleaning_a_checkpoint_table_takes_what_this_home_has_no_longer(talk: Talk) -> None:
+    talk.batch("ADD CHECKPOINTTABLE shop.ckpt")
+    home = str(talk.shell.home.root)
+    with psycopg.connect(talk.dsn, autocommit=True) as connection:
+        for group, key in (("GONE", group_key("GONE", home)), ("REP1", group_key("REP1", home)), ("GONE", 1)):
+            connection.execute(
+                "INSERT INTO shop.ckpt (group_name, group_key, rba, create_ts, last_update_ts, current_dir)"
+                " VALUES (%s, %s, 0, now(), now(), '/')",
+                [group, key],
+            )
+    talk.shell.save(replicat("REP1", started=1, options={"checkpoint_table": "shop.ckpt"}))
+    assert "REPLICAT GONE removed from shop.ckpt." in talk.batch("CLEANUP CHECKPOINTTABLE shop.ckpt")[1]
+    with psycopg.connect(talk.dsn) as connection:
+        left = connection.execute("SELECT group_name, group_key = 1 FROM shop.ckpt ORDER BY 1").fetchall()
+    assert left == [("GONE", True), ("REP1", False)]
+    assert "Nothing to remove." in talk.batch("CLEANUP CHECKPOINTTABLE shop.ckpt")[1]

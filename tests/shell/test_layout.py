@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+import pytest
 from shell.ground import log_extract, replicat, trail_read
 
 from ggshell.clock import from_datetime
@@ -23,7 +24,8 @@ from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, Sl
 from ggshell.shell.layout import ggsci
 from ggshell.shell.layout.groups import size
 from ggshell.shell.listings import CredentialLine, Credentials, TrailInfo, Trails
-from ggshell.shell.results import InfoAll, ProcessLine
+from ggshell.shell.render import render
+from ggshell.shell.results import InfoAll, ProcessLine, Text
 from ggshell.store.checkpoint import StopStatus, WriteCheckpoint
 from ggshell.types import LogPosition, TrailPosition
 
@@ -251,3 +253,9 @@ def test_sizes_read_well() -> None:
         "5.0 MB",
         "3072.0 GB",
     ]
+
+
+@pytest.mark.parametrize("style", ["table", "vertical", "markdown"])
+def test_a_page_is_a_text_in_every_format_that_people_read(style: str) -> None:
+    assert render(Text("HELP", "BR\n  a page\n"), style) == "BR\n  a page\n"
+    assert render(Text("HELP", "BR\n  a page\n"), "csv") == "line\nBR\n  a page\n"

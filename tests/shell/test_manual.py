@@ -7,47 +7,25 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import NotFoundError
-from ggshell.shell.manual import help_text, overview, rendered
+from ggshell.shell.manual import help_text, overview
 from ggshell.syntax import pages
-
-PAGE = """# @DATE
-Makes a date.
-
-- For: COLMAP
-
-## Syntax
-    @DATE (format, value [, ...])
-
-## Options
-format
-:   how
-"""
-
-
-def test_a_page_without_its_marks() -> None:
-    text = rendered(PAGE, color=False)
-    assert text.splitlines() == [
-        *(
-            "@DATE",
-            "Makes a date.",
-            "",
-            "  For: COLMAP",
-            "",
-            "Syntax",
-            "    @DATE (format, value [, ...])",
-            "",
-            "Options",
-        ),
-        *("    format", "        how"),
-    ]
 
 
 def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
     from ggshell.shell.session import without_colors
 
-    colored = rendered(PAGE, color=True)
-    assert "\x1b[1m\x1b[36m@DATE\x1b[0m (\x1b[32mformat" in colored
-    assert without_colors(colored) == rendered(PAGE, color=False)
+    colored = help_text("@date", color=True)
+    assert "\x1b[1m\x1b[36m@DATE\x1b[0m" in colored
+    assert without_colors(colored) == help_text("@date")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_long_lines_are_broken_between_options_and_nothing_is_lost(width: int) -> None:
+    for subject in ("add extract", "send extract", "br", "map"):
+        text = help_text(subject, width=width)
+        syntax = text.partition("Syntax\n")[2].partition("\n\n")[0]
+        assert max(map(len, syntax.splitlines())) <= width
+        assert " ".join(text.split()) == " ".join(help_text(subject).split())
 
 
 def test_all_actions_of_a_command_stand_together() -> None:

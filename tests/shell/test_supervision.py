@@ -42,6 +42,13 @@ def test_the_life_of_a_group(ready: Shell) -> None:
     assert "Sending GETLAG request to EXTRACT PMP1 ...\nNo records yet processed.\n" in out
     assert re.search(r"EXTRACT PMP1 \(PID \d+\)\n  Current status: ", out)
     assert "Sending REPORT request to EXTRACT PMP1 ...\nRequest processed.\n" in out
+    every = ready.batch(
+        "SEND ER *, REPORT", "SEND ER *, GETLAG", "SEND * STATUS", "LAG EXTRACT", "STATUS ER *, ALLPROCESSES"
+    )
+    assert every.code == 0
+    assert every.out.count("REPORT request to EXTRACT PMP1") == 1
+    assert every.out.count("Sending GETLAG request to EXTRACT PMP1 ...") == 2
+    assert "EXTRACT PMP1 (PID" in every.out
     for statement in ("DELETE EXTRACT pmp1", "ADD RMTTRAIL ./dirdat/rb, EXTRACT pmp1", "DELETE RMTTRAIL ./dirdat/ra"):
         refused = ready.batch(statement)
         assert (refused.code, "is running" in refused.err) == (1, True)

@@ -12,7 +12,7 @@ from ggshell.shell.results import Note
 from ggshell.shell.unfinished import unfinished
 from ggshell.syntax import pages
 from ggshell.syntax.gaps import gaps_of
-from ggshell.syntax.grammar import Parsed
+from ggshell.syntax.parsed import Parsed
 
 PAGE = """# PAINT WALL
 Paints.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from syntax.sentences import Piece, sentences
 
 from ggshell.errors import StatementError
-from ggshell.syntax import expression, grammar, pages, rules
+from ggshell.syntax import expression_tokens, grammar, pages, rules
 from ggshell.syntax.expect import expected, partial_word
 from ggshell.syntax.notation import compile_line
 from ggshell.syntax.tree import Line, Slot
@@ -20,7 +20,7 @@ LINES: list[tuple[str, Line]] = [
     for stem, path in pages.index(kind).items()
     for text in pages.read(path).syntax
 ]
-_OF_VALUES = {rules.CODE, expression.CODE}
+_OF_VALUES = {rules.CODE, expression_tokens.CODE}
 
 
 def text_of(pieces: list[Piece]) -> str:

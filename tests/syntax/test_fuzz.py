@@ -92,7 +92,7 @@ def test_nothing_but_an_answer_or_an_own_error_and_soon(request: pytest.FixtureR
             expected(f"{line} ", len(line) + 1, kind)  # what is compiled once is not measured
 
     @settings(
-        max_examples=4000 * int(request.config.getoption("--rounds")),
+        max_examples=4000 * int(request.config.getoption("--rounds") or 1),
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),

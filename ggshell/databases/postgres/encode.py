@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.capture.cache import Chunk
 from ggshell.capture.messages import Messages
 from ggshell.capture.source import MessageRun
 from ggshell.databases.postgres import pgoutput
@@ -25,6 +26,7 @@ from ggshell.databases.postgres.vectors import big32, encode_tuples
 from ggshell.errors import CaptureError
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece
 from ggshell.record.image import LONGEST_SHORT
+from ggshell.trail.ragged import copy_pieces, items
 
 FEW_ROWS = 24
 
@@ -34,11 +36,14 @@ _VECTOR_OPERATIONS = {
     pgoutput.DELETE: IoType.DELETE,
 }
 _POSITION = np.arange(1, 9, dtype=np.int64)
+_READY = np.dtype([("transaction", "V4"), ("relation", "<u4"), ("io_type", "u1"), ("before", "?"), ("position", "<u8")])
+"""What stands before a ready row's data area; ``transaction`` first, where ``Messages.without`` looks for it."""
 
 
-class _Part(NamedTuple):
-    """The rows of one run: arrays of one element a row, data areas within ``buffer``."""
+class Rows(NamedTuple):
+    """The rows of one run: arrays of one element a row, data areas within ``buffer``; ``relations`` are the shapes' ids."""
 
+    relations: list[int]
     shapes: list[TableShape]
     table: NDArray[np.uint16]
     io_type: NDArray[np.uint8]
@@ -54,12 +59,14 @@ def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
 
     Neighbouring runs under the same definitions are encoded together.
     """
-    parts: list[_Part] = []
+    parts: list[Rows] = []
     owners: list[tuple[TransactionHeader, bool, bool, int]] = []
     group: list[MessageRun] = []
     for run in runs:
         if group and (
-            run.chunk.definitions is not group[0].chunk.definitions or run.chunk.streamed != group[0].chunk.streamed
+            run.chunk.definitions is not group[0].chunk.definitions
+            or run.chunk.streamed != group[0].chunk.streamed
+            or run.chunk.ready != group[0].chunk.ready
         ):
             _encode_group(group, parts, owners)
             group = []
@@ -70,20 +77,64 @@ def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
 
 
 def _encode_group(
-    group: list[MessageRun], parts: list[_Part], owners: list[tuple[TransactionHeader, bool, bool, int]]
+    group: list[MessageRun], parts: list[Rows], owners: list[tuple[TransactionHeader, bool, bool, int]]
 ) -> None:
-    shapes: Mapping[int, TableShape] = group[0].chunk.definitions
-    place = pgoutput.PAYLOAD + 1 + (4 if group[0].chunk.streamed else 0)
     sizes = [sum(map(len, run.parts)) for run in group]
-    messages = Messages.join([part for run in group for part in run.parts])
-    singly = len(messages) <= FEW_ROWS or _any_truncate(messages) or _any_befores(shapes)
-    encode = _one_by_one if singly else _at_once
-    part, counts = encode(messages, shapes, place)
+    part, counts = _rows(group[0].chunk, Messages.join([part for run in group for part in run.parts]))
     parts.append(part)
     before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
     edges = before[np.cumsum([0, *sizes])].tolist()
     for run, first, last in zip(group, edges, edges[1:], strict=False):
         owners.append((run.header, run.begins, run.ends, last - first))
+
+
+def _rows(chunk: Chunk, messages: Messages) -> tuple[Rows, NDArray[np.int64]]:
+    """The wanted rows of a chunk's messages, and how many each message gives."""
+    if chunk.ready:
+        return rows_of_ready(messages, chunk.definitions), np.ones(len(messages), dtype=np.int64)
+    place = pgoutput.PAYLOAD + 1 + (4 if chunk.streamed else 0)
+    singly = len(messages) <= FEW_ROWS or _any_truncate(messages) or _any_befores(chunk.definitions)
+    encode = _one_by_one if singly else _at_once
+    return encode(messages, chunk.definitions, place)
+
+
+def make_ready(chunk: Chunk) -> Messages:
+    """A chunk's messages as ready rows: each with its (sub)transaction's id, relation, operation, place, and its data area."""
+    messages = Messages.join(chunk.parts)
+    rows, counts = _rows(chunk, messages)
+    heads = np.zeros(len(rows.start), dtype=_READY)
+    if chunk.streamed:
+        marks = items(messages.data, 4)[messages.edges[:-1] + chunk.mark]
+        heads["transaction"] = np.repeat(marks, counts)
+    heads["relation"] = np.array(rows.relations, dtype=np.uint32)[rows.table]
+    heads["io_type"], heads["position"] = rows.io_type, rows.position
+    if rows.before is not None:
+        heads["before"] = rows.before
+    edges = np.zeros(len(heads) + 1, dtype=np.int64)
+    np.cumsum(rows.length + _READY.itemsize, out=edges[1:])
+    out = bytearray(int(edges[-1]))
+    items(out, _READY.itemsize)[edges[:-1]] = heads.view(f"V{_READY.itemsize}")
+    copy_pieces(out, edges[:-1] + _READY.itemsize, rows.buffer, rows.start, rows.length)
+    return Messages(bytes(out), edges)
+
+
+def rows_of_ready(messages: Messages, shapes: Mapping[int, TableShape]) -> Rows:
+    """Ready rows, where they stand."""
+    first = messages.edges[:-1]
+    heads = items(messages.data, _READY.itemsize)[first].view(_READY)
+    relations, table = np.unique(heads["relation"], return_inverse=True)
+    known = relations.tolist()
+    return Rows(
+        known,
+        [_shape(shapes, relation) for relation in known],
+        table.astype(np.uint16),
+        heads["io_type"],
+        heads["position"],
+        messages.data,
+        first + _READY.itemsize,
+        np.diff(messages.edges) - _READY.itemsize,
+        heads["before"] if heads["before"].any() else None,
+    )
 
 
 def _any_truncate(messages: Messages) -> bool:
@@ -120,7 +171,7 @@ def _shape(shapes: Mapping[int, TableShape], relation: int) -> TableShape:
         raise CaptureError(f"rows of relation {relation} came before its definition") from None
 
 
-def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[Rows, NDArray[np.int64]]:
     rows: list[EncodedRow] = []
     counts = np.zeros(len(messages), dtype=np.int64)
     for number, framed in enumerate(messages):
@@ -138,7 +189,8 @@ def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int
         counts[number] = len(rows) - before
     used = list(dict.fromkeys(row.relation for row in rows))
     length = np.array([len(row.data) for row in rows], dtype=np.int64)
-    part = _Part(
+    part = Rows(
+        used,
         [shapes[relation] for relation in used],
         np.array([used.index(row.relation) for row in rows], dtype=np.uint16),
         np.array([row.io_type for row in rows], dtype=np.uint8),
@@ -151,7 +203,7 @@ def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int
     return part, counts
 
 
-def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[_Part, NDArray[np.int64]]:
+def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -> tuple[Rows, NDArray[np.int64]]:
     raw = np.frombuffer(messages.data + b"\0" * 8, dtype=np.uint8)
     offset = messages.edges[:-1] + HEAD
     relations, inverse = np.unique(big32(raw, offset + place), return_inverse=True)
@@ -182,7 +234,9 @@ def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -
         size += len(one.data)
         extra.append(one.data)
     position = raw[offset[:, None] + _POSITION].view(">u8").ravel().astype(np.uint64)
-    return _Part(known, table, io_type, position, b"".join([encoded.buffer.tobytes(), *extra]), start, length), counts
+    return Rows(
+        relations.tolist(), known, table, io_type, position, b"".join([encoded.buffer.tobytes(), *extra]), start, length
+    ), counts
 
 
 def _kept(
@@ -202,7 +256,7 @@ def _kept(
     return keep
 
 
-def _assemble(parts: list[_Part], pieces: list[TransactionPiece]) -> ChangeBatch | None:
+def _assemble(parts: list[Rows], pieces: list[TransactionPiece]) -> ChangeBatch | None:
     parts = [part for part in parts if len(part.start)]
     if not parts:
         return None
@@ -228,7 +282,7 @@ def _assemble(parts: list[_Part], pieces: list[TransactionPiece]) -> ChangeBatch
     )
 
 
-def _befores(parts: list[_Part]) -> NDArray[np.bool_] | None:
+def _befores(parts: list[Rows]) -> NDArray[np.bool_] | None:
     if all(part.before is None for part in parts):
         return None
     return np.concatenate(

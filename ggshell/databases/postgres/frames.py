@@ -49,6 +49,8 @@ class Inbox:
     def __init__(self) -> None:
         self._buffer = bytearray(BLOCK + _OPENING.size)
         self._filled = 0
+        self.fresh = False
+        """Whether anything came since the last ``take``."""
 
     @property
     def full(self) -> bool:
@@ -65,6 +67,7 @@ class Inbox:
     def received(self, count: int) -> None:
         """So many bytes were put into the room."""
         self._filled += count
+        self.fresh = True
 
     def put(self, data: bytes) -> None:
         """Take in bytes that somebody else has received."""
@@ -77,6 +80,7 @@ class Inbox:
 
     def take(self) -> Frames:
         """The whole messages that are there.  Raises ConnectionLostError when the bytes are no messages."""
+        self.fresh = False
         edges, others = self._walk()
         place = edges[-1]
         if not place:

@@ -21,7 +21,7 @@ from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.clock import Clock
 from ggshell.databases.postgres import pgoutput, session, wire
-from ggshell.databases.postgres.encode import encode_runs
+from ggshell.databases.postgres.encode import encode_runs, make_ready
 from ggshell.databases.postgres.frames import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.databases.postgres.relations import Images, Keys, Relations, default_images, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
@@ -34,10 +34,12 @@ PROTOCOL_4_SINCE = 160_000
 STATUS_SECONDS = 5.0
 STREAM_MESSAGES, STREAM_SECONDS = 64, 0.005
 """So many messages within so short a time are a stream, of which more may be expected."""
+ENOUGH_MESSAGES = 100
+"""So many messages of a stream are worth a batch: to wait for more would cost more than a larger batch saves."""
+READY_MESSAGES = 4000
+"""When so many messages of an open transaction have gathered they are made ready for the trail."""
 SMALL_BYTES = 4096
 """Outside a stream, so few bytes were all that was there: to ask again would only keep a lone transaction waiting."""
-LINGER_SECONDS = 0.0003
-"""A socket holds a few hundred messages, which a server sends in about twice this time."""
 
 
 class PostgresLog:
@@ -112,7 +114,7 @@ class PostgresLog:
     def wait(self, timeout: float) -> bool:
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
-        return self.more or bool(poll.poll(timeout * 1000))
+        return self.more or self._inbox.fresh or bool(poll.poll(timeout * 1000))
 
     def close(self) -> None:
         self._wire.close()
@@ -141,9 +143,14 @@ class PostgresLog:
             self._since = now
         while taken < most:
             if not self.more:
-                if self.quiet or not (self._wire.receive(self._inbox) or (self._is_stream() and self._linger())):
-                    self.quiet = True
+                if self.quiet:
                     break
+                if not self._receive():
+                    if taken >= ENOUGH_MESSAGES and self._is_stream():
+                        break  # the server makes more while these are written
+                    if not (self._is_stream() and self._linger()):
+                        self.quiet = True
+                        break
                 self._frames, self._next = self._inbox.take(), 0
                 self.quiet = len(self._frames.data) < SMALL_BYTES and not self._is_stream()
             count = self._take(cache, committed, most)
@@ -163,8 +170,12 @@ class PostgresLog:
 
         Waiting for the socket would have the server wake us for every row, which costs it more than the row.
         """
-        select.select((), (), (), LINGER_SECONDS)
-        return self._wire.receive(self._inbox)
+        select.select((), (), (), wire.DRAIN_SECONDS)
+        return self._receive()
+
+    def _receive(self) -> bool:
+        """Whether anything came that was not taken, now or while something else was done."""
+        return self._wire.receive(self._inbox) or self._inbox.fresh
 
     def _take(self, cache: TransactionCache, committed: list[Committed], most: int) -> int:
         """Take messages of the present frames, until they end or enough has committed; how many were taken."""
@@ -192,7 +203,11 @@ class PostgresLog:
         low = frames.edges[first]
         edges = np.array(frames.edges[first : stop + 1], dtype=np.int64)
         edges -= low
-        cache.add(transaction, self._chunk(transaction), Messages(frames.data[low : frames.edges[stop]], edges))
+        chunk = self._chunk(transaction)
+        cache.add(transaction, chunk, Messages(frames.data[low : frames.edges[stop]], edges))
+        if chunk.count >= READY_MESSAGES:
+            with self._wire.drained(self._inbox):
+                cache.make_ready(transaction, make_ready)
 
     def _other(self, frames: Frames, number: int, cache: TransactionCache) -> Committed | None:
         """A message that is no row."""

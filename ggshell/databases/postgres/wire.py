@@ -12,16 +12,21 @@ import os
 import select
 import socket
 import struct
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from ggshell.databases.postgres import session
-from ggshell.databases.postgres.frames import COPY_DATA, Frames, Inbox
+from ggshell.databases.postgres.frames import BLOCK, COPY_DATA, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
 
 _HEAD = struct.Struct(">BI")
 _QUERY, _ERROR = ord("Q"), ord("E")
 _COPY_BOTH, _COPY_BOTH_RESPONSE = 8, ord("W")
 START_SECONDS = 30.0
+DRAIN_SECONDS = 0.0003
+"""A socket holds a few hundred messages, which a server sends in about twice this time."""
 GSSAPI_SINCE = 120_000
 
 
@@ -37,6 +42,10 @@ class Wire(Protocol):
 
     def receive(self, inbox: Inbox) -> bool:
         """Take what is there without waiting; whether anything was.  Raises ConnectionLostError."""
+        ...
+
+    def drained(self, inbox: Inbox) -> contextlib.AbstractContextManager[None]:
+        """While the block runs, keep taking what the server sends, so that it need not wait for us."""
         ...
 
     def send(self, body: bytes) -> None:
@@ -87,6 +96,7 @@ class SocketWire:
         self._socket = socket.socket(fileno=os.dup(connection.pgconn.socket))
         self._socket.setblocking(False)
         self._unsent = b""
+        self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, command: str, inbox: Inbox) -> None:
         """Send the command and read up to its answer; what comes behind that stays in the inbox."""
@@ -121,6 +131,31 @@ class SocketWire:
         inbox.received(count)
         return True
 
+    @contextlib.contextmanager
+    def drained(self, inbox: Inbox) -> Iterator[None]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(1, thread_name_prefix="log")
+        done = threading.Event()
+        blocks = self._threads.submit(self._drain, done)
+        try:
+            yield
+        finally:
+            done.set()
+            for block in blocks.result():
+                inbox.put(block)
+
+    def _drain(self, done: threading.Event) -> list[bytes]:
+        """What comes until ``done``; an error is left for the next ``receive`` to find."""
+        blocks: list[bytes] = []
+        while not done.is_set():
+            with contextlib.suppress(OSError):
+                data = self._socket.recv(BLOCK)
+                if not data:
+                    break
+                blocks.append(data)
+            select.select((), (), (), DRAIN_SECONDS)  # a socket that is empty wakes us for every message
+        return blocks
+
     def send(self, body: bytes) -> None:
         if self._unsent:  # half a message stands on the wire: it must be finished first
             self._write(b"")
@@ -138,6 +173,8 @@ class SocketWire:
             raise ConnectionLostError(f"the log's connection broke: {error.strerror}") from error
 
     def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
         self._socket.close()
         self._connection.close()
 
@@ -169,6 +206,9 @@ class LibpqWire:
                 raise ConnectionLostError(f"the server ended the log: {text}")
             inbox.put(message(COPY_DATA, bytes(data)))
             any_came = True
+
+    def drained(self, inbox: Inbox) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def send(self, body: bytes) -> None:
         with _lost():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ggshell.errors import ConflictError, StateError, UsageError
-from ggshell.shell import registrations
+from ggshell.shell import registrations, start_place
 from ggshell.shell.begin import begin_time, log_place, starting_position
 from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
 from ggshell.shell.registry import command
@@ -54,6 +54,7 @@ def alter_replicat(
     extrba: int | None = None,
     exttrail: str = "",
     desc: str = "",
+    dryrun: bool = False,
 ) -> Message:
     """The same of Replicats; where one has run, its row in the checkpoint table is set first, since that is what counts."""
     lines: list[str] = []
@@ -62,6 +63,9 @@ def alter_replicat(
         if begin or exttrail or extseqno is not None or extrba is not None:
             trail = exttrail or found.checkpoint.read.trail
             changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
+            if dryrun:
+                lines += start_place.told(session, found, place)
+                continue
             _set_row(session, found, place)
             changed = changed._replace(latest_csn="", latest_xid="")
             lines.append(f"{found.name} goes on at {place} of {trail}.")

@@ -7,6 +7,7 @@ from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
+from ggshell.store.checkpoint import GroupType
 from ggshell.types import TableName
 
 
@@ -81,10 +82,20 @@ def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Li
 
 
 @command("CLEANUP CHECKPOINTTABLE")
-def cleanup_checkpoint_table(session: Session, *, checkpoint_table: str = "", replicat: str) -> Message:
-    """Remove the rows of a Replicat that is no more."""
+def cleanup_checkpoint_table(session: Session, *, checkpoint_table: str = "", replicat: str = "") -> Message:
+    """Remove the rows of a Replicat that is no more; without its name, of all that this home had and has no longer."""
     from ggshell.databases.postgres import checkpoint_sql
 
-    name = _table(session, checkpoint_table)
-    count = checkpoint_sql.cleanup(session.connection(), name, replicat.upper())
-    return Message((f"{count} rows of REPLICAT {replicat.upper()} removed from {name}.",), apart=True)
+    name, connection = _table(session, checkpoint_table), session.connection()
+    if replicat:
+        count = checkpoint_sql.cleanup(connection, name, replicat.upper())
+        return Message((f"{count} rows of REPLICAT {replicat.upper()} removed from {name}.",), apart=True)
+    kept = {entry.group for entry in session.home.groups() if entry.type is GroupType.REPLICAT}
+    home = str(session.home.root)
+    rows = [(group, key) for group, key, *_ in checkpoint_sql.groups(connection, name)]
+    gone = [(group, key) for group, key in rows if key == checkpoint_sql.group_key(group, home) and group not in kept]
+    for group, key in gone:
+        checkpoint_sql.cleanup(connection, name, group, key)
+    return Message(
+        tuple(f"REPLICAT {group} removed from {name}." for group, _ in gone) or ("Nothing to remove.",), apart=True
+    )

@@ -12,6 +12,7 @@ from ggshell.heartbeat.history import Arrival, objectives, spreads
 from ggshell.heartbeat.names import HeartbeatNames
 from ggshell.heartbeat.offset import between_clocks
 from ggshell.process.lag_archive import lag_folder
+from ggshell.shell import supervision
 from ggshell.shell.begin import begin_time
 from ggshell.shell.heartbeats import (
     HeartbeatInfo,
@@ -61,6 +62,7 @@ def _told(session: Session, made: list[Made], last: str) -> Message:
         if each.code:
             session.event(Severity.INFO, each.code, each.text)
         lines.append(f"{local_text(session.clock.now())}  {Severity.INFO:<8}{each.code or 'GGS-00653'}  {each.text}")
+    supervision.look_at_heartbeats(session)
     return Message((*lines, last), apart=True)
 
 

@@ -50,11 +50,12 @@ def info_groups(
 
 
 @command("INFO DISTPATH", PATH)
+@command("INFO DISTPATH ALL", PATH)
 def info_path(
     session: Session,
     kinds: Kinds,
     *,
-    path_name: str,
+    path_name: str = "*",
     detail: bool = False,
     showch: bool = False,
     tasks: bool = False,
@@ -70,8 +71,10 @@ def info_path(
 @command("STATUS REPLICAT", REPLICAT)
 @command("STATUS ER", ER)
 @command("STATUS", ANY)
-def status(session: Session, kinds: Kinds, *, group_name: str) -> Status | ManagerStatus:
-    """The state alone."""
+def status(
+    session: Session, kinds: Kinds, *, group_name: str, tasks: bool = False, allprocesses: bool = False
+) -> Status | ManagerStatus:
+    """The state alone; tasks only when asked for."""
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.shell.commands.manager import info_manager
 
@@ -79,6 +82,8 @@ def status(session: Session, kinds: Kinds, *, group_name: str) -> Status | Manag
     found, errors = select(session, kinds, group_name)
     if errors:
         raise errors[0]
+    if "*" in group_name:
+        found = [each for each in found if _wanted(each, tasks=tasks, others=allprocesses or not tasks)]
     return Status(tuple(StatusLine(each.type, each.group, each.state) for each in found))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ggshell.errors import ConflictError, GgsError
-from ggshell.shell import supervision
-from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, select
+from ggshell.process.start_place import StartPlace
+from ggshell.shell import start_place, supervision
+from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, one, select
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
@@ -59,8 +60,26 @@ def start(
     kinds: Kinds,
     *,
     group_name: str,
+    atcsn: str = "",
+    aftercsn: str = "",
+    skiptransaction: bool = False,
+    filterduptransactions: bool = False,
+    dryrun: bool = False,
 ) -> Message:
-    """Start through Manager, and come back when the process says that it runs."""
+    """Start through Manager, and come back when the process says that it runs.
+
+    What was applied already is always left out, so FILTERDUPTRANSACTIONS changes nothing.  DRYRUN tells what another place
+    would skip, and starts nothing.
+    """
+    asked = start_place.start_place(atcsn, aftercsn, skiptransaction)
+    if asked is not None or dryrun:
+        start_place.require_one(group_name)
+        found = one(session, kinds, group_name)
+        if dryrun:
+            place = start_place.place_of(session, found, asked or StartPlace(csn="0"))
+            return Message(tuple(start_place.told(session, found, place)), apart=True)
+        if asked is not None:
+            start_place.keep(session, found, asked)
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.shell.commands.manager import start_manager
 

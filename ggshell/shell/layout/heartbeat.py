@@ -71,7 +71,7 @@ def _direction(side: Direction, sure: str) -> list[str]:
     total, age = (seconds(value) if value is not None else "unknown" for value in (side.parts.total, side.age))
     named = zip(("Extract", "path", "read", "apply"), side.parts, strict=True)
     parts = "  ".join(f"{name} {seconds(value)}" for name, value in named if value is not None)
-    return [f"  Lag {total}{sure}, heartbeat {age} old", f"  [{bar(side.parts, BAR_WIDTH)}]  {parts}"]
+    return [f"  Lag {total}{sure}, heartbeat {age} old", f"  [{bar(side.parts, BAR_WIDTH)}]", f"  {parts}"]
 
 
 def seconds(value: float) -> str:

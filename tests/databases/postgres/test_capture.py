@@ -13,7 +13,7 @@ from batches import read_rows
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.stream import Capture
 from ggshell.clock import SystemClock
-from ggshell.databases.postgres import encode, session, slot, trandata, wire
+from ggshell.databases.postgres import encode, log, session, slot, trandata, wire
 from ggshell.databases.postgres.log import PostgresLog
 from ggshell.databases.postgres.server import PostgresServer
 from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
@@ -34,8 +34,8 @@ def capturing(
     limit: int = 64 << 20,
     wanted: Callable[[TableName], bool] = bool,
 ) -> Iterator[Capture]:
-    log = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock())
-    capture = Capture(log, TransactionCache(limit, folder), Csn(after))
+    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock())
+    capture = Capture(source, TransactionCache(limit, folder), Csn(after))
     try:
         yield capture
     finally:
@@ -140,11 +140,13 @@ def test_every_type_comes_out_as_the_database_prints_it(north: str, tmp_path: Pa
     assert got == expected
 
 
+@pytest.mark.parametrize("ready", [1, 4000])
 @pytest.mark.parametrize("few", [0, 10_000])
 def test_both_encoders_give_each_identity_its_images(
-    north: str, tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
+    north: str, tmp_path: Path, few: int, ready: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encode, "FEW_ROWS", few)
+    monkeypatch.setattr(log, "READY_MESSAGES", ready)
     big = "x" * 9000
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE k (id integer PRIMARY KEY, a text, b text)")
@@ -206,11 +208,12 @@ def test_both_encoders_agree_on_long_and_short_values(
         )
         end = session.current_position(connection)[0]
     results = []
-    for few in (0, 10_000):
+    for few, ready in ((0, 4000), (10_000, 4000), (0, 100)):
         monkeypatch.setattr(encode, "FEW_ROWS", few)
+        monkeypatch.setattr(log, "READY_MESSAGES", ready)
         with capturing(north, start, tmp_path) as capture:
             results.append(collect(capture, end))
-    assert results[0] == results[1]
+    assert results[0] == results[1] == results[2]
     assert len(results[0]) == 301
 
 
@@ -269,10 +272,12 @@ def test_an_unencrypted_tcp_connection_is_read_at_its_socket(north: str, north_s
         assert wire.is_plain(log, control)
 
 
+@pytest.mark.parametrize("ready", [30, 1_000_000])
 @pytest.mark.parametrize("limit", [64 << 20, 100_000])
 def test_streamed_transactions_interleave_lose_their_savepoints_and_may_spill(
-    north: str, tmp_path: Path, limit: int
+    north: str, tmp_path: Path, limit: int, ready: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(log, "READY_MESSAGES", ready)
     with session.connect(north) as connection:
         connection.execute("ALTER SYSTEM SET logical_decoding_work_mem = '64kB'")
         connection.execute("SELECT pg_reload_conf()")

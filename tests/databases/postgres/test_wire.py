@@ -75,6 +75,26 @@ def test_both_ways_read_the_same_messages(dsn: str, monkeypatch: pytest.MonkeyPa
     assert len(found["socket"]) > 3100
 
 
+def test_what_comes_while_we_are_busy_is_taken_and_waits_in_the_inbox(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Stream(dsn, "socket", 1, monkeypatch)
+    count, drained = 0, stream.wire.drained(stream.inbox)
+    with drained, session.connect(dsn) as connection:
+        # More than any socket holds: the server could not send the last one if nobody took the first.
+        connection.execute("INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 20000) n")
+        end = session.current_position(connection)[0]
+        query = "SELECT coalesce(max(sent_lsn), '0/0') - '0/0' FROM pg_stat_replication"
+        until("all was sent", lambda: connection.execute(query).fetchone()[0] >= end)  # type: ignore[index]
+    assert stream.inbox.fresh
+    while not count:
+        frames = stream.inbox.take()
+        count = sum(frames.body(n)[pgoutput.PAYLOAD :][:1] == b"I" for n in range(len(frames.edges) - 1))
+    assert count == 20000
+    assert not stream.inbox.fresh
+    stream.wire.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_confirmed_is_seen_by_the_server(dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with session.connect(dsn) as connection:

@@ -1,0 +1,116 @@
+"""Logdump's answers as data: JSON objects, one a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ggshell.errors import TrailError
+from ggshell.logdump.answers import Answer, Counted, Differences, Facts, Lines, Lost, Shown, Tally
+from ggshell.record import TableDefinition
+from ggshell.trail import iotypes
+from ggshell.trail.record import Columns
+
+_FIELDS = (
+    *(
+        "hdr_ind",
+        "partition",
+        "undo_flag",
+        "before_after",
+        "rec_length",
+        "io_type",
+        "orig_node",
+        "audit_pos",
+        "audit_rba",
+    ),
+    *("trans_ind", "format_type", "syskey_len", "incomplete", "continued", "rec_count"),
+)
+
+
+def json_lines(answer: Answer) -> str:
+    """An answer as JSON lines."""
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in _objects(answer))
+
+
+def _objects(answer: Answer) -> Iterator[dict[str, Any]]:
+    if isinstance(answer, Shown):
+        yield _record(answer)
+    elif isinstance(answer, Lost):
+        yield _lost(answer)
+    elif isinstance(answer, Facts):
+        yield dict(answer.pairs)
+    elif isinstance(answer, Differences):
+        for what, left, right in answer.found:
+            yield {"what": what, "first_rba": answer.first, "first": left, "second_rba": answer.second, "second": right}
+    elif isinstance(answer, Counted):
+        yield _counted(answer)
+    elif isinstance(answer, Lines):
+        yield {"lines": list(answer.lines)}
+
+
+def _record(answer: Shown) -> dict[str, Any]:
+    seen, record = answer.seen, answer.seen.record
+    found: dict[str, Any] = {"file": str(answer.file.path), "rba": seen.rba, "length": seen.size, "fault": seen.fault}
+    if seen.is_header:
+        tokens = {
+            f"{group.name}.{token.name}": token.value.hex() for group in answer.file.groups for token in group.tokens
+        }
+        return {**found, "record": iotypes.FILE_HEADER, "tokens": tokens}
+    if record is None:
+        return found
+    definition = answer.table.definition if answer.table is not None else None
+    found |= {
+        "record": iotypes.io_type_name(record.io_type),
+        "io_time": record.io_time.isoformat() if record.io_time else None,
+        "table": answer.table.name if answer.table is not None else record.name,
+        **{name: getattr(record, name) for name in _FIELDS},
+        "tokens": {name: value.decode(errors="replace") for name, value in record.tokens.items()},
+    }
+    try:
+        found |= {
+            "before": _named(record.before_columns(), definition),
+            "columns": _named(record.columns(), definition),
+        }
+    except TrailError:
+        found["data"] = record.data.hex()
+    return found
+
+
+def _named(columns: Columns, definition: TableDefinition | None) -> dict[str, str | None]:
+    """Values by column names (numbers where the definition is not known), without the inner length of texts."""
+    found: dict[str, str | None] = {}
+    for index, value in columns:
+        known = definition is not None and index < len(definition.columns)
+        name = definition.columns[index].name if definition is not None and known else str(index)
+        found[name] = None if value is None else _text(value)
+    return found
+
+
+def _text(value: bytes) -> str:
+    for size in (2, 4):
+        if len(value) >= size and int.from_bytes(value[:size], "little") == len(value) - size:
+            return value[size:].decode(errors="replace")
+    return value.hex()
+
+
+def _lost(answer: Lost) -> dict[str, Any]:
+    return {"file": str(answer.file.path), "rba": answer.rba, "fault": answer.expected}
+
+
+def _counted(answer: Counted) -> dict[str, Any]:
+    return {
+        "files": answer.files,
+        **_tally(answer.total),
+        "transactions": answer.transactions,
+        "tables": {name: _tally(tally) for name, tally in answer.tables.items()},
+        "intervals": [
+            {"begin": each.begin.isoformat(), "end": each.end.isoformat(), **_tally(each.tally)}
+            for each in answer.intervals
+        ],
+        "damaged": [_lost(each) for each in answer.damaged],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    return {"records": tally.records, "bytes": tally.size, "types": tally.types, "images": tally.images}

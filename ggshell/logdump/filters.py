@@ -1,0 +1,253 @@
+"""FILTER: which records NEXT, COUNT and the scans show."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+from ggshell.errors import StatementError, UsageError
+from ggshell.record import TransInd
+from ggshell.trail import iotypes
+from ggshell.trail.record import Record
+from ggshell.types import Csn
+
+Test = Callable[["Candidate"], bool]
+Moment = Callable[[str], datetime]
+Compare = Callable[[Any, Any], bool]
+
+_COMPARE: Final[dict[str, Compare]] = {
+    **dict.fromkeys(("=", "==", "EQ"), operator.eq),
+    **dict.fromkeys(("!=", "<>", "NE"), operator.ne),
+    **dict.fromkeys(("<", "LT"), operator.lt),
+    **dict.fromkeys((">", "GT"), operator.gt),
+    **dict.fromkeys(("<=", "LE"), operator.le),
+    **dict.fromkeys((">=", "GE"), operator.ge),
+}
+_COMPARISON = re.compile(r"\s*(<=|>=|<>|!=|==|=|<|>|(?:EQ|NE|LT|GT|LE|GE)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)
+_RANGE = re.compile(r"(.*?)(?:[,\s]+(\d+)(?::(\d+))?)?\s*", re.DOTALL)
+_NUMBERS: Final[dict[str, Callable[[Candidate], int]]] = {
+    "RBA": lambda candidate: candidate.rba,
+    "RECLEN": lambda candidate: candidate.record.rec_length,
+    "TRANSIND": lambda candidate: candidate.record.trans_ind,
+    "UNDOFLAG": lambda candidate: candidate.record.undo_flag,
+    "SYSKEYLEN": lambda candidate: candidate.record.syskey_len,
+    "AUDITRBA": lambda candidate: candidate.record.audit_rba,
+    "AUDITPOS": lambda candidate: candidate.record.audit_pos,
+}
+_TOKENS: Final = {"LOGCSN": "L", "TRANID": "6", "LOGBSN": "B", "ORAROWID": "R", "ORATAG": "t", "DDL": "D"}
+_WIDTHS: Final = {"INT16": 2, "INT32": 4, "INT64": 8}
+_INDICATORS: Final = {item.name: int(item) for item in TransInd} | {"FIRST": 0, "LAST": 2, "WHOLE": 3, "ONLY": 3}
+
+
+class Candidate(NamedTuple):
+    """A record that filters are asked about; ``xid`` and ``csn`` are its transaction's, which only the first record tells."""
+
+    rba: int
+    record: Record
+    table: str
+    xid: str
+    csn: str
+
+
+class Filter(NamedTuple):
+    """One condition, as it was typed."""
+
+    subject: str
+    text: str
+    test: Test
+
+
+@dataclass(slots=True)
+class Side:
+    """The filters that include, or those that exclude."""
+
+    filters: list[Filter] = field(default_factory=list)
+    match_all: bool = False
+
+    def fits(self, candidate: Candidate) -> bool:
+        tests = (each.test(candidate) for each in self.filters)
+        return all(tests) if self.match_all else any(tests)
+
+
+@dataclass(slots=True)
+class Filters:
+    """Everything that FILTER has set."""
+
+    enabled: bool = True
+    include: Side = field(default_factory=Side)
+    exclude: Side = field(default_factory=Side)
+
+    @property
+    def any(self) -> bool:
+        return bool(self.include.filters or self.exclude.filters)
+
+    def passes(self, candidate: Candidate) -> bool:
+        """Whether a record is shown."""
+        if not self.enabled:
+            return True
+        if self.exclude.filters and self.exclude.fits(candidate):
+            return False
+        return not self.include.filters or self.include.fits(candidate)
+
+    def listed(self) -> list[tuple[int, str, Filter]]:
+        """(number, side, filter) in the order of FILTER SHOW."""
+        both = [("Include", each) for each in self.include.filters] + [
+            ("Exclude", each) for each in self.exclude.filters
+        ]
+        return [(number, side, each) for number, (side, each) in enumerate(both, 1)]
+
+    def remove(self, number: int) -> None:
+        """Raises UsageError when there is no such filter."""
+        if not 1 <= number <= len(self.listed()):
+            raise UsageError(f"there is no filter {number}", hint="FILTER SHOW numbers them")
+        inside = len(self.include.filters)
+        if number <= inside:
+            del self.include.filters[number - 1]
+        else:
+            del self.exclude.filters[number - 1 - inside]
+
+
+def make(subject: str, text: str, moment: Moment) -> Filter:
+    """A filter from its subject and what was typed behind it.  Raises UsageError."""
+    subject = subject.upper()
+    text = text.strip()
+    if not text:
+        raise UsageError(f"FILTER {subject} needs a value", hint="HELP FILTER")
+    return Filter(subject, text, _test(subject, text, moment))
+
+
+def _test(subject: str, text: str, moment: Moment) -> Test:
+    if subject in _NUMBERS:
+        return _number_test(subject, text)
+    if subject == "RECTYPE":
+        numbers = _rectypes(text)
+        return lambda candidate: candidate.record.io_type in numbers
+    if subject in ("FILENAME", "ANSINAME"):
+        patterns = [part.strip("'\"").upper() for part in re.split(r"[,\s]+", text)]
+        return lambda candidate: any(fnmatchcase(candidate.table.upper(), pattern) for pattern in patterns)
+    if subject == "TRANSID":
+        wanted = text.strip("'\"=").strip()
+        return lambda candidate: candidate.xid == wanted
+    if subject in ("CSN", "LOGCSN"):
+        return _csn_test(text)
+    if subject in ("IOTIME", "STARTTIME", "ENDTIME"):
+        return _time_test(subject, text, moment)
+    if subject in ("STRING", "HEX", "SYSKEY"):
+        return _bytes_test(subject, text)
+    if subject in _WIDTHS:
+        return _integer_test(_WIDTHS[subject], text)
+    if subject in ("GGSTOKEN", "USERTOKEN"):
+        return _token_test(subject, text)
+    raise UsageError(f"FILTER {subject}: records of PostgreSQL or Oracle name no process", hint="HELP FILTER")
+
+
+def _comparison(text: str) -> tuple[Compare, str]:
+    match = _COMPARISON.fullmatch(text)
+    sign, value = (match[1] or "=", match[2].strip()) if match is not None else ("=", text)
+    return _COMPARE[sign.upper()], value.strip("'\"")
+
+
+def _number_test(subject: str, text: str) -> Test:
+    compare, value = _comparison(text)
+    if subject == "TRANSIND" and value.upper() in _INDICATORS:
+        value = str(_INDICATORS[value.upper()])
+    number, get = _integer(value), _NUMBERS[subject]
+    return lambda candidate: compare(get(candidate), number)
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UsageError(f"{text} is no number") from None
+
+
+def _rectypes(text: str) -> frozenset[int]:
+    try:
+        return frozenset(iotypes.io_type_number(part) for part in re.split(r"[,\s]+", text) if part)
+    except ValueError as error:
+        raise UsageError(str(error), hint="SHOW RECTYPE lists them") from None
+
+
+def _csn_test(text: str) -> Test:
+    compare, value = _comparison(text)
+    wanted = parsed_csn(value).value
+
+    def test(candidate: Candidate) -> bool:
+        try:
+            return compare(Csn.parse(candidate.csn).value, wanted)
+        except ValueError:  # its transaction began before the first record that was read, or is another database's
+            return False
+
+    return test
+
+
+def parsed_csn(text: str) -> Csn:
+    """Raises UsageError for what is no CSN."""
+    try:
+        return Csn.parse(text)
+    except ValueError:
+        raise UsageError(f"{text} is no CSN", hint="a number, or two halves of an LSN: 0/50056B8") from None
+
+
+def _time_test(subject: str, text: str, moment: Moment) -> Test:
+    compare, value = _comparison(text)
+    ends: dict[str, Compare] = {"STARTTIME": operator.ge, "ENDTIME": operator.le}
+    compare = ends.get(subject, compare)
+    wanted = moment(value)
+    return lambda candidate: candidate.record.io_time is not None and compare(candidate.record.io_time, wanted)
+
+
+def _bytes_test(subject: str, text: str) -> Test:
+    text = re.sub(r"^BOTH\s+", "", text, flags=re.IGNORECASE)
+    quoted = re.fullmatch(r"(['\"/])(.*?)\1(?:[,\s]+(\d+)(?::(\d+))?)?\s*", text, re.DOTALL)
+    match = quoted or _RANGE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"FILTER {subject} does not understand {text}")
+    content, first, last = (match[2], match[3], match[4]) if quoted else (match[1], match[2], match[3])
+    wanted = content.encode() if subject == "STRING" else _hex(content)
+    low, high = int(first or 0), int(last) + 1 if last else None
+    if first and not last:
+        high = low + len(wanted)
+    return lambda candidate: wanted in candidate.record.data[low:high]
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text.strip("'\"").removeprefix("0x"))
+    except ValueError:
+        raise UsageError(f"{text} is no hexadecimal", hint="for example 0004") from None
+
+
+def _integer_test(width: int, text: str) -> Test:
+    _, value = _comparison(text)
+    number = _integer(value)
+    try:
+        wanted = {number.to_bytes(width, order, signed=number < 0) for order in ("little", "big")}
+    except OverflowError:
+        raise UsageError(f"{number} does not fit {width} bytes") from None
+    return lambda candidate: any(each in candidate.record.data for each in wanted)
+
+
+def _token_test(subject: str, text: str) -> Test:
+    name, _, rest = text.partition(" ")
+    compare, value = _comparison(rest) if rest.strip() else (None, "")
+    if subject == "USERTOKEN":
+        needle = name.strip("'\"").encode()
+        return lambda candidate: (
+            needle in candidate.record.user_tokens and (not value or value.encode() in candidate.record.user_tokens)
+        )
+    letter = _TOKENS.get(name.upper(), name if len(name) == 1 else "")
+    if not letter:
+        raise StatementError(f"no token is called {name}", hint=f"one of {', '.join(_TOKENS)}")
+
+    def test(candidate: Candidate) -> bool:
+        found = candidate.record.tokens.get(letter)
+        return found is not None and (compare is None or compare(found.decode(errors="replace"), value))
+
+    return test

@@ -1,0 +1,296 @@
+"""Logdump's answers as text, in the layouts that public listings show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ggshell.errors import TrailError
+from ggshell.logdump.answers import Answer, Counted, Differences, Facts, Lines, Lost, Shown, Tally
+from ggshell.logdump.display import Display, Level
+from ggshell.record import IoType, TableDefinition
+from ggshell.trail import iotypes
+from ggshell.trail.header_tokens import HeaderGroup
+from ggshell.trail.record import Columns, Record
+
+RULE = "_" * 67
+ROW_BYTES = 20
+_PLACES = "bmes"
+_TOKEN_NAMES = {
+    "L": "LOGCSN",
+    "6": "TRANID",
+    "B": "LOGBSN",
+    "C": "CHECKSUM",
+    "R": "ORAROWID",
+    "t": "ORATAG",
+    "D": "DDL",
+}
+_OUTER = {
+    0x47: "Record Header",
+    0x48: "GHDR",
+    0x44: "Data",
+    0x54: "GGS Tokens",
+    0x55: "User Tokens",
+    0x5A: "Record Trailer",
+}
+
+
+def text(answer: Answer, display: Display) -> str:
+    """An answer as lines."""
+    return "".join(f"{line}\n" for line in _LAYOUTS[type(answer)](answer, display))
+
+
+def _lines(answer: Lines, display: Display) -> Iterator[str]:
+    yield from answer.lines
+
+
+def _facts(answer: Facts, display: Display) -> Iterator[str]:
+    width = max([24, *(len(name) + 1 for name, _ in answer.pairs)])
+    yield from (f"{name:<{width}}: {value}" for name, value in answer.pairs)
+
+
+def _lost(answer: Lost, display: Display) -> Iterator[str]:
+    yield f"Bad record found at RBA {answer.rba} of {answer.file.path}: expected {answer.expected}"
+    yield "SCANFORHEADER finds the next good record"
+
+
+def _differences(answer: Differences, display: Display) -> Iterator[str]:
+    if not answer.found:
+        yield f"The records at RBA {answer.first} and {answer.second} are equal"
+        return
+    yield f"{'':<20}{f'RBA {answer.first}':<40}RBA {answer.second}"
+    yield from (f"{name:<20}{left:<39} {right}" for name, left, right in answer.found)
+
+
+def hex_rows(data: bytes, limit: int) -> Iterator[str]:
+    """Bytes in rows of 20, in pairs, with their ASCII beside them."""
+    for start in range(0, min(len(data), limit), ROW_BYTES):
+        row = data[start : min(start + ROW_BYTES, limit)]
+        letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        yield f" {row.hex(' ', -2):<49} | {letters}"
+
+
+def _shown(answer: Shown, display: Display) -> Iterator[str]:
+    seen = answer.seen
+    if seen.is_header:
+        yield from _header_record(answer, display)
+        return
+    record = seen.record
+    if seen.fault:
+        yield f"*** Damaged record at RBA {seen.rba}: expected {seen.fault} ***"
+    if record is None:
+        yield from hex_rows(seen.data, display.record_length)
+        return
+    if display.header_tokens is not Level.OFF:
+        yield from _outer_tokens(seen.data, display)
+    if display.ghdr:
+        yield RULE
+        yield from _ghdr(record, display)
+        yield ""
+    yield from _summary(answer, record, display)
+    if display.ggs_tokens is not Level.OFF and record.tokens:
+        yield from _tokens(record, display)
+    if display.user_tokens is not Level.OFF:
+        yield f"User tokens: {len(record.user_tokens):>4} bytes"
+        yield from hex_rows(record.user_tokens, display.record_length) if record.user_tokens else ()
+    yield ""
+
+
+def _summary(answer: Shown, record: Record, display: Display) -> Iterator[str]:
+    kind = iotypes.io_type_name(record.io_type)
+    yield f"{display.time(record.io_time)} {kind:<20} Len {len(record.data):>5} RBA {answer.seen.rba}"
+    name, index = answer.table.name if answer.table is not None else record.name, record.table_index
+    yield f"Name: {name}" + (f"  (TDR Index: {index})" if index is not None else "")
+    if record.io_type == IoType.METADATA:
+        if answer.table is None and display.metadata is Level.MORE:
+            yield from _definition(answer, display)
+        yield from _bytes(record.data, display)
+        return
+    if record.io_type in (IoType.RESTART_OK, IoType.RESTART_ABEND):
+        return
+    place = f"G  {_PLACES[record.trans_ind]}" if record.trans_ind < len(_PLACES) else ""
+    side = "Before" if record.before_after == "B" else "After "
+    yield f"{f'{side} Image:':<56}  Partition x{record.partition:02x}   {place}"
+    yield from _image(answer, record, display)
+
+
+def _image(answer: Shown, record: Record, display: Display) -> Iterator[str]:
+    try:
+        before, after = record.before_columns(), record.columns()
+    except TrailError:
+        yield from _bytes(record.data, display)
+        return
+    if display.detail is Level.OFF:
+        yield from _bytes(record.data, display)
+        return
+    definition = answer.table.definition if answer.table is not None else None
+    if before:
+        yield f"Before values: {len(before)} columns"
+        yield from _columns(before, definition, display)
+        yield "After values:"
+    yield from _columns(after, definition, display)
+
+
+def _columns(columns: Columns, definition: TableDefinition | None, display: Display) -> Iterator[str]:
+    for index, value in columns:
+        known = definition is not None and index < len(definition.columns)
+        name = f"  {definition.columns[index].name}" if definition is not None and known else ""
+        content = b"\xff\xff" if value is None else b"\0\0" + value
+        yield f"Column {index} (0x{index:04x}), Length {len(content)} (0x{len(content):04x}).{name}"
+        if display.detail is Level.MORE:
+            yield from hex_rows(content, display.record_length)
+
+
+def _bytes(data: bytes, display: Display) -> Iterator[str]:
+    if display.dump:
+        yield from hex_rows(data, display.record_length)
+
+
+def _definition(answer: Shown, display: Display) -> Iterator[str]:
+    from ggshell.trail.look import definition_of
+
+    found = definition_of(answer.file, answer.seen)
+    if found is None:
+        return
+    yield f"Definition for table {found.name.owner}.{found.name.name}"
+    yield f"Columns: {len(found.columns)}"
+    for index, column in enumerate(found.columns):
+        key = "  key" if index in found.key else ""
+        yield f"{column.name:<32} {column.type_name:<32} {column.type_id:>8}{key}"
+    yield "End of definition"
+
+
+def _ghdr(record: Record, display: Display) -> Iterator[str]:
+    def letter(value: int | str) -> str:
+        shown = value if isinstance(value, str) else chr(value)
+        return shown if " " < shown <= "~" else "."
+
+    def pair(left: tuple[str, str, str], right: tuple[str, str, str]) -> str:
+        (one, first, one_hex), (two, second, two_hex) = left, right
+        return f"{one:<11}: {first:>5}  {one_hex:<10}{two:<11}: {second:>5}  {two_hex}".rstrip()
+
+    yield pair(
+        ("Hdr-Ind", record.hdr_ind, f"(x{ord(record.hdr_ind):02x})"),
+        ("Partition", letter(record.partition), f"(x{record.partition:02x})"),
+    )
+    yield pair(
+        ("UndoFlag", letter(record.undo_flag), f"(x{record.undo_flag:02x})"),
+        ("BeforeAfter", record.before_after, f"(x{ord(record.before_after):02x})"),
+    )
+    yield (
+        f"{'RecLength':<11}: {record.rec_length:>5}  {f'(x{record.rec_length:04x})':<10}{'IO Time':<11}: "
+        f"{display.time(record.io_time)}"
+    )
+    yield pair(
+        ("IOType", str(record.io_type), f"(x{record.io_type:02x})"),
+        ("OrigNode", str(record.orig_node), f"(x{record.orig_node:02x})"),
+    )
+    yield pair(
+        ("TransInd", letter(record.trans_ind), f"(x{record.trans_ind:02x})"),
+        ("FormatType", record.format_type, f"(x{ord(record.format_type):02x})"),
+    )
+    yield pair(
+        ("SyskeyLen", str(record.syskey_len), f"(x{record.syskey_len:02x})"),
+        ("Incomplete", letter(record.incomplete), f"(x{record.incomplete:02x})"),
+    )
+    if record.io_type == IoType.METADATA:
+        indexes = f"({record.audit_rba & 0xFFFF:03d}, {record.audit_rba >> 16:03d})"
+        yield f"DDR/TDR index:   {indexes}     AuditPos   : {record.audit_pos}"
+    else:
+        yield f"{'AuditRBA':<11}: {record.audit_rba:>10}       AuditPos   : {record.audit_pos}"
+    yield pair(
+        ("Continued", "Y" if record.continued else "N", f"(x{record.continued:02x})"),
+        ("RecCount", str(record.rec_count), f"(x{record.rec_count:02x})"),
+    )
+
+
+def _token_line(identity: int, name: str, info: int, length: int) -> str:
+    letter = chr(identity) if 0x20 < identity < 0x7F else "."
+    return f"TokenID x{identity:02x} '{letter}' {name:<16} Info x{info:02x}  Length {length:>4}"
+
+
+def _outer_tokens(data: bytes, display: Display) -> Iterator[str]:
+    size = int.from_bytes(data[2:4], "little")
+    order = "little" if size == len(data) else "big"
+    yield _token_line(data[0], _OUTER[0x47], data[1], len(data))
+    place = 4
+    while place + 4 <= len(data) - 4:
+        length = int.from_bytes(data[place + 2 : place + 4], order)  # type: ignore[arg-type]
+        yield _token_line(data[place], _OUTER.get(data[place], ""), data[place + 1], length)
+        if display.header_tokens is Level.MORE:
+            yield from hex_rows(data[place + 4 : place + 4 + length], display.record_length)
+        place += 4 + length
+    yield _token_line(data[-4], _OUTER[0x5A], data[-3], len(data))
+
+
+def _tokens(record: Record, display: Display) -> Iterator[str]:
+    yield ""
+    yield "GGS tokens:"
+    for name, value in record.tokens.items():
+        yield _token_line(ord(name), _TOKEN_NAMES.get(name, ""), 0, len(value))
+        if display.ggs_tokens is Level.MORE:
+            yield from hex_rows(value, display.record_length)
+
+
+def _header_record(answer: Shown, display: Display) -> Iterator[str]:
+    seen = answer.seen
+    if display.file_header is not Level.OFF:
+        for group in answer.file.groups:
+            yield from _group(group, display)
+        yield ""
+    yield f"{display.time(None):>27} {iotypes.FILE_HEADER:<20} Len {seen.size:>5} RBA {seen.rba}"
+    yield "Name: *FileHeader*"
+    yield from _bytes(seen.data, display)
+    yield ""
+
+
+def _group(group: HeaderGroup, display: Display) -> Iterator[str]:
+    yield _token_line(group.identity, group.name, group.info, group.length).replace("TokenID", "GroupID")
+    for token in group.tokens:
+        yield _token_line(token.identity, token.name, token.info, len(token.value))
+        if display.file_header is Level.MORE:
+            yield from hex_rows(token.value, display.record_length)
+
+
+def _counted(answer: Counted, display: Display) -> Iterator[str]:
+    for interval in answer.intervals:
+        yield f"Interval from {display.time(interval.begin)[:-4]} to {display.time(interval.end)[:-4]}, "
+        yield from _tally(interval.tally, "Recs")
+        yield ""
+    name = answer.files[0] if len(answer.files) == 1 else f"{answer.files[0]} to {answer.files[-1]}"
+    yield f"LogTrail {name} has {answer.total.records} records "
+    yield from _tally(answer.total, "")
+    yield f"Before Images   {answer.total.images.get('Before', 0):>18}"
+    yield f"After Images    {answer.total.images.get('After', 0):>18}"
+    yield ""
+    if answer.transactions:
+        yield f"Average of {answer.transactions} Transactions "
+        yield f"    Bytes/Trans ..... {answer.transaction_bytes // answer.transactions:>10} "
+        yield f"    Records/Trans ... {answer.transaction_records // answer.transactions:>10} "
+        yield f"    Files/Trans ..... {answer.transaction_tables // answer.transactions:>10} "
+    if answer.detail:
+        for table, tally in answer.tables.items():
+            yield ""
+            yield f"{table:<52}"
+            yield from _tally(tally, "Records")
+    for lost in answer.damaged:
+        yield f"*** Damage at RBA {lost.rba} of {lost.file.path}: expected {lost.expected} ***"
+
+
+def _tally(tally: Tally, first: str) -> Iterator[str]:
+    if first:
+        yield f"{first:<16}{tally.records:>18}"
+    yield f"Total Data Bytes{tally.size:>18}"
+    yield f"  Avg Bytes/Record{tally.average:>16}"
+    for kind, number in sorted(tally.types.items()):
+        yield f"{'Metadata Records' if kind == 'Metadata' else kind:<16}{number:>18}"
+
+
+_LAYOUTS: dict[type, Callable[[Any, Display], Iterator[str]]] = {
+    Lines: _lines,
+    Facts: _facts,
+    Shown: _shown,
+    Lost: _lost,
+    Differences: _differences,
+    Counted: _counted,
+}

@@ -1,0 +1,131 @@
+"""SCANFOR…: the next record of some kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from ggshell.errors import NotFoundError, UsageError
+from ggshell.logdump.answers import Answer, Lines
+from ggshell.logdump.filters import parsed_csn
+from ggshell.logdump.registry import action
+from ggshell.logdump.session import Session
+from ggshell.logdump.walk import is_row, metadata_index
+from ggshell.record import IoType, TransInd
+from ggshell.trail import iotypes
+from ggshell.trail.look import Seen
+from ggshell.trail.record import Record
+from ggshell.types import Csn
+
+
+def _find(session: Session, what: str, wanted: Callable[[Record], bool], tables: str = "") -> Answer:
+    """The next record that is wanted and passes the filters.  Raises NotFoundError with the place where looking ended."""
+
+    def fits(seen: Seen) -> bool:
+        record = seen.record
+        if record is None or not wanted(record) or not session.passes(seen):
+            return False
+        return not tables or fnmatchcase(session.walk.table_name(seen).upper(), tables.upper())
+
+    begun = session.walk.place
+    for answer in session.following(1, fits):
+        return answer
+    raise NotFoundError(f"no {what} from RBA {begun} on", hint="POS FIRST, or NEXTTRAIL")
+
+
+@action("SCANFORHEADER")
+@action("SFH")
+def scan_for_header(session: Session, *, prev: bool = False) -> Iterator[Answer]:
+    """The next whole, undamaged record (or the one before), whatever lies between."""
+    walk = session.walk
+    if walk.place == 0 and not prev and walk.file.first:
+        walk.place = walk.file.first
+    found = walk.file.good_before(walk.place) if prev else walk.file.good_behind(walk.place)
+    if found is None:
+        raise NotFoundError(
+            f"no undamaged record {'before' if prev else 'from'} RBA {walk.place}{'' if prev else ' on'}"
+        )
+    walk.place = found.rba if prev else found.rba + found.size
+    yield session.shown(found)
+
+
+@action("SCANFORTIME")
+@action("SFTS")
+def scan_for_time(session: Session, *, time: str, table_template: str = "") -> Iterator[Answer]:
+    """The next record of a time or later."""
+    moment = session.display.moment(time)
+    yield _find(
+        session,
+        f"record of {session.display.time(moment)} or later",
+        lambda record: is_row(record) and record.io_time is not None and record.io_time >= moment,
+        table_template,
+    )
+
+
+@action("SCANFORTYPE")
+@action("SFT")
+def scan_for_type(session: Session, *, record_type: str, table_template: str = "") -> Iterator[Answer]:
+    """The next record of an operation type."""
+    try:
+        number = iotypes.io_type_number(record_type)
+    except ValueError as error:
+        raise UsageError(str(error), hint="SHOW RECTYPE lists them") from None
+    yield _find(session, record_type, lambda record: record.io_type == number, table_template)
+
+
+@action("SCANFORRBA")
+@action("SFR")
+def scan_for_rba(session: Session, *, signed: int, table_template: str = "") -> Iterator[Answer]:
+    """The next record with an AuditRBA; -1 takes any."""
+    what = "record" if signed < 0 else f"record with AuditRBA {signed}"
+    yield _find(session, what, lambda record: signed < 0 or record.audit_rba == signed, table_template)
+
+
+@action("SCANFORMETADATA")
+@action("SFMD")
+def scan_for_metadata(
+    session: Session, *, ddr: bool = False, tdr: bool = False, table_template: str = ""
+) -> Iterator[Answer]:
+    """The next definition: of a database (DDR), of a table (TDR), or any."""
+
+    def wanted(record: Record) -> bool:
+        return record.io_type == IoType.METADATA and (not (ddr or tdr) or (metadata_index(record) > 0) is tdr)
+
+    yield _find(session, "metadata record", wanted, table_template)
+
+
+@action("SCANSCN")
+def scan_csn(session: Session, *, csn: str) -> Iterator[Answer]:
+    """The first record of the next transaction of a CSN or later."""
+    least = parsed_csn(csn).value
+
+    def wanted(record: Record) -> bool:
+        try:
+            return Csn.parse(record.tokens.get("L", b"").decode()).value >= least
+        except ValueError:
+            return False
+
+    yield _find(session, f"transaction of CSN {csn} or later", wanted)
+
+
+@action("SCANFORENDTRANS", True)
+@action("SFET", True)
+@action("SCANFORNEXTTRANS", False)
+@action("SFNT", False)
+def scan_for_end(session: Session, says_where: bool) -> Iterator[Answer]:
+    """The end of the present transaction, and the first record of the next."""
+    walk = session.walk
+    for seen in walk.records():
+        if not seen.size:
+            yield session.shown(seen)
+            return
+        if walk.is_boundary(seen):
+            if says_where:
+                yield Lines((f"End of Transaction found at RBA {seen.rba}",))
+            yield _find(
+                session,
+                "further transaction",
+                lambda record: is_row(record) and record.trans_ind in (TransInd.BEGIN, TransInd.SOLE),
+            )
+            return
+    raise NotFoundError("no end of a transaction up to the file's end")

@@ -1,0 +1,78 @@
+"""START REPLICAT ATCSN, AFTERCSN, SKIPTRANSACTION: the place asked for, kept for the process, or only told (DRYRUN)."""
+
+from __future__ import annotations
+
+from ggshell.clock import local_text
+from ggshell.errors import UsageError
+from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.shell import registrations
+from ggshell.shell.groups import View, is_wildcard, require_stopped
+from ggshell.shell.session import Session
+from ggshell.store.checkpoint import GroupType
+from ggshell.trail import TrailName
+from ggshell.trail.span import Span, span_between
+from ggshell.types import Csn, TrailPosition
+
+
+def start_place(atcsn: str, aftercsn: str, skip: bool) -> StartPlace | None:
+    """What START asks for; None for the place where the group stands.  Raises UsageError for what is no CSN."""
+    if skip:
+        return StartPlace(skip=True)
+    text = atcsn or aftercsn
+    if not text:
+        return None
+    try:
+        return StartPlace(str(Csn.parse(text)), after=bool(aftercsn))
+    except ValueError:
+        raise UsageError(f"{text} is no CSN", hint="as INFO … SHOWCH prints it: 00000000/050056B8") from None
+
+
+def place_of(session: Session, found: View, asked: StartPlace) -> TrailPosition:
+    """Where in its trail a Replicat would go on, as far as its checkpoint file knows."""
+    read = found.checkpoint.read
+    present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
+    return asked.position(TrailName.parse(read.trail, session.home.root), present)
+
+
+def told(session: Session, found: View, place: TrailPosition) -> list[str]:
+    """What going on at a place would skip or apply again, in words."""
+    read = found.checkpoint.read
+    present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
+    name = TrailName.parse(read.trail, session.home.root)
+    low, high = sorted((present, place))
+    span = span_between(name, low, high)
+    lines = [f"{found.name} stands at {present} of {read.trail}, and would go on at {place}."]
+    if place == present or not span.transactions:
+        return [*lines, "No transaction would be skipped, and none applied again."]
+    return [*lines, f"{_many(span)} would be {'skipped' if place > present else 'applied again'}: {_ends(span)}."]
+
+
+def _many(span: Span) -> str:
+    return f"{span.transactions} transaction{'s'[: span.transactions != 1]} with {span.rows} row{'s'[: span.rows != 1]}"
+
+
+def _ends(span: Span) -> str:
+    first, last = (
+        f"CSN {csn} ({local_text(time)})"
+        for csn, time in ((span.first_csn, span.first_time), (span.last_csn, span.last_time))
+    )
+    return first if span.transactions == 1 else f"{first} to {last}"
+
+
+def keep(session: Session, found: View, asked: StartPlace) -> None:
+    """Have the process go on there.  Raises UsageError for what reads no trail, StateError for a group that runs."""
+    if found.type is not GroupType.REPLICAT:
+        raise UsageError(f"{found.name} is no Replicat.", hint="ALTER EXTRACT sets another place")
+    require_stopped(found, "started at another place")
+    read = found.checkpoint.read
+    base = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
+    options = {**found.checkpoint.options, OPTION: asked._replace(base=base).as_option()}
+    registrations.save(session, found.checkpoint._replace(options=options))
+
+
+def require_one(pattern: str) -> None:
+    """Raises UsageError for a wildcard: each group stands at a place of its own."""
+    if is_wildcard(pattern):
+        raise UsageError(
+            "ATCSN, AFTERCSN and SKIPTRANSACTION are for one group", hint="START REPLICAT group_name, ATCSN csn"
+        )

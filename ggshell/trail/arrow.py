@@ -1,0 +1,282 @@
+"""Rows of a trail as Arrow record batches: arrays for whole batches, and values decoded only where a column asks for them.
+
+The columns, in this order: trail, file sequence number ``seqno``, ``rba``; ``csn`` and ``xid`` as printed, ``commit_ts`` and
+``io_time`` (UTC, microseconds); ``op`` (name) and ``io_type``; ``before_after`` (A, B), ``trans_ind``; ``owner``, ``table``;
+``columns`` and ``before`` (maps of name to text; before: the identifying values before a key update, or of a deleted row),
+``tokens`` (of a transaction's first record); ``length`` of the data area, ``audit_rba``, ``audit_pos``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ggshell.errors import TrailError
+from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.trail import iotypes
+from ggshell.trail.encode import trans_inds
+from ggshell.trail.ragged import items
+
+TEXTS: Final = pa.map_(pa.string(), pa.string())
+TIME: Final = pa.timestamp("us", "UTC")
+SCHEMA: Final = pa.schema(
+    [
+        *[
+            ("trail", pa.string()),
+            ("seqno", pa.int32()),
+            ("rba", pa.int64()),
+            ("csn", pa.string()),
+            ("xid", pa.string()),
+        ],
+        *[("commit_ts", TIME), ("io_time", TIME), ("op", pa.string()), ("io_type", pa.uint8())],
+        *[("before_after", pa.string()), ("trans_ind", pa.uint8()), ("owner", pa.string()), ("table", pa.string())],
+        *[("columns", TEXTS), ("before", TEXTS), ("tokens", TEXTS), ("length", pa.int64()), ("audit_rba", pa.int64())],
+        ("audit_pos", pa.uint64()),
+    ]
+)
+_TWO_IMAGES: Final = (int(IoType.KEY_FIELD_COMP), int(IoType.UNIFIED_UPDATE), int(IoType.UNIFIED_KEY_UPDATE))
+_LONG: Final = 0xFFFF
+_NULL: Final = 0xFFFF
+
+
+class Values(NamedTuple):
+    """Column values of many rows, in the order of rows and columns: of which row, which column, and where the text lies."""
+
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    is_null: NDArray[np.bool_]
+
+
+class ArrowRows:
+    """One batch on its way to Arrow; what several columns need is worked out once."""
+
+    def __init__(self, batch: ChangeBatch, trail: str, file: object) -> None:
+        self.batch = batch
+        self._trail = trail
+        self._file = file
+
+    def record_batch(self, columns: Sequence[str]) -> pa.RecordBatch:
+        """The columns asked for.  Raises TrailError when a row's data area is no image."""
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        return pa.record_batch([_BUILDERS[name](self) for name in columns], schema=schema)
+
+    def table_batch(self, definition: TableDefinition) -> pa.RecordBatch:
+        """The rows' own columns as text, one Arrow column each; the batch must hold rows of this table only.
+
+        A column that a record does not hold is NULL, as a NULL in it is.  A deleted row gives its identifying values.
+        """
+        images = self._images
+        arrays = []
+        for index in range(len(definition.columns)):
+            chosen = np.flatnonzero((images.column == index) & ~images.is_null)
+            start, length = np.zeros(len(self.batch), np.int64), np.zeros(len(self.batch), np.int64)
+            there = np.zeros(len(self.batch), np.bool_)
+            rows = images.row[chosen]
+            start[rows], length[rows], there[rows] = images.start[chosen], images.length[chosen], True
+            arrays.append(self._texts(start, length, ~there))
+        return pa.record_batch(arrays, names=[column.name for column in definition.columns])
+
+    @cached_property
+    def raw(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.batch.buffer if len(self.batch.buffer) > 1 else b"\0\0", dtype=np.uint8)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.void]:
+        """The 2 bytes at each byte."""
+        return items(self.raw.data, 2)
+
+    @cached_property
+    def piece(self) -> NDArray[np.int64]:
+        """Each row's transaction."""
+        return np.repeat(np.arange(len(self.batch.pieces)), [piece.count for piece in self.batch.pieces])
+
+    def of_pieces(self, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+        return pa.array(values, kind).take(pa.array(self.piece))
+
+    def of_tables(self, values: Sequence[str]) -> pa.Array:
+        return pa.array(values, pa.string()).take(pa.array(self.batch.table))
+
+    @cached_property
+    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where the before part of each row begins and ends, and its image (empty before parts where there is none)."""
+        start, end = self.batch.start, self.batch.start + self.batch.length
+        two = np.isin(self.batch.io_type, _TWO_IMAGES)
+        size = np.where(two, _u16(self.pairs, start), 0)
+        long = two & (size == _LONG)
+        first = start + 2 * two + 4 * long
+        size = np.where(long, _u32(self.pairs, start + 2), size)
+        middle = first + size
+        self._require(middle <= end)
+        return np.where(two, first, start), middle, middle, end
+
+    @cached_property
+    def _images(self) -> Values:
+        return self._values(self._parts[2], self._parts[3])
+
+    @cached_property
+    def _befores(self) -> Values:
+        return self._values(self._parts[0], self._parts[1])
+
+    def _values(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> Values:
+        """Take the images apart, the n-th column of all rows at once."""
+        raw, found = self.pairs, list[tuple[NDArray[Any], ...]]()
+        rows = np.flatnonzero(place < end)
+        at, stop = place[rows], end[rows]
+        while len(rows):
+            column, length, indicator = _u16(raw, at), _u16(raw, at + 2), _u16(raw, at + 4)
+            is_null, long = indicator == _NULL, length == _LONG
+            start = at + np.where(long, 10, 8)
+            size = np.where(long, _u32(raw, at + 6), length - 4) if long.any() else length - 4
+            size, start = np.where(is_null, 0, size), np.where(is_null, at, start)
+            after = np.where(is_null, at + 6, start + size)
+            self._require(
+                (size >= 0) & (after <= stop) & (is_null | (indicator == 0)) & (~is_null | (length == 2)), rows
+            )
+            found.append((rows, column, start, size, is_null))
+            left = after < stop
+            rows, at, stop = rows[left], after[left], stop[left]
+        if not found:
+            none = np.zeros(0, np.int64)
+            return Values(none, none, none, none, np.zeros(0, np.bool_))
+        row, column, start, length, is_null = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.argsort(row, kind="stable")
+        return Values(row[order], column[order], start[order], length[order], is_null[order])
+
+    def _require(self, good: NDArray[np.bool_], rows: NDArray[np.int64] | None = None) -> None:
+        if not good.all():
+            number = int(np.argmin(good))
+            row = int(rows[number]) if rows is not None else number
+            raise TrailError(
+                f"trail file {self._file} is damaged at RBA {int(self.batch.rba[row])}: expected a row image",
+                where=f"{self._file}, RBA {int(self.batch.rba[row])}",
+            )
+
+    def _texts(self, start: NDArray[np.int64], length: NDArray[np.int64], is_null: NDArray[np.bool_]) -> pa.Array:
+        """Texts that lie in the buffer, copied one behind the other."""
+        offsets = np.zeros(len(start) + 1, dtype=np.int64)
+        np.cumsum(length, out=offsets[1:])
+        least, most = (int(length.min()), int(length.max())) if len(length) else (0, 0)
+        content: NDArray[Any]
+        if least == most > 0:
+            content = items(self.raw.data, least)[start]
+        else:
+            content = self.raw[np.arange(int(offsets[-1])) + np.repeat(start - offsets[:-1], length)]
+        nulls = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
+        large = pa.LargeStringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(content), nulls)
+        return large.cast(pa.string())
+
+    def maps(self, values: Values, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
+        """Maps of column names to texts."""
+        if chosen is not None:
+            keep = chosen[values.row]
+            values = Values(
+                values.row[keep], values.column[keep], values.start[keep], values.length[keep], values.is_null[keep]
+            )
+        edges = np.zeros(len(self.batch) + 1, dtype=np.int32)
+        np.cumsum(np.bincount(values.row, minlength=len(self.batch)), out=edges[1:])
+        names, first = list[str](), list[int]()
+        for definition in self.batch.tables:
+            first.append(len(names))
+            names += [column.name for column in definition.columns]
+        table = self.batch.table[values.row]
+        counts = np.array([len(each.columns) for each in self.batch.tables], dtype=np.int64)
+        known = values.column < counts[table] if len(counts) else np.zeros(0, np.bool_)
+        if not known.all():
+            self._require(known, values.row)
+        keys = pa.array(names, pa.string()).take(pa.array(np.array(first, dtype=np.int64)[table] + values.column))
+        return pa.MapArray.from_arrays(pa.array(edges), keys, self._texts(values.start, values.length, values.is_null))
+
+
+def _u16(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pairs[np.minimum(place, len(pairs) - 1)].view("<u2").astype(np.int64)
+
+
+def _u32(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    return _u16(pairs, place) | _u16(pairs, place + 2) << 16
+
+
+def _before(rows: ArrowRows) -> pa.Array:
+    """Before parts; of a deleted row its only image is one."""
+    deleted = rows.batch.io_type == int(IoType.DELETE)
+    befores = rows._befores
+    if not deleted.any():
+        return rows.maps(befores)
+    images = rows._images
+    keep = deleted[images.row]
+    row = np.concatenate((befores.row, images.row[keep]))
+    order = np.argsort(row, kind="stable")
+    both = Values(
+        row[order],
+        np.concatenate((befores.column, images.column[keep]))[order],
+        np.concatenate((befores.start, images.start[keep]))[order],
+        np.concatenate((befores.length, images.length[keep]))[order],
+        np.concatenate((befores.is_null, images.is_null[keep]))[order],
+    )
+    return rows.maps(both)
+
+
+def _columns(rows: ArrowRows) -> pa.Array:
+    return rows.maps(rows._images, rows.batch.io_type != int(IoType.DELETE))
+
+
+def _tokens(rows: ArrowRows) -> pa.Array:
+    batch = rows.batch
+    counts = np.zeros(len(batch), dtype=np.int64)
+    keys, values = list[str](), list[str]()
+    for piece in batch.pieces:
+        if piece.begins:
+            counts[piece.first] = 2
+            keys += ["LOGCSN", "TRANID"]
+            values += [str(piece.header.csn), piece.header.xid]
+    edges = np.zeros(len(batch) + 1, dtype=np.int32)
+    np.cumsum(counts, out=edges[1:])
+    return pa.MapArray.from_arrays(pa.array(edges), pa.array(keys, pa.string()), pa.array(values, pa.string()))
+
+
+def _operations(rows: ArrowRows) -> pa.Array:
+    used, place = np.unique(rows.batch.io_type, return_inverse=True)
+    return pa.array([iotypes.io_type_name(int(number)) for number in used], pa.string()).take(pa.array(place))
+
+
+def _repeated(value: object, kind: pa.DataType) -> Callable[[ArrowRows], pa.Array]:
+    return lambda rows: pa.repeat(pa.scalar(value, kind), len(rows.batch))
+
+
+def _side(rows: ArrowRows) -> pa.Array:
+    deleted = rows.batch.io_type == int(IoType.DELETE)
+    return pa.array(["A", "B"]).take(pa.array(deleted.astype(np.int8)))
+
+
+def _commit_time(rows: ArrowRows) -> pa.Array:
+    times = np.array([piece.header.commit_time for piece in rows.batch.pieces], dtype=np.int64)
+    return pa.array(times[rows.piece]).cast(TIME)
+
+
+_BUILDERS: Final[dict[str, Callable[[ArrowRows], pa.Array]]] = {
+    "trail": lambda rows: pa.repeat(rows._trail, len(rows.batch)),
+    "seqno": lambda rows: pa.repeat(pa.scalar(rows.batch.seqno, pa.int32()), len(rows.batch)),
+    "rba": lambda rows: pa.array(rows.batch.rba),
+    "csn": lambda rows: rows.of_pieces([str(piece.header.csn) for piece in rows.batch.pieces], pa.string()),
+    "xid": lambda rows: rows.of_pieces([piece.header.xid for piece in rows.batch.pieces], pa.string()),
+    "commit_ts": _commit_time,
+    "io_time": _commit_time,
+    "op": _operations,
+    "io_type": lambda rows: pa.array(rows.batch.io_type),
+    "before_after": _side,
+    "trans_ind": lambda rows: pa.array(trans_inds(rows.batch)[0]),
+    "owner": lambda rows: rows.of_tables([table.name.owner for table in rows.batch.tables]),
+    "table": lambda rows: rows.of_tables([table.name.name for table in rows.batch.tables]),
+    "columns": _columns,
+    "before": _before,
+    "tokens": _tokens,
+    "length": lambda rows: pa.array(rows.batch.length),
+    "audit_rba": _repeated(0, pa.int64()),
+    "audit_pos": lambda rows: pa.array(rows.batch.position),
+}

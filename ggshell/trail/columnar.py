@@ -1,0 +1,289 @@
+"""A trail file as columns: for questions about many records, where ``TrailReader`` is for delivering them.
+
+A file, or a range of it between two sync points, gives Arrow record batches of the columns asked for.  What nobody wants is
+left out before its values are decoded: whole files by their headers, transactions by CSN and time, rows by table and
+operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ggshell.errors import NotFoundError, TrailError
+from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece, TransInd
+from ggshell.trail import iotypes
+from ggshell.trail.arrow import SCHEMA, ArrowRows
+from ggshell.trail.context import Context
+from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
+from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.types import Csn, TrailPosition
+
+CHUNK = 2 << 20
+FAULT = "fault"
+"""The column that tells of damage, where that is asked for."""
+
+
+class OnDamage(Enum):
+    """What becomes of damaged places: an error, nothing, or a row of NULLs with what was expected there."""
+
+    RAISE = "FAILFAST"
+    DROP = "DROPMALFORMED"
+    TELL = "PERMISSIVE"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows: transactions from a CSN or time up to another (both ends count), tables by patterns, operations by name."""
+
+    first_csn: Csn | None = None
+    last_csn: Csn | None = None
+    first_time: int | None = None
+    last_time: int | None = None
+    tables: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+
+    def piece(self, piece: TransactionPiece) -> bool:
+        """Whether a transaction's rows are wanted."""
+        csn, time = piece.header.csn.value, piece.header.commit_time
+        return (
+            (self.first_csn is None or csn >= self.first_csn.value)
+            and (self.last_csn is None or csn <= self.last_csn.value)
+            and (self.first_time is None or time >= self.first_time)
+            and (self.last_time is None or time <= self.last_time)
+        )
+
+    def table(self, table: TableDefinition) -> bool:
+        name = f"{table.name.owner}.{table.name.name}".upper()
+        return not self.tables or any(fnmatchcase(name, pattern.upper()) for pattern in self.tables)
+
+    @property
+    def all_transactions(self) -> bool:
+        return (self.first_csn, self.last_csn, self.first_time, self.last_time) == (None,) * 4
+
+
+EVERYTHING = Wanted()
+
+
+def read_columnar(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    predicate: Wanted = EVERYTHING,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    on_damage: OnDamage = OnDamage.RAISE,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
+
+    Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
+    for damage where that is wanted, NotFoundError when there is no such file, ValueError for a column that there is not.
+    """
+    names = list(SCHEMA.names if columns is None else columns)
+    unknown = [name for name in names if name not in SCHEMA.names]
+    if unknown:
+        raise ValueError(f"a trail has no column {', '.join(unknown)}")
+    for found in _parts(path, predicate, first, last, on_damage):
+        if isinstance(found, TrailError):
+            yield _told(found, names)
+            continue
+        batch = ArrowRows(found, str(path.parent / path.name[:2]), path).record_batch(names)
+        yield batch.append_column(FAULT, pa.nulls(len(found), pa.string())) if on_damage is OnDamage.TELL else batch
+
+
+def read_table(
+    path: Path,
+    table: str,
+    predicate: Wanted = EVERYTHING,
+    *,
+    columns: Sequence[str] = (),
+    first: int = 0,
+    last: int | None = None,
+    on_damage: OnDamage = OnDamage.RAISE,
+) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
+    """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
+    wanted = replace(predicate, tables=(table,))
+    for found in _parts(path, wanted, first, last, on_damage):
+        if isinstance(found, TrailError):
+            continue
+        for number, definition in enumerate(found.tables):
+            part = _only(found, found.table == number)
+            if part is None:
+                continue
+            rows = ArrowRows(part, str(path.parent / path.name[:2]), path)
+            own = rows.table_batch(definition)
+            extra = rows.record_batch(list(columns))
+            yield definition, pa.record_batch([*extra.columns, *own.columns], names=[*columns, *own.schema.names])
+
+
+def sync_points(path: Path, size: int) -> list[int]:
+    """Places where a transaction begins, about so many bytes apart, the file's first record first: where parallel readers
+    may share a file."""
+    file = LookedFile(path)
+    try:
+        points, place = [file.first], file.first + size
+        while place < file.size:
+            seen = file.good_behind(place)
+            while seen is not None and not _begins(seen.record):
+                seen = file.good_behind(seen.rba + seen.size)
+            if seen is None:
+                break
+            points.append(seen.rba)
+            place = seen.rba + size
+        return points
+    finally:
+        file.close()
+
+
+def _begins(record: object) -> bool:
+    return getattr(record, "table_index", None) is not None and getattr(record, "trans_ind", None) in (
+        TransInd.BEGIN,
+        TransInd.SOLE,
+    )
+
+
+def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
+    schema = pa.schema([*(SCHEMA.field(name) for name in names), pa.field(FAULT, pa.string())])
+    arrays = [pa.nulls(1, SCHEMA.field(name).type) for name in names]
+    return pa.record_batch([*arrays, pa.array([str(error)])], schema=schema)
+
+
+def _parts(
+    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage
+) -> Iterator[ChangeBatch | TrailError]:
+    """The wanted rows of a range, and each damage that stands in the way."""
+    name, seqno = _trail(path)
+    if _is_pruned(path, name, seqno, wanted):
+        return
+    place, known = first, None
+    while True:
+        reader = TrailReader(name, TrailPosition(seqno, place), known)
+        try:
+            yield from _read(reader, seqno, wanted, last)
+        except TrailError as error:
+            if on_damage is OnDamage.RAISE:
+                raise
+            if on_damage is OnDamage.TELL:
+                yield error
+            following, known = _behind_damage(path, max(reader.position.rba, place))
+        else:
+            return
+        finally:
+            reader.close()
+        if following is None or (last is not None and following >= last):
+            return
+        place = following
+
+
+def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> Iterator[ChangeBatch]:
+    while True:
+        end = reader.end()
+        here = reader.position
+        if end is None or here >= end or here.seqno != seqno or (last is not None and here.rba >= last):
+            return
+        size = reader.name.file(seqno).stat().st_size
+        if here.rba >= size:
+            return
+        batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)))
+        if batch is None or batch.seqno != seqno:
+            return
+        chosen = _chosen(batch, wanted, last)
+        if chosen is not None:
+            yield chosen
+
+
+def _chosen(batch: ChangeBatch, wanted: Wanted, last: int | None) -> ChangeBatch | None:
+    keep = np.ones(len(batch), dtype=np.bool_)
+    if last is not None:
+        keep &= batch.rba < last
+    if not wanted.all_transactions:
+        keep &= np.repeat([wanted.piece(piece) for piece in batch.pieces], [piece.count for piece in batch.pieces])
+    if wanted.tables:
+        keep &= np.array([wanted.table(table) for table in batch.tables], dtype=np.bool_)[batch.table]
+    if wanted.operations:
+        numbers = [iotypes.io_type_number(text) for text in wanted.operations]
+        keep &= np.isin(batch.io_type, numbers)
+    return batch if keep.all() else _only(batch, keep)
+
+
+def _only(batch: ChangeBatch, keep: NDArray[np.bool_]) -> ChangeBatch | None:
+    """Some rows of a batch, with the pieces that still have any; None when no row is left."""
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return None
+    owner = np.repeat(np.arange(len(batch.pieces)), [piece.count for piece in batch.pieces])[rows]
+    used, firsts, counts = np.unique(owner, return_index=True, return_counts=True)
+    pieces = []
+    for number, first, count in zip(used.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+        piece = batch.pieces[number]
+        begins = piece.begins and int(rows[first]) == piece.first
+        ends = piece.ends and int(rows[first + count - 1]) == piece.first + piece.count - 1
+        pieces.append(TransactionPiece(piece.header, first, count, begins, ends))
+    names = ("table", "io_type", "position", "start", "length", "rba")
+    return replace(batch, pieces=tuple(pieces), **{name: getattr(batch, name)[rows] for name in names})
+
+
+def _trail(path: Path) -> tuple[TrailName, int]:
+    digits = path.name[2:]
+    if len(digits) not in (6, 9) or not digits.isdigit():
+        raise NotFoundError(f"{path} is no trail file", hint="two characters and a sequence number of 9 digits")
+    if not path.exists():
+        raise NotFoundError(f"there is no trail file {path}")
+    return TrailName(path.parent, path.name[:2]), int(digits)
+
+
+def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: Wanted) -> bool:
+    """Whether the headers of this file and the next one say that nothing in it is wanted."""
+    if wanted.all_transactions:
+        return False
+    here = _header(path)
+    if here.first_csn is not None and wanted.last_csn is not None and here.first_csn.value > wanted.last_csn.value:
+        return True
+    if here.first_time is not None and wanted.last_time is not None and here.first_time > wanted.last_time:
+        return True
+    following = name.file(seqno + 1)
+    if not following.exists():
+        return False
+    behind = _header(following)
+    if behind.previous_csn is not None and wanted.first_csn is not None:
+        return behind.previous_csn.value < wanted.first_csn.value and behind.inside is None
+    if behind.first_time is not None and wanted.first_time is not None:
+        return behind.first_time < wanted.first_time
+    return False
+
+
+def _header(path: Path) -> FileHeader:
+    """A file's header; one that says nothing when it is damaged, which reading will tell."""
+    with path.open("rb") as file:
+        try:
+            return decode_header(file.read(LONGEST))
+        except ValueError:
+            return FileHeader()
+
+
+def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
+    """Where the first undamaged transaction behind a place begins, and what stands before it."""
+    file = LookedFile(path)
+    try:
+        while True:
+            seen = file.at(place)
+            if seen is None:
+                return None, None
+            if seen.fault or not seen.size:
+                break
+            place = seen.rba + seen.size
+        found = file.good_behind(place + 1)
+        while found is not None and not _begins(found.record):
+            found = file.good_behind(found.rba + found.size)
+        return (None, None) if found is None else (found.rba, Context(file.definitions(found.rba), None))
+    finally:
+        file.close()

@@ -1,0 +1,80 @@
+"""Whatever became of a file: no traceback, never endless, the place and what was expected, and a way on."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from logdump.dumps import Dump, small_trail
+from trail.trail_kit import cut_records
+
+STATEMENTS = ("pos first", "fileheader on", "ghdr on", "detail data", "ggstoken detail", "headertoken detail")
+WALKS = ("n 100", "count detail", "pos last rev", "n 100", "pos first", "sfh", "sfet", "transhist 9", "sfmd", "env")
+
+
+def look_at(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Everything said of a file; nothing but the project's own errors may come."""
+    dump = Dump(capsys)
+    text = dump.say(f"open {path}", *STATEMENTS, *WALKS)
+    if dump.talk.session.is_open:
+        dump.talk.session.close()
+    return text
+
+
+def test_every_flipped_bit_and_every_cut_is_looked_at_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = small_trail(tmp_path).file(0).read_bytes()[:4000]
+    chance = random.Random(5)
+    path = tmp_path / "zz000000000"
+    for _ in range(60):
+        spoilt = bytearray(content)
+        for _ in range(chance.choice((1, 1, 8))):
+            spoilt[chance.randrange(len(spoilt))] ^= 1 << chance.randrange(8)
+        path.write_bytes(spoilt)
+        look_at(path, capsys)
+    for size in chance.sample(range(len(content)), 40):
+        path.write_bytes(content[:size])
+        look_at(path, capsys)
+    for _ in range(20):
+        first, second = sorted(chance.sample(range(len(content)), 2))
+        path.write_bytes(content[:first] + content[second:] + content[first:second])
+        look_at(path, capsys)
+
+
+def test_damage_is_named_with_its_place_and_the_next_good_record_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = small_trail(tmp_path)
+    content = bytearray(name.file(0).read_bytes())
+    places = [place for place, _ in cut_records(bytes(content))]
+    bad, good = places[3], places[4]
+    content[bad] ^= 0xFF
+    name.file(0).write_bytes(content)
+    dump = Dump(capsys)
+    text = dump.say(f"open {name.file(0)}", "n 100")
+    assert f"Bad record found at RBA {bad} of {name.file(0)}: expected a record header token" in text
+    assert f"RBA {good}" in dump.say("sfh")
+    assert f"Damage at RBA {bad}" in dump.say("count")
+    dump.talk.session.close()
+
+
+def test_a_changed_value_is_shown_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = small_trail(tmp_path)
+    content = name.file(0).read_bytes().replace(b"uno", b"UNO")
+    name.file(0).write_bytes(content)
+    dump = Dump(capsys)
+    text = dump.say(f"open {name.file(0)}", "sft fieldcomp")
+    assert "*** Damaged record" in text
+    assert "checksum" in text
+    dump.talk.session.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"G\1", b"\0" * 5000, b"F\0\0\10" + b"\0" * 100])
+def test_what_is_no_trail_is_said_to_be_none(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "aa000000000"
+    path.write_bytes(content)
+    look_at(path, capsys)

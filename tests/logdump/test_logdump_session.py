@@ -1,0 +1,245 @@
+"""Going through a trail, scanning, filtering, counting, saving."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from batches import Row, Tx, make_batch, read_rows
+from logdump.dumps import Dump, small_trail
+from trail.trail_kit import A, B, write_trail
+
+from ggshell.logdump import fast_count
+from ggshell.logdump.registry import actions
+from ggshell.record import IoType
+from ggshell.syntax import grammar, pages
+from ggshell.syntax.gaps import gaps_of
+from ggshell.syntax.notation import compile_line
+from ggshell.trail import TrailName, TrailReader
+
+ELSEWHERE = {"OBEY", "O", "FC"}
+"""Carried out by the conversation itself."""
+LINES = [
+    (compile_line(text, stem), path)
+    for stem, path in pages.index(grammar.LOGDUMP).items()
+    for text in pages.read(path).syntax
+]
+
+
+@pytest.fixture
+def trail(tmp_path: Path) -> TrailName:
+    return small_trail(tmp_path)
+
+
+@pytest.fixture
+def dump(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> Iterator[Dump]:
+    found = Dump(capsys)
+    found.say(f"open {trail.file(0)}")
+    yield found
+    found.talk.session.close()
+
+
+def rbas(text: str) -> list[int]:
+    return [int(each) for each in re.findall(r"Len +\d+ RBA (\d+)", text)]
+
+
+def kinds(text: str) -> list[str]:
+    return re.findall(r"^\S+ \S+ (\w+) +Len", text, re.MULTILINE)
+
+
+def test_every_line_of_the_manual_is_carried_out_or_says_why_not() -> None:
+    known = actions()
+    for line, path in LINES:
+        if not gaps_of(path).status and line.key not in ELSEWHERE:
+            assert line.key in known, line.text
+    assert set(known) <= {line.key for line, _ in LINES}
+
+
+@pytest.mark.parametrize("path", pages.index(grammar.LOGDUMP).values(), ids=lambda path: path.stem)
+def test_every_example_ends_in_an_answer_or_a_sentence(
+    path: Path, dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dump.talk.session.shell = False
+    for example in pages.read(path).examples:
+        dump.say(example)
+    assert dump.say("env").startswith("Current Volume")
+
+
+def test_records_come_in_order_and_back_again(dump: Dump) -> None:
+    forward = rbas(dump.say("n 50"))
+    assert forward == sorted(forward)
+    assert forward[0] == 0
+    backward = rbas(dump.say("pos last rev", "n 50"))
+    assert backward[::-1] == forward or backward[::-1] == forward[:-1]
+    assert "Beginning of the file" in dump.say("n")
+    assert "End of the file" in dump.say("pos eof", "pos for", "n")
+
+
+def test_a_record_is_shown_as_listings_show_it(dump: Dump) -> None:
+    text = dump.say("ghdr on", "detail data", "ggstoken detail", "timeoffset gmt", "pos first", "sft insert")
+    lines = text.splitlines()
+    assert lines[lines.index("_" * 67) + 1] == "Hdr-Ind    :     E  (x45)     Partition  :     .  (x0c)"
+    assert "RecLength  :    20  (x0014)   IO Time    : 2023/11/14 22:13:20.001.000" in lines
+    assert "TransInd   :     .  (x03)     FormatType :     R  (x52)" in lines
+    assert "AuditRBA   :          0       AuditPos   : 11" in lines
+    assert "Name: hr.a  (TDR Index: 1)" in lines
+    assert f"{'After  Image:':<58}Partition x0c   G  s" in lines
+    assert "Column 0 (0x0000), Length 5 (0x0005).  id" in lines
+    assert f" {'0000 0300 6f6e 65':<49} | ....one" in lines
+    assert "TokenID x4c 'L' LOGCSN           Info x00  Length   17" in lines
+    assert f" {'3730 31':<49} | 701" in lines
+
+
+def test_the_file_header_is_shown_in_groups(dump: Dump) -> None:
+    text = dump.say("fileheader detail", "pos 0", "n")
+    assert "GroupID x30 '0' TrailInfo        Info x00  Length" in text
+    assert "TokenID x30 '0' Signature        Info x00  Length    8" in text
+    assert "GroupID x34 '4' ContinuityInfo" in text
+
+
+def test_scans_find_the_next_of_their_kind(dump: Dump) -> None:
+    assert kinds(dump.say("pos first", "sft delete")) == ["Delete"]
+    assert kinds(dump.say("sft GGSKeyFieldComp")) == ["GGSKeyFieldComp"]
+    assert "no insert" in dump.say("pos eof", "sft insert")
+    assert "Definition" not in dump.say("pos first", "sfmd tdr hr.b*")
+    assert "CSN" not in dump.say("pos first", "scanscn 0/4")
+    assert kinds(dump.say("record")) == ["GGSPurgedata"]
+    text = dump.say("pos first", "sft fieldcomp", "sfet")
+    assert "End of Transaction found at RBA" in text
+    assert kinds(text) == ["FieldComp", "GGSKeyFieldComp"]
+    assert kinds(dump.say("timeoffset gmt", "pos first", "sfts 2023-11-14 22:13:20.004")) == ["GGSPurgedata"]
+    assert "Reading forward from RBA" in dump.say("begin 2023-11-14 22:13:20.004")
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (["filter rectype delete"], ["Delete", "Delete"]),
+        (["filter inc rectype delete; filename hr.a", "filter match all"], ["Delete"]),
+        (["filter exclude rectype 5,10,15,3,115,170,151,161"], ["GGSPurgedata"]),
+        (["filter transid 702"], ["FieldComp", "Insert", "Delete"]),
+        (["filter csn >= 0/6"], ["Delete"]),
+        (["filter string 'uno'"], ["FieldComp"]),
+        (["filter hex 756e6f"], ["FieldComp"]),
+        (["filter auditpos > 50; rectype insert", "filter match all"], ["Insert"]),
+        (["filter transind begin"], ["FieldComp", "Insert"]),
+        (["filter reclen 0; rectype ggspurgedata", "filter match all"], ["GGSPurgedata"]),
+    ],
+)
+def test_filters_let_through_what_they_say(dump: Dump, filters: list[str], expected: list[str]) -> None:
+    text = dump.say("pos first", *filters, "n 100")
+    assert [kind for kind in kinds(text) if kind not in ("Metadata", "RecordFragment")] == expected
+
+
+def test_filters_are_listed_cleared_and_switched(dump: Dump) -> None:
+    dump.say("filter rectype delete", "filter exclude filename hr.b*")
+    assert dump.say("filter show").splitlines()[:3] == [
+        "Data filters are ENABLED",
+        "Include  Match ANY",
+        "   1 Rectype    : delete",
+    ]
+    assert "has 1 records" in dump.say("count")
+    dump.say("filter off")
+    assert "has 1 records" not in dump.say("count")
+    dump.say("filter on", "filter clear 1")
+    assert "Rectype" not in dump.say("show filter")
+    assert "there is no filter 9" in dump.say("filter clear 9")
+    assert "does not know wonder" in dump.say("filter rectype delete; wonder 3")
+
+
+def test_counting_tells_types_tables_and_transactions(dump: Dump) -> None:
+    text = dump.say("count detail")
+    assert re.search(r"^Delete +2$", text, re.MULTILINE)
+    assert re.search(r"^Insert +3$", text, re.MULTILINE)
+    assert re.search(r"^Average of 6 Transactions", text, re.MULTILINE)
+    assert re.search(r"^hr\.a", text, re.MULTILINE)
+    dump.say("transhist 5", "transreclimit 3", "count")
+    assert "702" in dump.say("transhist")
+    assert dump.say("timeoffset gmt", "count interval 1").startswith(
+        "Interval from 2023/11/14 22:13:00.000 to 2023/11/14 22:14"
+    )
+
+
+def test_saved_records_are_a_trail_that_can_be_read(dump: Dump, trail: TrailName, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    dump.say("pos first", "sft insert")
+    text = dump.say("filter exclude rectype metadata", f"save {out}/sv000000000 4 records")
+    assert "4 records" in text
+    with contextlib.closing(TrailReader(TrailName(out, "sv"))) as reader:
+        rows = []
+        while (batch := reader.read()) is not None:
+            rows += read_rows(batch)
+    assert [row[2] for row in rows] == [15, 5, 3, 115]
+    assert "exists already" in dump.say(f"save {out}/sv000000000 1 records")
+
+
+def test_two_records_are_compared_field_by_field(dump: Dump) -> None:
+    first, second = (rbas(dump.say(*where))[0] for where in (["pos first", "sft insert"], ["sft fieldcomp"]))
+    text = dump.say(f"compare {first}, {second}")
+    assert re.search(r"^io_type +5 +15$", text, re.MULTILINE)
+    assert re.search(r"^column 1 ", text, re.MULTILINE)
+    assert "are equal" in dump.say(f"diff {first} {first}")
+    assert "no record begins at RBA 3" in dump.say("compare 3, 4")
+
+
+def test_records_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = Dump(capsys, as_json=True)
+    lines = dump.say(f"open {trail.file(0)}", "sft fieldcomp", "count").splitlines()
+    record, counted = json.loads(lines[1]), json.loads(lines[2])
+    assert (record["record"], record["table"], record["columns"]) == ("FieldComp", "hr.a", {"id": "1", "t": "uno"})
+    assert record["tokens"]["6"] == "702"
+    assert counted["transactions"] == 6
+    assert counted["types"]["Delete"] == 2
+    dump.talk.session.close()
+
+
+def test_the_next_file_of_the_trail_and_none_behind_it(dump: Dump, trail: TrailName) -> None:
+    assert "is the last file of its trail" in dump.say("nexttrail")
+    trail.file(2).write_bytes(trail.file(0).read_bytes())
+    text = dump.say("nt")
+    assert "Sequence numbers 1 to 1 are missing." in text
+    assert str(trail.file(2)) in dump.say("open")
+
+
+def test_without_a_file_and_with_wrong_words_there_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    dump = Dump(capsys)
+    assert "no trail file is open" in dump.say("n")
+    assert "cannot open" in dump.say("open /nowhere/ea000000000")
+    assert "unknown Logdump command wonder" in dump.say("wonder")
+    assert "is understood but not carried out" in dump.say("trailformat new")
+    assert "expected a time" in dump.say("begin tomorrow")
+
+
+def test_a_whole_file_is_counted_alike_in_chunks_and_record_by_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(3)
+    kinds_of = [IoType.INSERT, IoType.FIELD_COMP, IoType.DELETE]
+    sent = [
+        Tx(csn, [Row(chance.choice([A, B]), chance.choice(kinds_of), b"x" * chance.randrange(90)) for _ in range(size)])
+        for csn, size in enumerate((chance.randrange(1, 9) for _ in range(120)), 1)
+    ]
+    name = TrailName(tmp_path, "cc")
+    write_trail(name, [make_batch([each]) for each in [*sent, Tx(200, [Row(A, IoType.INSERT, b"y" * 150_000)])]])
+    dump = Dump(capsys)
+    dump.say(f"open {name.file(0)}")
+    slowly = dump.say("filter rba >= 0", "count detail")
+    for chunk in (300, 5000, 1 << 20):
+        monkeypatch.setattr(fast_count, "CHUNK", chunk)
+        quickly = dump.say("filter clear all", "count detail")
+        assert _figures(quickly) == _figures(slowly)
+    dump.talk.session.close()
+
+
+def _figures(text: str) -> list[str]:
+    """The lines of a count, but those of the file's header, which no filter lets through."""
+    of_all = ("LogTrail", "Total Data", "  Avg", "Records  ", "FileHeader")
+    kept = [line for line in text.splitlines() if not line.startswith(of_all)]
+    return [line for line in kept if line.strip() and not line.startswith("*FileHeader*")]

@@ -1,0 +1,125 @@
+"""START REPLICAT ATCSN, AFTERCSN, SKIPTRANSACTION and DRYRUN, with real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from batches import Row, Tx, make_batch
+from processes import until
+from trail.trail_kit import A, cut_records, write_trail
+from ways import Way
+
+from ggshell.process.start_place import StartPlace
+from ggshell.record import IoType
+from ggshell.trail import TrailName, decode_record
+from ggshell.trail.span import Span, behind_transaction, span_between
+from ggshell.types import Csn, TrailPosition
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    way = Way(tmp_path / "home", north, south)
+    way.add()
+    way.start("ext1")
+    yield way
+    way.close()
+
+
+def commits(way: Way, count: int) -> list[str]:
+    """The CSNs of so many transactions in the trail, once they are there."""
+    name = TrailName.parse("./dirdat/ea", way.home.root)
+
+    def found() -> list[str]:
+        files = [name.file(seqno).read_bytes() for seqno in name.sequences()]
+        records = [decode_record(data) for content in files for _, data in cut_records(content)]
+        return [each.tokens["L"].decode() for each in records if "L" in each.tokens]
+
+    until(f"{count} transactions are in the trail", lambda: len(found()) >= count)
+    return found()
+
+
+def insert(way: Way, *numbers: int) -> None:
+    for number in numbers:
+        way.in_north(f"INSERT INTO a.items VALUES ({number}, 'row {number}', {number})")
+
+
+def ids(way: Way) -> list[int]:
+    return [row[0] for row in way.in_south("SELECT id FROM b.items ORDER BY id")]
+
+
+def test_a_new_replicat_begins_at_or_after_a_csn_and_goes_on_from_there(way: Way) -> None:
+    insert(way, 1, 2, 3, 4)
+    csns = commits(way, 4)
+    told = way.run(f"START REPLICAT rep1, ATCSN {csns[2]}, DRYRUN")
+    assert "2 transactions with 2 rows would be skipped: CSN" in told
+    assert csns[1] in told
+    assert ids(way) == []
+    way.run(f"START REPLICAT rep1, AFTERCSN {csns[1]}")
+    way.arrives(2)
+    assert ids(way) == [3, 4]
+    assert "GGS-00518" in way.home.report("REP1").read_text()
+    insert(way, 5)
+    way.arrives(3)
+    way.run("STOP REPLICAT rep1", "START REPLICAT rep1")
+    insert(way, 6)
+    way.arrives(4)
+    assert ids(way) == [3, 4, 5, 6]
+    assert way.home.report("REP1").read_text().count("GGS-00518") == 0
+
+
+def test_a_transaction_that_cannot_be_applied_is_skipped_once(way: Way) -> None:
+    way.in_south("INSERT INTO b.items VALUES (2, 'in the way', 0)")
+    way.start("rep1")
+    insert(way, 1)
+    way.arrives(2)
+    way.run("STOP REPLICAT rep1")
+    insert(way, 2, 3)
+    commits(way, 3)
+    assert "1 transaction with 1 row would be skipped" in way.run("START REPLICAT rep1, SKIPTRANSACTION, DRYRUN")
+    way.run("START REPLICAT rep1, SKIPTRANSACTION")
+    way.arrives(3)
+    way.run("STOP REPLICAT rep1", "START REPLICAT rep1")
+    insert(way, 4)
+    way.arrives(4)
+    assert way.in_south("SELECT name FROM b.items ORDER BY id") == [("row 1",), ("in the way",), ("row 3",), ("row 4",)]
+
+
+def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(way: Way) -> None:
+    insert(way, 1, 2)
+    csns = commits(way, 2)
+    way.start("rep1")
+    way.arrives(2)
+    way.run("STOP REPLICAT rep1")
+    assert "No transaction would be skipped" in way.run(f"START REPLICAT rep1, ATCSN {csns[0]}, DRYRUN")
+    way.run(f"START REPLICAT rep1, ATCSN {csns[0]}")
+    insert(way, 3)
+    way.arrives(3)
+    assert "are for one group" in way.run("START REPLICAT *, SKIPTRANSACTION", fails=True)
+    assert "is running" in way.run("START REPLICAT rep1, SKIPTRANSACTION", fails=True)
+    way.run("STOP REPLICAT rep1")
+    told = way.run("ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0, DRYRUN")
+    assert "3 transactions with 3 rows would be applied again" in told
+    way.start("rep1")
+    insert(way, 4)
+    way.arrives(4)
+
+
+def test_places_and_what_lies_between_them(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    changes = [Row(A, IoType.INSERT, b"x" * 40)] * 2
+    write_trail(name, [make_batch([Tx(csn, changes)]) for csn in (10, 20, 30)])
+    begins = [place for place, data in cut_records(name.file(0).read_bytes()) if "L" in decode_record(data).tokens]
+    first, second, third = (TrailPosition(0, place) for place in begins)
+    assert StartPlace(str(Csn(20))).position(name, first) == second
+    assert StartPlace(str(Csn(20)), after=True).position(name, first) == third
+    assert StartPlace(str(Csn(10))).position(name, second) == second
+    assert StartPlace(str(Csn(99))).position(name, first) > third
+    assert StartPlace(skip=True, base=first).position(name, first) == second
+    assert StartPlace(skip=True, base=first).position(name, second) == second
+    assert StartPlace.of({"start": StartPlace(skip=True, base=first).as_option()}) == StartPlace(skip=True, base=first)
+    assert behind_transaction(name, third) > third
+    found = span_between(name, first, third)
+    assert (found.transactions, found.rows, found.first_csn, found.last_csn) == (2, 4, Csn(10), Csn(20))
+    assert span_between(name, third, third) == Span()

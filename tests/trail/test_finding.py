@@ -1,0 +1,60 @@
+"""A CSN or a time is found where going through the whole trail finds it."""
+
+from __future__ import annotations
+
+import pytest
+from batches import Row, Tx, make_batch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trail_kit import A, cut_records, write_trail
+
+from ggshell.record import IoType
+from ggshell.trail import TrailName, decode_record, finding
+from ggshell.trail.finding import position_of_csn, position_of_time
+from ggshell.types import Csn, TrailPosition
+
+TIME = 1_700_000_000_000_000
+
+
+def begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
+    """Every transaction's begin and its CSN, record by record."""
+    found = []
+    for seqno in name.sequences():
+        for place, data in cut_records(name.file(seqno).read_bytes()):
+            csn = decode_record(data).tokens.get("L")
+            if csn:
+                found.append((TrailPosition(seqno, place), Csn.parse(csn.decode()).value))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    csns=st.lists(st.integers(1, 400), min_size=1, max_size=60, unique=True).map(sorted),
+    wanted=st.integers(0, 410),
+    size=st.sampled_from([300, 2000, 1 << 30]),
+    close=st.sampled_from([100, 1 << 20]),
+)
+def test_what_is_found_is_the_first_of_its_kind(
+    tmp_path_factory: pytest.TempPathFactory, csns: list[int], wanted: int, size: int, close: int
+) -> None:
+    name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
+    changes = [Row(A, IoType.INSERT, b"x" * 40)] * 3
+    write_trail(name, [make_batch([Tx(csn, changes)]) for csn in csns], size)
+    every = begins(name)
+    expected = next((place for place, csn in every if csn >= wanted), None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finding, "_CLOSE", close)
+        assert position_of_csn(name, Csn(wanted)) == expected
+        assert position_of_time(name, TIME + wanted * 1000) == expected
+
+
+def test_damage_in_the_way_is_passed_over(tmp_path_factory: pytest.TempPathFactory) -> None:
+    name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
+    write_trail(name, [make_batch([Tx(csn, [Row(A, IoType.INSERT, b"x" * 40)])]) for csn in range(1, 50)])
+    every = begins(name)
+    content = bytearray(name.file(0).read_bytes())
+    content[every[10][0].rba] ^= 0xFF
+    name.file(0).write_bytes(content)
+    assert position_of_csn(name, Csn(11)) == every[11][0]
+    assert position_of_csn(name, Csn(30)) == every[29][0]
+    assert position_of_csn(name, Csn(99)) is None
