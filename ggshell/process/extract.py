@@ -56,7 +56,9 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
-        path.forward(context, tables, parameters.checkpoint_seconds)
+        around = surroundings(context, lambda _: None)
+        tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
+        path.forward(context, tables, parameters.checkpoint_seconds, tokens)
         return
     LogExtract(context, parameters, tables).run()
 

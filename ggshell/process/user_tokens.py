@@ -56,6 +56,10 @@ class UserTokens:
         return self._known[table]
 
 
+NO_TOKENS = UserTokens(())
+"""No row gets any."""
+
+
 def user_tokens(tables: Sequence[TableStatement], around: Surroundings, path: object) -> UserTokens:
     """The tokens of a file's TABLE lines; the first line that takes a table counts.  Raises ParameterError."""
     return UserTokens([(table.pattern, _compiled(table, around, path)) for table in tables])
