@@ -25,6 +25,7 @@ from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -136,7 +137,9 @@ class Replicat:
         if self._table is None:
             text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._reader = reader = TrailReader(self._trail, self._asked_place(position))
+        self._reader = reader = TrailReader(
+            self._trail, self._asked_place(position), keys=reader_keys(self._context.home)
+        )
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
