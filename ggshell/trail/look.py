@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.errors import NotFoundError, TrailError
+from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.record import IoType, TableDefinition
 from ggshell.trail import header_tokens, layout
 from ggshell.trail.durable import MarkReader
@@ -57,9 +58,12 @@ class LookedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise NotFoundError(f"cannot open {path}: {error.strerror}", hint="FILES lists what is there") from None
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise NotFoundError(f"cannot open {path}: it is no file", hint="FILES lists what is there")
         self.header = self.read(LONGEST, 0)
         self.first = header_tokens.header_length(self.header)
         self.groups = header_tokens.header_groups(self.header)
@@ -71,7 +75,11 @@ class LookedFile:
         self._searched = self.first
 
     def read(self, size: int, place: int) -> bytes:
-        return os.pread(self._descriptor, size, place)
+        """Bytes from a place on, fewer at the end of the file.  Raises DiskError."""
+        try:
+            return os.pread(self._descriptor, size, place)
+        except OSError as error:
+            raise DiskError(f"cannot read {self.path} at RBA {place}: {error.strerror}") from error
 
     @property
     def size(self) -> int:
