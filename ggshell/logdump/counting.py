@@ -140,14 +140,14 @@ def _count_record(
     session: Session, walk: Walk, seen: Seen, result: Counted, span: _Span, tables: str, large: _Large
 ) -> None:
     record = seen.record
+    if seen.fault:
+        result.damaged.append(Lost(walk.file, seen.rba, seen.fault))
     if record is None:
         kind = iotypes.FILE_HEADER if seen.is_header else _OTHERS
         if not tables and not (session.filters.any and session.filters.enabled) and span.holds(None):
             result.total.add(kind, seen.size, "")
             result.tables.setdefault("*FileHeader*", Tally()).add(kind, seen.size, "")
         return
-    if seen.fault:
-        result.damaged.append(Lost(walk.file, seen.rba, seen.fault))
     candidate = walk.candidate(seen)
     if candidate is None or not span.holds(record.io_time) or not session.filters.passes(candidate):
         return

@@ -116,12 +116,12 @@ def hex_rows(data: bytes, limit: int) -> Iterator[str]:
 
 def _shown(answer: Shown, display: Display) -> Iterator[str]:
     seen = answer.seen
+    if seen.fault:
+        yield f"*** Damaged record at RBA {seen.rba} of {answer.file.path}: expected {seen.fault} ***"
     if seen.is_header:
         yield from _header_record(answer, display)
         return
     record = seen.record
-    if seen.fault:
-        yield f"*** Damaged record at RBA {seen.rba}: expected {seen.fault} ***"
     if record is None:
         yield from hex_rows(seen.data, display.record_length)
         return

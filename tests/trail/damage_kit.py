@@ -31,6 +31,8 @@ WIDE = TableDefinition(
     (0,),
 )
 RENAMED = TableDefinition(A.name, (*A.columns, Column("v", "bytea", 17)), (0,))
+_MANY = 3200
+"""Of more places than these a sample is taken: some 300."""
 _LIMIT = 700
 """A file so long is ended."""
 
@@ -161,24 +163,23 @@ def exhibit(folder: Path, kind: Kind) -> Exhibit:
     return Exhibit(name, kind.seqno, content, rba, len(record))
 
 
-def _some(every: Sequence[int], chance: random.Random, most: int) -> Sequence[int]:
-    """All of them when they are not many, else both ends and a sample of the rest, which are fewer by far."""
-    if len(every) <= most:
-        return every
-    most = most // 6
-    edge = most // 4
-    return [*every[:edge], *chance.sample(every[edge:-edge], most - 2 * edge), *every[-edge:]]
+def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence[int]:
+    """All of them, of very many a sample with both ends; of these a share."""
+    if len(every) > _MANY:
+        edge = _MANY // 32
+        every = [*every[:edge], *chance.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
+    return every if share >= 1 else chance.sample(every, max(1, round(len(every) * share)))
 
 
-def cuts(shown: Exhibit, chance: random.Random, most: int) -> Iterator[bytes]:
-    """The file ended within the record, at every length."""
-    for place in _some(range(shown.rba, shown.rba + shown.size), chance, most):
+def cuts(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """The file ended within the record, at every length, or a share of them."""
+    for place in _some(range(shown.rba, shown.rba + shown.size), chance, share):
         yield shown.content[:place]
 
 
-def flips(shown: Exhibit, chance: random.Random, most: int) -> Iterator[bytes]:
-    """Every single bit of the record turned."""
-    for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), chance, most):
+def flips(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """Every single bit of the record turned, or a share of them."""
+    for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), chance, share):
         changed = bytearray(shown.content)
         changed[bit >> 3] ^= 1 << (bit & 7)
         yield bytes(changed)

@@ -16,7 +16,6 @@ from ggshell.errors import TrailError
 from ggshell.trail import TrailName, TrailReader, reader
 from ggshell.types import TrailPosition
 
-MOST = 2400
 _ROUNDS = 40
 """No trail of the gallery takes so many reads."""
 
@@ -75,8 +74,7 @@ def test_a_flipped_bit_is_found_and_nothing_wrong_is_delivered(
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(21)
     good, nothing = read(shown.name)
     assert nothing is None
-    most = (MOST if path_taken == "few" else 600) * rounds
-    for content in flips(shown, chance, most):
+    for content in flips(shown, chance, rounds if path_taken == "few" else 0.2 * rounds):
         shown.put(content)
         rows, error = read(shown.name)
         assert rows == good[: len(rows)]
@@ -92,7 +90,7 @@ def test_an_end_within_a_record_is_found_with_a_mark_and_waited_at_without_one(
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(22)
     good, _ = read(shown.name)
     mark = mark_file(shown.name).read_bytes()
-    for content in cuts(shown, chance, 450):
+    for content in cuts(shown, chance):
         shown.put(content)
         mark_file(shown.name).write_bytes(mark)
         rows, error = read(shown.name)
@@ -138,7 +136,7 @@ def test_a_reader_that_begins_behind_the_damage_delivers_what_is_right_or_nothin
     if not places:
         pytest.skip("nothing lies behind it in its file")
     starts = {rba: read(shown.name, TrailPosition(shown.seqno, rba))[0] for rba in places}
-    for content in (*flips(shown, chance, MOST * rounds), *splices(shown, chance, 40 * rounds)):
+    for content in (*flips(shown, chance, 0.5 * rounds), *splices(shown, chance, 40 * rounds)):
         shown.put(content)
         for rba in chance.sample(places, 1):
             rows, error = read(shown.name, TrailPosition(shown.seqno, rba))

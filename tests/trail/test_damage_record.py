@@ -15,19 +15,18 @@ RECORDS = {name: kind for name, kind in KINDS.items() if kind.pick is not None}
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_damaged_record_is_refused(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+def test_a_damaged_record_is_refused(tmp_path: Path, name: str) -> None:
     shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(11)
     good = decode_record(shown.record, rba=shown.rba)
     assert (good.checksum is not None, good.place) == (True, shown.rba)
     tried = 0
-    for content in (*cuts(shown, chance, 4000), *flips(shown, chance, 4000 * rounds)):
+    for content in (*cuts(shown, chance), *flips(shown, chance)):
         damaged = content[shown.rba : shown.rba + shown.size]
         with pytest.raises(TrailError, match=r"expected .+") as caught:
             decode_record(damaged, rba=shown.rba, file=shown.path)
         assert caught.value.where == f"{shown.path}, RBA {shown.rba}"
         tried += 1
-    assert tried >= min(1200, shown.size * 9)
+    assert tried == shown.size * 9 or shown.size > 400
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -62,7 +61,7 @@ def test_without_a_check_nothing_but_a_trail_error_comes(tmp_path: Path, name: s
     """As Logdump takes damaged records apart, and other programs'."""
     shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(13)
     taken = 0
-    for content in (*flips(shown, chance, 1500), *splices(shown, chance, 150)):
+    for content in (*flips(shown, chance), *splices(shown, chance, 150)):
         try:
             found = decode_record(content[shown.rba : shown.rba + shown.size], checked=False)
             taken += 1
