@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ggshell.errors import NotFoundError, TrailError
-from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece, TransInd
+from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionPiece, TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
 from ggshell.trail.context import Context
@@ -195,9 +195,15 @@ def _parts(
         except TrailError as error:
             if on_damage is OnDamage.RAISE:
                 raise
-            if on_damage is OnDamage.TELL:
-                yield error
-            following, known = _behind_damage(path, max(reader.position.rba, place))
+            here = max(reader.position.rba, place)
+            following: int | None = here
+            known = _context(path, here) if known is None else None
+            if known is None:
+                if on_damage is OnDamage.TELL:
+                    yield error
+                if not _is_open(name, seqno):
+                    return
+                following, known = _behind_damage(path, here)
         else:
             return
         finally:
@@ -252,7 +258,14 @@ def _only(batch: ChangeBatch, keep: NDArray[np.bool_]) -> ChangeBatch | None:
         ends = piece.ends and int(rows[first + count - 1]) == piece.first + piece.count - 1
         pieces.append(TransactionPiece(piece.header, first, count, begins, ends))
     names = ("table", "io_type", "position", "start", "length", "rba")
-    return replace(batch, pieces=tuple(pieces), **{name: getattr(batch, name)[rows] for name in names})
+    user = batch.user_tokens
+    return replace(
+        batch,
+        pieces=tuple(pieces),
+        befores=None if batch.befores is None else batch.befores[rows],
+        user_tokens=None if user is None else Areas(user.start[rows], user.length[rows]),
+        **{name: getattr(batch, name)[rows] for name in names},
+    )
 
 
 def _trail(path: Path) -> tuple[TrailName, int]:
@@ -293,17 +306,32 @@ def _header(path: Path) -> FileHeader:
             return FileHeader()
 
 
-def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
-    """Where the first undamaged transaction behind a place begins, and what stands before it."""
+def _context(path: Path, place: int) -> Context | None:
+    """What stands before a transaction's begin, by what is undamaged there: the damage then lies before this range, and is
+    told in its own.  None where no good record begins a transaction."""
     file = LookedFile(path)
     try:
-        while True:
-            seen = file.at(place)
-            if seen is None:
-                return None, None
-            if seen.fault or not seen.size:
-                break
-            place = seen.rba + seen.size
+        seen = file.at(place) if place > file.first else None
+        if seen is None or not seen.size or seen.fault or not _begins(seen.record):
+            return None
+        return Context(file.definitions(place), None)
+    finally:
+        file.close()
+
+
+def _is_open(name: TrailName, seqno: int) -> bool:
+    """Whether the file's header lets a reader in; else there is no way past the damage."""
+    try:
+        open_file(name, seqno).close()
+    except TrailError:
+        return False
+    return True
+
+
+def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
+    """Where the first undamaged transaction behind the record at a place begins, and what stands before it."""
+    file = LookedFile(path)
+    try:
         found = file.good_behind(place + 1)
         while found is not None and not _begins(found.record):
             found = file.good_behind(found.rba + found.size)
