@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ggshell.apply.families import fits
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.errors import ApplyError
 from ggshell.record import TableDefinition
+from ggshell.record.families import fits
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 

@@ -1,0 +1,190 @@
+"""Rows of one table and one operation, seen as columns: lists with a value a row, made when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.columns.values import State, Value, column_number
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.fields import Ints, split_image, values_of, walk
+
+TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
+FEW = 12
+"""Up to so many rows images are read one by one."""
+
+Raw = bytes | State
+
+
+class Side(Enum):
+    """Which image of a row."""
+
+    PLAIN = "the after image, of a delete the before image"
+    AFTER = "the after image"
+    BEFORE = "the before image"
+    EITHER = "the before image, where it lacks the column the after image"
+
+
+class _Images:
+    """Some images of a batch's buffer, taken apart."""
+
+    def __init__(self, buffer: bytes | bytearray | memoryview, start: Ints, length: Ints) -> None:
+        self._buffer = buffer
+        self._count = len(start)
+        self._fields = None
+        self._single: list[dict[int, bytes | None]] = []
+        if self._count > FEW:
+            fields = walk(np.frombuffer(buffer, dtype=np.uint8), start, length)
+            self._fields = {field.column: field for field in fields} if fields is not None else None
+        if self._fields is None:
+            for first, size in zip(start.tolist(), length.tolist(), strict=True):
+                self._single.append(dict(zip(*split_image(bytes(buffer[first : first + size])), strict=True)))
+
+    def column(self, index: int) -> list[Raw]:
+        """A column's values."""
+        if self._fields is None:
+            found = [single.get(index, State.MISSING) for single in self._single]
+            return [State.NULL if value is None else value for value in found]
+        field = self._fields.get(index)
+        if field is None:
+            return [State.MISSING] * self._count
+        values = values_of(self._buffer, field)
+        return [State.NULL if value is None else value for value in values] if None in values else values  # type: ignore[return-value]
+
+
+class Rows:
+    """Rows ``numbers`` of a batch, all of one table and one operation.
+
+    ``results``: what queries gave for each row, by query (SQLEXEC).
+    """
+
+    def __init__(
+        self,
+        batch: ChangeBatch,
+        numbers: NDArray[np.int64],
+        results: Mapping[str, Sequence[Mapping[str, Value]]] | None = None,
+    ) -> None:
+        self.batch = batch
+        self.numbers = numbers
+        self.io_type = int(batch.io_type[numbers[0]]) if len(numbers) else int(IoType.INSERT)
+        self.results: dict[str, Sequence[Mapping[str, Value]]] = dict(results or {})
+        self._known: dict[tuple[str, Side, int], list[Value]] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, places: Sequence[int]) -> Rows:
+        """Some of the rows, by their places among these."""
+        chosen = {name: [values[place] for place in places] for name, values in self.results.items()}
+        return Rows(self.batch, self.numbers[np.array(places, dtype=np.int64)], chosen)
+
+    @cached_property
+    def _halves(self) -> tuple[_Images | None, _Images | None]:
+        """The images before and after; None where this operation has none."""
+        batch = self.batch
+        start, length = batch.start[self.numbers], batch.length[self.numbers]
+        if self.io_type == IoType.DELETE:
+            return _Images(batch.buffer, start, length), None
+        if self.io_type not in TWO_IMAGES:
+            return None, _Images(batch.buffer, start, length)
+        raw = np.frombuffer(batch.buffer, dtype=np.uint8)
+        size = raw[start].astype(np.int64) | raw[start + 1].astype(np.int64) << 8
+        head = np.where(size == 0xFFFF, 6, 2)
+        for place in np.flatnonzero(size == 0xFFFF).tolist():
+            first = int(start[place]) + 2
+            size[place] = int.from_bytes(raw[first : first + 4].tobytes(), "little")
+        behind = start + head + size
+        return _Images(batch.buffer, start + head, size), _Images(batch.buffer, behind, start + length - behind)
+
+    def raw(self, side: Side, index: int) -> list[Raw]:
+        """A column's bytes as the images hold them."""
+        return self._cached("raw", side, index, self._raw)  # type: ignore[return-value]
+
+    def _raw(self, side: Side, index: int) -> list[Value]:
+        before, after = self._halves
+        if side is Side.EITHER:
+            pairs = zip(self.raw(Side.BEFORE, index), self.raw(Side.AFTER, index), strict=True)
+            return [later if first is State.MISSING else first for first, later in pairs]
+        if side is Side.PLAIN:
+            half = before if self.io_type == IoType.DELETE else after
+        else:
+            half = before if side is Side.BEFORE else after
+        return list(half.column(index)) if half is not None else [State.MISSING] * len(self)
+
+    def texts(self, side: Side, index: int) -> list[Value]:
+        """A column as texts."""
+        return self._cached("text", side, index, self._texts)
+
+    def _texts(self, side: Side, index: int) -> list[Value]:
+        values = self.raw(side, index)
+        try:
+            return [bytes.decode(value) for value in values]  # type: ignore[arg-type]
+        except (TypeError, UnicodeDecodeError):
+            return [_decoded(value) for value in values]
+
+    def numbers_of(self, side: Side, index: int) -> list[Value]:
+        """A column of numbers as numbers; INVALID where it holds none."""
+        return self._cached("number", side, index, self._numbers)
+
+    def _numbers(self, side: Side, index: int) -> list[Value]:
+        try:
+            return list(map(int, self.raw(side, index)))  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return [column_number(value) if isinstance(value, str) else value for value in self.texts(side, index)]
+
+    def octets(self, side: Side, index: int) -> list[Value]:
+        """A column of bytes: what its ``\\x…`` stands for."""
+        return self._cached("octets", side, index, self._octets)
+
+    def _octets(self, side: Side, index: int) -> list[Value]:
+        return [value if isinstance(value, State) else _unhexed(value) for value in self.raw(side, index)]
+
+    def _cached(self, kind: str, side: Side, index: int, make: Callable[[Side, int], list[Value]]) -> list[Value]:
+        key = (kind, side, index)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = make(side, index)
+        return found
+
+    @property
+    def table(self) -> TableDefinition:
+        """The rows' table."""
+        return self.batch.tables[int(self.batch.table[self.numbers[0]])]
+
+    @property
+    def is_before(self) -> bool:
+        """Whether the rows are an update's image before, each a record of its own."""
+        return False
+
+    def tokens(self, name: str) -> list[Value]:
+        """A user token's texts, by its name in upper case."""
+        return [State.MISSING] * len(self)
+
+    @cached_property
+    def pieces(self) -> list[TransactionPiece]:
+        """The piece of a transaction that each row belongs to."""
+        pieces = self.batch.pieces
+        firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
+        return [pieces[place] for place in (np.searchsorted(firsts, self.numbers, "right") - 1).tolist()]
+
+
+def _decoded(value: Raw) -> Value:
+    if isinstance(value, State):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return State.INVALID
+
+
+def _unhexed(value: bytes) -> Value:
+    if not value.startswith(b"\\x"):
+        return value
+    try:
+        return bytes.fromhex(value[2:].decode("ascii"))
+    except (ValueError, UnicodeDecodeError):
+        return State.INVALID
