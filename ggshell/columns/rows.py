@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.columns.values import State, Value, column_number
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
-from ggshell.record.fields import Ints, split_image, values_of, walk
+from ggshell.record import Areas, ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.fields import Field, Ints, split_image, values_of, walk
+from ggshell.record.user_tokens import decode_user_tokens
 
 TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 FEW = 12
@@ -33,16 +34,23 @@ class _Images:
     """Some images of a batch's buffer, taken apart."""
 
     def __init__(self, buffer: bytes | bytearray | memoryview, start: Ints, length: Ints) -> None:
+        self.areas = Areas(start, length)
         self._buffer = buffer
-        self._count = len(start)
-        self._fields = None
-        self._single: list[dict[int, bytes | None]] = []
-        if self._count > FEW:
-            fields = walk(np.frombuffer(buffer, dtype=np.uint8), start, length)
-            self._fields = {field.column: field for field in fields} if fields is not None else None
-        if self._fields is None:
-            for first, size in zip(start.tolist(), length.tolist(), strict=True):
-                self._single.append(dict(zip(*split_image(bytes(buffer[first : first + size])), strict=True)))
+
+    @cached_property
+    def _fields(self) -> dict[int, Field] | None:
+        """The columns in lock-step; None for few rows, or where rows hold different columns."""
+        start, length = self.areas
+        if len(start) <= FEW:
+            return None
+        fields = walk(np.frombuffer(self._buffer, dtype=np.uint8), start, length)
+        return {field.column: field for field in fields} if fields is not None else None
+
+    @cached_property
+    def _single(self) -> list[dict[int, bytes | None]]:
+        places = zip(self.areas.start.tolist(), self.areas.length.tolist(), strict=True)
+        images = (split_image(bytes(self._buffer[first : first + size])) for first, size in places)
+        return [dict(zip(*image, strict=True)) for image in images]
 
     def column(self, index: int) -> list[Raw]:
         """A column's values."""
@@ -51,7 +59,7 @@ class _Images:
             return [State.NULL if value is None else value for value in found]
         field = self._fields.get(index)
         if field is None:
-            return [State.MISSING] * self._count
+            return [State.MISSING] * len(self.areas.start)
         values = values_of(self._buffer, field)
         return [State.NULL if value is None else value for value in values] if None in values else values  # type: ignore[return-value]
 
@@ -67,11 +75,14 @@ class Rows:
         batch: ChangeBatch,
         numbers: NDArray[np.int64],
         results: Mapping[str, Sequence[Mapping[str, Value]]] | None = None,
+        plain: Side = Side.PLAIN,
     ) -> None:
+        """``plain``: which image a plain column name means, where it is not the usual one."""
         self.batch = batch
         self.numbers = numbers
         self.io_type = int(batch.io_type[numbers[0]]) if len(numbers) else int(IoType.INSERT)
         self.results: dict[str, Sequence[Mapping[str, Value]]] = dict(results or {})
+        self._plain = plain
         self._known: dict[tuple[str, Side, int], list[Value]] = {}
 
     def __len__(self) -> int:
@@ -80,14 +91,14 @@ class Rows:
     def take(self, places: Sequence[int]) -> Rows:
         """Some of the rows, by their places among these."""
         chosen = {name: [values[place] for place in places] for name, values in self.results.items()}
-        return Rows(self.batch, self.numbers[np.array(places, dtype=np.int64)], chosen)
+        return Rows(self.batch, self.numbers[np.array(places, dtype=np.int64)], chosen, self._plain)
 
     @cached_property
     def _halves(self) -> tuple[_Images | None, _Images | None]:
         """The images before and after; None where this operation has none."""
         batch = self.batch
         start, length = batch.start[self.numbers], batch.length[self.numbers]
-        if self.io_type == IoType.DELETE:
+        if self.io_type == IoType.DELETE or self.is_before:
             return _Images(batch.buffer, start, length), None
         if self.io_type not in TWO_IMAGES:
             return None, _Images(batch.buffer, start, length)
@@ -106,13 +117,11 @@ class Rows:
 
     def _raw(self, side: Side, index: int) -> list[Value]:
         before, after = self._halves
+        side = self._plain if side is Side.PLAIN else side
         if side is Side.EITHER:
             pairs = zip(self.raw(Side.BEFORE, index), self.raw(Side.AFTER, index), strict=True)
             return [later if first is State.MISSING else first for first, later in pairs]
-        if side is Side.PLAIN:
-            half = before if self.io_type == IoType.DELETE else after
-        else:
-            half = before if side is Side.BEFORE else after
+        half = before if side is Side.BEFORE or (side is Side.PLAIN and after is None) else after
         return list(half.column(index)) if half is not None else [State.MISSING] * len(self)
 
     def texts(self, side: Side, index: int) -> list[Value]:
@@ -158,11 +167,29 @@ class Rows:
     @property
     def is_before(self) -> bool:
         """Whether the rows are an update's image before, each a record of its own."""
-        return False
+        befores = self.batch.befores
+        return befores is not None and bool(befores[self.numbers[0]])
 
     def tokens(self, name: str) -> list[Value]:
         """A user token's texts, by its name in upper case."""
-        return [State.MISSING] * len(self)
+        return [tokens.get(name, State.MISSING) for tokens in self._tokens]
+
+    @cached_property
+    def _tokens(self) -> list[dict[str, Value]]:
+        areas = self.batch.user_tokens
+        if areas is None:
+            return [{}] * len(self)
+        found: list[dict[str, Value]] = []
+        for first, size in zip(areas.start[self.numbers].tolist(), areas.length[self.numbers].tolist(), strict=True):
+            tokens = decode_user_tokens(bytes(self.batch.buffer[first : first + size]))
+            found.append({name.upper(): _decoded(value) for name, value in tokens.items()})
+        return found
+
+    @property
+    def halves(self) -> tuple[Areas | None, Areas | None]:
+        """Where the rows' images before and after lie in the batch's buffer."""
+        before, after = self._halves
+        return before.areas if before else None, after.areas if after else None
 
     @cached_property
     def pieces(self) -> list[TransactionPiece]:
