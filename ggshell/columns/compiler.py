@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ggshell.columns import nodes
@@ -38,7 +39,11 @@ def _unary(tree: Unary, scope: Scope) -> Node:
     operand = scope.compile(tree.operand)
     if tree.operator == "NOT":
         return applied(lambda value: _negated(truth(value)), operand)
-    return applied(_minus, nodes.numbers(operand)) if tree.operator == "-" else nodes.numbers(operand)
+    return (
+        replace(applied(_minus, nodes.numbers(operand)), numeric=True)
+        if tree.operator == "-"
+        else nodes.numbers(operand)
+    )
 
 
 def _negated(value: bool | State) -> Value:
@@ -56,8 +61,24 @@ def _binary(tree: Binary, scope: Scope) -> Node:
     if tree.operator in ("AND", "OR"):
         return short_circuit(left, right, ends_with=tree.operator == "OR")
     if tree.operator in ARITHMETIC:
-        return applied(_ARITHMETIC[tree.operator], nodes.numbers(left), nodes.numbers(right))
+        return arithmetic(tree.operator, nodes.numbers(left), nodes.numbers(right))
     return comparison(tree.operator, left, right)
+
+
+def arithmetic(symbol: str, left: Node, right: Node) -> Node:
+    """A calculation with numbers; whole numbers alone are left to the machine's own function."""
+    general = applied(_ARITHMETIC[symbol], left, right)
+    whole = _WHOLE.get(symbol)
+    if whole is None or general.constant is not None:
+        return replace(general, numeric=True)
+
+    def evaluate(rows: Rows) -> list[Value]:
+        mine, theirs = left.evaluate(rows), right.evaluate(rows)
+        if set(map(type, mine)) | set(map(type, theirs)) <= _INTEGERS:
+            return list(map(whole, mine, theirs))  # type: ignore[arg-type]
+        return general.evaluate(rows)
+
+    return Node(evaluate, numeric=True)
 
 
 def _state_test(tree: Binary, test: Call, scope: Scope) -> Node:
@@ -148,6 +169,8 @@ _STATE_TESTS: dict[str, Callable[[Value], bool]] = {
     "ABSENT": lambda value: value is State.MISSING,
     "NULL": lambda value: value is State.NULL,
 }
+_INTEGERS = {int}
+_WHOLE: dict[str, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 _ARITHMETIC: dict[str, Callable[..., Value]] = {
     "+": exactly(int.__add__, EXACT.add),
     "-": exactly(int.__sub__, EXACT.subtract),

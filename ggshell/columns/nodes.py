@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -27,7 +27,8 @@ class Node:
     """``evaluate`` gives a value for each row.
 
     ``constant`` is the value where it is the same for all; ``textual``: a literal text or a column of characters, which is
-    compared as text; ``literal``: a text that was written so; ``place`` where it is a plain column.
+    compared as text; ``literal``: a text that was written so; ``place`` where it is a plain column; ``numeric``: every value
+    is a number or a state.
     """
 
     evaluate: Evaluate
@@ -35,6 +36,7 @@ class Node:
     textual: bool = False
     literal: bool = False
     place: Place | None = None
+    numeric: bool = False
 
     @property
     def plain(self) -> bool:
@@ -63,10 +65,12 @@ def texts(node: Node) -> Node:
 
 def numbers(node: Node) -> Node:
     """The same as numbers."""
+    if node.numeric:
+        return node
     if node.place is not None and node.place.family == "number":
         index, side, _ = node.place
-        return Node(lambda rows: rows.numbers_of(side, index), place=node.place)
-    return applied(to_number, node)
+        return Node(lambda rows: rows.numbers_of(side, index), place=node.place, numeric=True)
+    return replace(applied(to_number, node), numeric=True)
 
 
 def octets(node: Node) -> Node:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ggshell.columns.clauses import Conversion
 from ggshell.columns.conditions import Conditions
-from ggshell.columns.images import Appended
+from ggshell.columns.images import Appended, Made, Pieces, cut, joined, made_of, pieces_of
 from ggshell.columns.rows import TWO_IMAGES, Rows, Side
 from ggshell.record import IoType, TableDefinition
 from ggshell.record.fields import split_image
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
     numbers: Places
     io_type: int
-    data: list[bytes] | None
+    data: Made | None
     raised: Sequence[tuple[int, int]] = ()
 
 
@@ -71,7 +71,7 @@ class Program:
         io_type = self.conversions.get(rows.io_type, rows.io_type)
         return Outcome(rows.numbers, io_type, self._data(rows, io_type))
 
-    def _data(self, rows: Rows, io_type: int) -> list[bytes] | None:
+    def _data(self, rows: Rows, io_type: int) -> Made | None:
         two, wanted = rows.io_type in TWO_IMAGES and not rows.is_before, io_type in TWO_IMAGES
         if not self.appended and self.kept is None and two == wanted:
             return None
@@ -86,8 +86,8 @@ class Program:
             return images
         old = Rows(rows.batch, rows.numbers, rows.results, Side.EITHER)
         keys = tuple(column for column in self.appended if column.index in self.key)
-        befores = self._image(old, before.start, before.length, keys)
-        return [join_key_update(mine, theirs) for mine, theirs in zip(befores, images, strict=True)]
+        befores = cut(self._image(old, before.start, before.length, keys))
+        return made_of([join_key_update(mine, theirs) for mine, theirs in zip(befores, cut(images), strict=True)])
 
     def _columns(self, io_type: int) -> tuple[Appended, ...]:
         """The computed columns of an image; of a delete only those that find a row count."""
@@ -95,18 +95,13 @@ class Program:
             return self.appended
         return tuple(column for column in self.appended if column.index in self.key)
 
-    def _image(self, rows: Rows, start: Places, length: Places, columns: Sequence[Appended]) -> list[bytes]:
+    def _image(self, rows: Rows, start: Places, length: Places, columns: Sequence[Appended]) -> Made:
         buffer = rows.batch.buffer
-        areas = zip(start.tolist(), (start + length).tolist(), strict=True)
-        if isinstance(buffer, bytes):
-            images = [buffer[first:last] for first, last in areas]
-        else:
-            images = [bytes(buffer[first:last]) for first, last in areas]
+        whole = Pieces(buffer, start, length)
         if self.kept is not None:
-            images = [_rebuilt(image, self.kept) for image in images]
-        for column in columns:
-            images = list(map(bytes.__add__, images, column.parts(rows)))
-        return images
+            areas = zip(start.tolist(), (start + length).tolist(), strict=True)
+            whole = pieces_of([_rebuilt(bytes(buffer[first:last]), self.kept) for first, last in areas])
+        return joined([whole, *(column.pieces(rows) for column in columns)])
 
 
 def _rebuilt(image: bytes, kept: Mapping[int, tuple[int, ...]]) -> bytes:

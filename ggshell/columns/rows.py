@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ggshell.columns.values import State, Value, column_number
 from ggshell.record import Areas, ChangeBatch, IoType, TableDefinition, TransactionPiece
 from ggshell.record.fields import Field, Ints, split_image, values_of, walk
+from ggshell.record.ragged import copy_pieces
 from ggshell.record.user_tokens import decode_user_tokens
 
 TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
@@ -51,6 +52,16 @@ class _Images:
         places = zip(self.areas.start.tolist(), self.areas.length.tolist(), strict=True)
         images = (split_image(bytes(self._buffer[first : first + size])) for first, size in places)
         return [dict(zip(*image, strict=True)) for image in images]
+
+    def joined(self, index: int) -> bytearray | None:
+        """A column's values, a zero byte behind each; None where some have none, or they are not in lock-step."""
+        field = self._fields.get(index) if self._fields is not None else None
+        if field is None or (field.size < 0).any():
+            return None
+        taken = field.size + 1
+        out = bytearray(int(taken.sum()))
+        copy_pieces(out, np.cumsum(taken) - taken, self._buffer, field.place, field.size)
+        return out
 
     def column(self, index: int) -> list[Raw]:
         """A column's values."""
@@ -116,24 +127,32 @@ class Rows:
         return self._cached("raw", side, index, self._raw)  # type: ignore[return-value]
 
     def _raw(self, side: Side, index: int) -> list[Value]:
-        before, after = self._halves
-        side = self._plain if side is Side.PLAIN else side
-        if side is Side.EITHER:
+        if self._side(side) is Side.EITHER:
             pairs = zip(self.raw(Side.BEFORE, index), self.raw(Side.AFTER, index), strict=True)
             return [later if first is State.MISSING else first for first, later in pairs]
-        half = before if side is Side.BEFORE or (side is Side.PLAIN and after is None) else after
+        half = self._half(side)
         return list(half.column(index)) if half is not None else [State.MISSING] * len(self)
+
+    def _side(self, side: Side) -> Side:
+        return self._plain if side is Side.PLAIN else side
+
+    def _half(self, side: Side) -> _Images | None:
+        before, after = self._halves
+        side = self._side(side)
+        return before if side is Side.BEFORE or (side is Side.PLAIN and after is None) else after
 
     def texts(self, side: Side, index: int) -> list[Value]:
         """A column as texts."""
         return self._cached("text", side, index, self._texts)
 
     def _texts(self, side: Side, index: int) -> list[Value]:
-        values = self.raw(side, index)
-        try:
-            return [bytes.decode(value) for value in values]  # type: ignore[arg-type]
-        except (TypeError, UnicodeDecodeError):
-            return [_decoded(value) for value in values]
+        half = self._half(side) if self._side(side) is not Side.EITHER else None
+        together = half.joined(index) if half is not None else None
+        if together is not None:
+            found = _texts_in(together)
+            if len(found) == len(self):
+                return list(found)
+        return [_decoded(value) for value in self.raw(side, index)]
 
     def numbers_of(self, side: Side, index: int) -> list[Value]:
         """A column of numbers as numbers; INVALID where it holds none."""
@@ -141,7 +160,7 @@ class Rows:
 
     def _numbers(self, side: Side, index: int) -> list[Value]:
         try:
-            return list(map(int, self.raw(side, index)))  # type: ignore[arg-type]
+            return list(map(int, self.texts(side, index)))  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return [column_number(value) if isinstance(value, str) else value for value in self.texts(side, index)]
 
@@ -197,6 +216,14 @@ class Rows:
         pieces = self.batch.pieces
         firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
         return [pieces[place] for place in (np.searchsorted(firsts, self.numbers, "right") - 1).tolist()]
+
+
+def _texts_in(together: bytearray) -> list[str]:
+    """Texts with a zero byte behind each; none where they are no text."""
+    try:
+        return together.decode().split("\0")[:-1]
+    except UnicodeDecodeError:
+        return []
 
 
 def _decoded(value: Raw) -> Value:

@@ -81,6 +81,8 @@ class Stage:
 def _by_operation(batch: ChangeBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Rows of one table, cut into those of one operation; images before updates come apart, behind the updates."""
     codes = batch.io_type[rows].astype(np.int64)
+    if not len(rows) or (batch.befores is None and (codes == codes[0]).all()):
+        return [rows] if len(rows) else []
     if batch.befores is not None:
         codes += batch.befores[rows].astype(np.int64) << 8
     return [rows[codes == code] for code in np.unique(codes).tolist()]
@@ -106,8 +108,12 @@ def _assembled(
     """The batch that leaves: rows of other tables as they were, and every outcome at its rows' places."""
     done = np.concatenate([part.outcome.numbers for part in parts]) if parts else np.zeros(0, dtype=np.int64)
     table, io_type, start, length, buffer = _columns(batch, parts, len(done))
-    mine = np.isin(batch.table, worked_on)
-    others, left_out = np.flatnonzero(~mine), np.setdiff1d(np.flatnonzero(mine), done)
+    known = np.zeros(max(len(batch.tables), int(batch.table.max()) + 1), dtype=np.bool_)
+    known[worked_on] = True
+    left = known[batch.table]
+    others = np.flatnonzero(~left)
+    left[done] = False
+    left_out = np.flatnonzero(left)
     outside = batch.table[others]
     outside = np.where(outside < len(batch.tables), outside, len(tables))
     rest = np.concatenate([others, left_out])
@@ -144,13 +150,14 @@ def _columns(
         if outcome.data is None:
             start[first:last], length[first:last] = batch.start[outcome.numbers], batch.length[outcome.numbers]
         else:
-            sizes = np.fromiter(map(len, outcome.data), dtype=np.int64, count=last - first)
+            data, sizes = outcome.data
             start[first:last], length[first:last] = size + np.cumsum(sizes) - sizes, sizes
-            chunks += outcome.data
-            size += int(sizes.sum())
+            chunks.append(data)
+            size += len(data)
         first = last
     unchanged = len(chunks) == 1 and chunks[0] is batch.buffer
-    return table, io_type, start, length, batch.buffer if unchanged else b"".join(chunks)
+    buffer = batch.buffer if unchanged else bytes(chunks[0]) if len(chunks) == 1 else b"".join(chunks)
+    return table, io_type, start, length, buffer
 
 
 def _pieces(batch: ChangeBatch, rows: NDArray[np.int64]) -> tuple[TransactionPiece, ...]:
