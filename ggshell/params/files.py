@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.row_clauses import with_clauses
 from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
@@ -42,12 +44,13 @@ class TableStatement(NamedTuple):
 
 
 class MapStatement(NamedTuple):
-    """A MAP line; ``ignored`` as of TABLE."""
+    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
+    clauses: Clauses = NO_CLAUSES
 
 
 class ExtractParameters(NamedTuple):
@@ -145,8 +148,10 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored)
-        for item, ignored in _with_ignored(found, "MAP")
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored, clauses)
+        for (item, ignored), (_, clauses) in zip(
+            _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
+        )
     ]
     if not maps:
         raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
