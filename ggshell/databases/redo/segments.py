@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import zlib
+from collections import deque
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -69,10 +70,32 @@ def scn_of(line: bytes) -> int | None:
     return int(match[1]) if match is not None else None
 
 
+def first_line(segment: Segment) -> bytes:
+    """A segment's first line, as far as it is written."""
+    with open_segment(segment) as file:
+        return file.readline()
+
+
+def last_line(segment: Segment) -> bytes:
+    """A segment's last whole line, empty while there is none."""
+    with open_segment(segment) as file:
+        if segment.packed:
+            last = deque(file, maxlen=1)
+            return last[0] if last else b""
+        end = file.seek(0, os.SEEK_END)
+        size = BLOCK
+        while True:
+            file.seek(max(0, end - size))
+            data = file.read(size)
+            lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+            if len(lines) > 1 or size >= end:
+                return lines[-1] if lines else b""
+            size *= 4
+
+
 def first_scn(segment: Segment) -> int | None:
     """The SCN of a segment's first row; None while it is empty."""
-    with open_segment(segment) as file:
-        line = file.readline()
+    line = first_line(segment)
     return scn_of(line) if line.endswith(b"\n") else None
 
 
