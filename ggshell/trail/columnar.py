@@ -82,17 +82,19 @@ def read_columnar(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    known: Context | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
 
     Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
     for damage where that is wanted, NotFoundError when there is no such file, ValueError for a column that there is not.
+    ``known``: what stands before ``first``, so that nobody need step there.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
     if unknown:
         raise ValueError(f"a trail has no column {', '.join(unknown)}")
-    for found in _parts(path, predicate, first, last, on_damage):
+    for found in _parts(path, predicate, first, last, on_damage, known):
         if isinstance(found, TrailError):
             yield _told(found, names)
             continue
@@ -109,10 +111,11 @@ def read_table(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    known: Context | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
     """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
     wanted = replace(predicate, tables=(table,))
-    for found in _parts(path, wanted, first, last, on_damage):
+    for found in _parts(path, wanted, first, last, on_damage, known):
         if isinstance(found, TrailError):
             continue
         for number, definition in enumerate(found.tables):
@@ -158,13 +161,13 @@ def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
 
 
 def _parts(
-    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage
+    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage, known: Context | None
 ) -> Iterator[ChangeBatch | TrailError]:
     """The wanted rows of a range, and each damage that stands in the way."""
     name, seqno = _trail(path)
     if _is_pruned(path, name, seqno, wanted):
         return
-    place, known = first, None
+    place = first
     while True:
         reader = TrailReader(name, TrailPosition(seqno, place), known)
         try:
