@@ -56,6 +56,11 @@ class TrailSource(spark.DataSource):
 
         return TrailStreamReader(dict(self.options), layout_of(self.options).only(schema.fieldNames()))
 
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        from ggshell.spark.write import TrailArrowWriter
+
+        return TrailArrowWriter(dict(self.options), overwrite=overwrite)
+
 
 class TrailBatchReader(spark.DataSourceReader):
     """Reads what is durable of the files now, a split a task."""
