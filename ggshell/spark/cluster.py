@@ -79,6 +79,7 @@ def _data_frame(spark: SparkSession, view: View) -> DataFrame:
         spark.read.format("ggtrail")
         .option("columns", ",".join(view.columns))
         .option("path", ",".join(view.files))
+        .option("mode", view.on_damage.value)
         .load()
         .where(_where(view.conditions))
     )

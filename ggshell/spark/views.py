@@ -12,6 +12,7 @@ import pyarrow as pa
 from ggshell.spark import facts, paths
 from ggshell.spark.layout import Layout, plan
 from ggshell.spark.pushdown import Condition, wanted_by
+from ggshell.trail.columnar import OnDamage
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class TrailView:
     files: tuple[str, ...]
     columns: tuple[str, ...] = facts.COLUMNS
     conditions: tuple[Condition, ...] = ()
+    on_damage: OnDamage = OnDamage.RAISE
 
     @property
     def size(self) -> int:
@@ -29,7 +31,7 @@ class TrailView:
 
     def read(self) -> pa.RecordBatchReader:
         """Its rows, file by file.  Raises TrailError for damage."""
-        layout = Layout(self.columns)
+        layout = Layout(self.columns, on_damage=self.on_damage)
         wanted = wanted_by(self.conditions)
         batches = (batch for split in plan(self.files, 1 << 62) for batch in layout.batches(split, wanted))
         return pa.RecordBatchReader.from_batches(layout.schema, batches)
