@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError
+from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
+from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -26,11 +29,15 @@ class LoginParameters(NamedTuple):
 
 
 class TableStatement(NamedTuple):
-    """A TABLE line; ``ignored``: the operations that IGNOREINSERTS and its like keep away from it."""
+    """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
+    keep away from it."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
+    tokens: TokenValues | None = None
+    images: ImageRules = ImageRules()
+    line: int = 0
 
 
 class MapStatement(NamedTuple):
@@ -114,10 +121,7 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=tuple(
-            TableStatement(item.args["table"], item.args.get("keycols", ()), ignored)
-            for item, ignored in _with_ignored(found, "TABLE")
-        ),
+        tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
@@ -174,6 +178,28 @@ def load_globals(path: Path) -> Globals:
         return Globals()
     found = read_parameters(path, "GLOBALS")
     return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+
+
+def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+    """TABLE lines in order; switches of images count for the lines below them."""
+    return tuple(
+        TableStatement(
+            item.args["table"],
+            item.args.get("keycols", ()),
+            ignored,
+            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
+            images,
+            item.line,
+        )
+        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
+    )
+
+
+def _token_values(body: str) -> TokenValues:
+    found = parse_clause("tokens", body)
+    if not isinstance(found, TokenValues):
+        raise TypeError(f"TOKENS gave {type(found).__name__}")
+    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

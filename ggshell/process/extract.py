@@ -28,7 +28,9 @@ from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
+from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -54,7 +56,9 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
-        path.forward(context, tables, parameters.checkpoint_seconds)
+        around = surroundings(context, lambda _: None)
+        tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
+        path.forward(context, tables, parameters.checkpoint_seconds, tokens)
         return
     LogExtract(context, parameters, tables).run()
 
@@ -74,6 +78,9 @@ class LogExtract:
         self._slot = str(checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._capture: Capture | None = None
         self._control: Any = None
+        path, around = context.home.parameters(context.group), surroundings(context, self._database_fact)
+        self._tokens = user_tokens(parameters.tables, around, path)
+        self._database: dict[str, str] = {}
         self._watch = SlotWatch(context.clock)
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
@@ -92,8 +99,12 @@ class LogExtract:
             if self._outputs is not None:
                 self._outputs.close()
 
+    def _database_fact(self, detail: str) -> str | None:
+        return self._database.get(detail)
+
     def _open_outputs(self, facts: tuple[str, str, str]) -> Outputs:
-        database, _, version = facts
+        database, user, version = facts
+        self._database = {"DBNAME": database, "DBUSER": user, "DBVERSION": version}
         producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
         return open_outputs(self._context, producer)
 
@@ -122,7 +133,9 @@ class LogExtract:
         self._outputs.begin(
             self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
         )
-        log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys)
+        log = PostgresLog.open(
+            self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
+        )
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         text = f"Capture begins behind CSN {after}, slot {self._slot}."
         context.report.event(Severity.INFO, "OGG-01515", text)
@@ -143,6 +156,11 @@ class LogExtract:
         lines = (table.keycols for table in self._parameters.tables if matches(table.pattern, name))
         return tuple(part.strip('"') for part in next(lines, ()))
 
+    def _images(self, name: TableName) -> ImageRules:
+        """What the first TABLE line that takes the table says of its images."""
+        lines = (table.images for table in self._parameters.tables if matches(table.pattern, name))
+        return next(lines, DEFAULT_IMAGES)
+
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
         context, runner, clock = self._context, self._context.runner, self._context.clock
@@ -159,7 +177,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._heartbeats.carry(batch)):
+                for part in outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header

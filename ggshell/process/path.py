@@ -10,6 +10,7 @@ from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
+from ggshell.process.user_tokens import NO_TOKENS, UserTokens
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailReader
@@ -24,12 +25,14 @@ def run(home: Home, group: str) -> int:
     return run_group(home, group, GroupType.PATH, lambda context: forward(context, TableFilter(["*.*"]), 10))
 
 
-def forward(context: GroupContext, wanted: TableFilter, checkpoint_seconds: int) -> None:
+def forward(
+    context: GroupContext, wanted: TableFilter, checkpoint_seconds: int, tokens: UserTokens = NO_TOKENS
+) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
     outputs = open_outputs(context, producer)
     try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds)).run()
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens).run()
     finally:
         outputs.close()
 
@@ -37,8 +40,11 @@ def forward(context: GroupContext, wanted: TableFilter, checkpoint_seconds: int)
 class Forwarder:
     """One run of a pump or path."""
 
-    def __init__(self, context: GroupContext, wanted: TableFilter, outputs: Outputs, save_seconds: float) -> None:
+    def __init__(
+        self, context: GroupContext, wanted: TableFilter, outputs: Outputs, save_seconds: float, tokens: UserTokens
+    ) -> None:
         self._context = context
+        self._tokens = tokens
         self._outputs = outputs
         self._save_seconds = save_seconds
         checkpoint = context.checkpoint
@@ -65,7 +71,7 @@ class Forwarder:
                 reader.drain()
                 batch = reader.read()
                 if batch is not None:
-                    for part in self._outputs.write(self._heartbeats.carry(batch)):
+                    for part in self._outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]

@@ -86,6 +86,7 @@ class WarmSession:
             raise error
         if self._spark is None:
             raise ConnectionLostError("the Spark session has ended", code="GGS-00704")
+        self._make_active(self._spark)
         return self._spark
 
     @property
@@ -114,6 +115,7 @@ class WarmSession:
 
         def tagged() -> None:
             try:
+                self._make_active(spark)
                 with self._tagged(spark, tag):
                     done.append(work(spark))
             except BaseException as error:  # noqa: BLE001 - it is raised again where the answer is awaited
@@ -132,6 +134,13 @@ class WarmSession:
         if failed:
             raise failed[0]
         return done[0]
+
+    def _make_active(self, spark: SparkSession) -> None:
+        """Let Java's side of this thread know the session: it was started in another, and what is planned outside of a
+        query (a writer's data source, ``frame.rdd``) looks for it there.  PySpark does so only within ``createDataFrame``."""
+        if not self.settings.is_remote:
+            jvm = spark.sparkContext._jvm
+            type(spark)._get_j_spark_session_class(jvm).setActiveSession(spark._jsparkSession)
 
     @contextmanager
     def _tagged(self, spark: SparkSession, tag: str) -> Iterator[None]:

@@ -51,6 +51,16 @@ class TrailSource(spark.DataSource):
     def reader(self, schema: StructType) -> TrailBatchReader:
         return TrailBatchReader(dict(self.options), layout_of(self.options).only(schema.fieldNames()))
 
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
+        from ggshell.spark.stream import TrailStreamReader
+
+        return TrailStreamReader(dict(self.options), layout_of(self.options).only(schema.fieldNames()))
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        from ggshell.spark.write import TrailArrowWriter
+
+        return TrailArrowWriter(dict(self.options), overwrite=overwrite)
+
 
 class TrailBatchReader(spark.DataSourceReader):
     """Reads what is durable of the files now, a split a task."""

@@ -26,50 +26,79 @@ _OPENING = b'{"owner":'
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to what is durable)."""
+    """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to what is durable).
+
+    ``definitions`` stand before it by their table indexes; None where its reader must look for itself, as a transaction may
+    be open at ``first``.
+    """
 
     file: str
     first: int = 0
     last: int | None = None
-    definitions: tuple[tuple[int, TableDefinition], ...] = ()
+    definitions: tuple[tuple[int, TableDefinition], ...] | None = None
 
     @property
     def known(self) -> Context | None:
-        """What stands before the split; None at a file's begin, whose header tells."""
-        return Context(dict(self.definitions), None) if self.first else None
+        """What stands before the split; None where the reader learns it."""
+        return None if self.definitions is None else Context(dict(self.definitions), None)
 
 
-def splits_of(file: str, path: Path, size: int) -> list[Split]:
-    """A file in splits of about so many bytes; ``path`` is where it can be read."""
-    if path.stat().st_size <= size * 3 // 2:
-        return [Split(file)]
-    points = sync_points(path, size)
-    defined = list(metadata_records(path))
+class Definitions:
+    """The table definitions of one file, looked for no further than asked and nowhere twice: the file may grow."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._searched = 0
+        self._found: list[tuple[int, int, TableDefinition]] = []
+
+    def before(self, place: int) -> tuple[tuple[int, TableDefinition], ...]:
+        """(table index, definition) of those that stand before a place where a record begins."""
+        if place > self._searched:
+            self._found += metadata_records(self._path, self._searched, place)
+            self._searched = place
+        return tuple((index, table) for rba, index, table in self._found if rba < place)
+
+
+def splits_of(
+    file: str,
+    path: Path,
+    size: int,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    known: Definitions | None = None,
+) -> list[Split]:
+    """A file, or a range of it, in splits of about so many bytes; ``path`` is where it can be read.
+
+    ``known``: the file's definitions, where the range begins between two transactions.
+    """
+    definitions = known or Definitions(path)
+    opening = definitions.before(first) if first and known is not None else None
+    end = path.stat().st_size if last is None else last
+    if end - first <= size * 3 // 2:
+        return [Split(file, first, last, opening)]
+    cuts = [point for point in sync_points(path, size, first) if first < point < end]
     return [
-        Split(
-            file,
-            low or 0,
-            high,
-            tuple((index, table) for rba, index, table in defined if low is not None and rba < low),
-        )
-        for low, high in pairwise([None, *points[1:], None])
+        Split(file, first, cuts[0] if cuts else last, opening),
+        *(Split(file, low, high, definitions.before(low)) for low, high in pairwise([*cuts, last]) if low is not None),
     ]
 
 
-def metadata_records(path: Path) -> Iterator[tuple[int, int, TableDefinition]]:
-    """(RBA, table index, definition) of each readable Metadata record of a file, in order."""
+def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:
+    """(RBA, table index, definition) of each readable Metadata record of a file, in order; or of a range of records."""
     if not path.stat().st_size:
         return
     looked = LookedFile(path)
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            place = content.find(_OPENING)
+            end = len(content) if last is None else min(last, len(content))
+            place = content.find(_OPENING, first, end)
             while place >= 0:
                 seen = looked.good_before(place)
                 definition = _definition(looked, seen, place)
                 if seen is not None and seen.record is not None and definition is not None:
                     yield seen.rba, table_index(seen.record.audit_rba), definition
-                place = content.find(_OPENING, place + 1)
+                place = content.find(_OPENING, place + 1, end)
     finally:
         looked.close()
 

@@ -1,13 +1,14 @@
-"""A table's own columns with types: what each type of the source is in Arrow, and its text form as a value of that."""
+"""A table's own columns with types: what each type of the source is in Arrow, its text form as a value of that, and back."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
 
-from ggshell.errors import TrailError
+from ggshell.errors import TrailError, UsageError
 
 _SIMPLE: Final[dict[str, pa.DataType]] = {
     "smallint": pa.int16(),
@@ -105,3 +106,47 @@ def _bytes(text: str) -> bytes:
     if not text.startswith("\\x"):
         raise ValueError("no hexadecimal bytes")
     return bytes.fromhex(text[2:])
+
+
+_SOURCES: Final[tuple[tuple[Callable[[pa.DataType], bool], str, int], ...]] = (
+    (pa.types.is_boolean, "boolean", 16),
+    (pa.types.is_int8, "smallint", 21),
+    (pa.types.is_int16, "smallint", 21),
+    (pa.types.is_int32, "integer", 23),
+    (pa.types.is_int64, "bigint", 20),
+    (pa.types.is_float32, "real", 700),
+    (pa.types.is_float64, "double precision", 701),
+    (pa.types.is_date, "date", 1082),
+    (pa.types.is_binary, "bytea", 17),
+    (pa.types.is_large_binary, "bytea", 17),
+    (pa.types.is_string, "text", 25),
+    (pa.types.is_large_string, "text", 25),
+)
+"""Type text and type number of PostgreSQL for Arrow's types."""
+
+
+def source_type(kind: pa.DataType, column: str) -> tuple[str, int]:
+    """The source's type that has the values of an Arrow type.  Raises UsageError when there is none."""
+    if pa.types.is_decimal(kind):
+        return f"numeric({kind.precision},{kind.scale})", 1700
+    if pa.types.is_timestamp(kind):
+        return ("timestamp with time zone", 1184) if kind.tz is not None else ("timestamp without time zone", 1114)
+    for fits, name, number in _SOURCES:
+        if fits(kind):
+            return name, number
+    raise UsageError(f"column {column} is {kind}, which no column of a table is", hint="make it a text, with to_json")
+
+
+def texts(column: pa.Array) -> pa.Array:
+    """Values in the source's text form."""
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, "t", "f")
+    if pa.types.is_timestamp(kind):
+        plain = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).cast(pa.timestamp("us")).cast(pa.string())
+        return pc.binary_join_element_wise(plain, "+00", "") if kind.tz is not None else plain
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array([None if each is None else "\\x" + each.hex() for each in column.to_pylist()], pa.string())
+    return column.cast(pa.string())

@@ -128,23 +128,28 @@ def read_table(
             yield definition, pa.record_batch([*extra.columns, *own.columns], names=[*columns, *own.schema.names])
 
 
-def sync_points(path: Path, size: int) -> list[int]:
-    """Places where a transaction begins, about so many bytes apart, the file's first record first: where parallel readers
-    may share a file."""
+def sync_points(path: Path, size: int, first: int = 0) -> list[int]:
+    """Places where a transaction begins, about so many bytes apart, where parallel readers may share a file; ``first`` (or
+    the file's first record) stands before them."""
     file = LookedFile(path)
     try:
-        points, place = [file.first], file.first + size
-        while place < file.size:
-            seen = file.good_behind(place)
-            while seen is not None and not _begins(seen.record):
-                seen = file.good_behind(seen.rba + seen.size)
-            if seen is None:
+        points = [max(first, file.first)]
+        while (place := points[-1] + size) < file.size:
+            point = transaction_behind(file, place)
+            if point is None:
                 break
-            points.append(seen.rba)
-            place = seen.rba + size
+            points.append(point)
         return points
     finally:
         file.close()
+
+
+def transaction_behind(file: LookedFile, place: int) -> int | None:
+    """Where the first undamaged transaction begins at a place or behind it; None when none does in this file."""
+    seen = file.good_behind(max(place, file.first))
+    while seen is not None and not _begins(seen.record):
+        seen = file.good_behind(seen.rba + seen.size)
+    return None if seen is None else seen.rba
 
 
 def _begins(record: object) -> bool:
@@ -284,9 +289,7 @@ def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
             if seen.fault or not seen.size:
                 break
             place = seen.rba + seen.size
-        found = file.good_behind(place + 1)
-        while found is not None and not _begins(found.record):
-            found = file.good_behind(found.rba + found.size)
-        return (None, None) if found is None else (found.rba, Context(file.definitions(found.rba), None))
+        found = transaction_behind(file, place + 1)
+        return (None, None) if found is None else (found, Context(file.definitions(found), None))
     finally:
         file.close()

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
-from ggshell.record import ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece, TransInd
-from ggshell.trail import context, decode
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.few import FEW_BYTES, read_few
 from ggshell.trail.fragments import Joined, join_fragments
@@ -189,6 +189,8 @@ class TrailReader:
             pieces=self._pieces(file, joined.buffer, records, rba),
             seqno=file.seqno,
             end_rba=base + records.end,
+            befores=_befores(header),
+            user_tokens=records.user,
         )
 
     def _definition(self, file: OpenedFile, index: int, base: int) -> TableDefinition:
@@ -245,3 +247,9 @@ class TrailReader:
         except ValueError as error:
             text, number = error.args
             raise damaged(file.path, int(rba[rows[number]]), f"transaction tokens ({text})") from None
+
+
+def _befores(header: NDArray[np.void]) -> NDArray[np.bool_] | None:
+    """Which rows are the image before the update that follows; None for none."""
+    found: NDArray[np.bool_] = (header["before_after"] == layout.BEFORE) & (header["io_type"] != IoType.DELETE)
+    return found if found.any() else None

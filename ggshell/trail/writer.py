@@ -300,11 +300,6 @@ def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:
         return (batch,)
     cut = tail.first
     return (
-        _rows(batch, slice(None, cut), batch.pieces[:-1]),
-        _rows(batch, slice(cut, None), (replace(tail, first=0),)),
+        batch.take(slice(None, cut), batch.pieces[:-1]),
+        batch.take(slice(cut, None), (replace(tail, first=0),)),
     )
-
-
-def _rows(batch: ChangeBatch, rows: slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
-    arrays = {name: getattr(batch, name)[rows] for name in ("table", "io_type", "position", "start", "length", "rba")}
-    return replace(batch, pieces=pieces, **arrays)

@@ -69,11 +69,15 @@ def move(definition: TableDefinition, before: dict[str, str | None], after: dict
     return Row(definition, IoType.KEY_FIELD_COMP, data)
 
 
+def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+
+
 def write_trail(
     name: TrailName, transactions: list[list[Row]], *, max_bytes: int = 1 << 30, first_csn: int = 1
 ) -> None:
     """A flush a transaction; CSNs are 1, 2, 3 …"""
-    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+    writer = open_writer(name, max_bytes)
     for csn, rows in enumerate(transactions, first_csn):
         writer.write(make_batch([Tx(csn, rows)]))
         writer.flush()
