@@ -168,7 +168,8 @@ def _through_moves(
             states.clear()
             continue
         old, new = key_in(row[place("before")], names), key_in(after, names)
-        state = states.pop(old if old is not None else new, {}) if (old or new) is not None else {}
+        earlier = new if old is None else old
+        state = states.pop(earlier, {}) if earlier is not None else {}
         if kind != _DELETE and new is not None:
             states[new] = dict(after) if kind == _INSERT else {**state, **after}
     return states.get(key, {})
