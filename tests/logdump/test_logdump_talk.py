@@ -11,6 +11,7 @@ from batches import read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from logdump.dumps import Dump, small_trail
+from trail.damage_kit import KINDS, exhibit
 
 from ggshell.errors import NotFoundError
 from ggshell.logdump import cli
@@ -187,6 +188,24 @@ def test_a_value_in_pieces_is_saved_whole(dump: Dump, tmp_path: Path) -> None:
     assert batch is not None
     assert len(read_rows(batch)) == 1
     reader.close()
+
+
+def test_user_tokens_by_name_with_lengths_or_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = exhibit(tmp_path, KINDS["user tokens"])
+    dump = Dump(capsys)
+    dump.say(f"open {shown.path}", "usertoken on")
+    text = dump.say("filter usertoken TK-HOST=north", "n")
+    assert (
+        f"User tokens: {15 + 11 + 10:>4} bytes\nTK-HOST             : 5 bytes\nTK-EMPTY            : 0 bytes\n" in text
+    )
+    text = dump.say("pos first", "usertoken detail", "n")
+    assert "TK-HOST             : north\nTK-EMPTY            : \nTK-\u00dc                : \0\\xff\n" in text
+    assert "TK-HOST" not in dump.say("pos first", "filter clear", "filter usertoken TK-HOST=south", "n")
+    dump.talk.session.close()
+    dump = Dump(capsys, as_json=True)
+    record = json.loads(dump.say(f"open {shown.path}", f"pos {shown.rba}", "n").splitlines()[-1])
+    assert record["user_tokens"]["TK-HOST"] == "north"
+    dump.talk.session.close()
 
 
 def test_a_bug_is_shown_short_and_kept_whole(dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
