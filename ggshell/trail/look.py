@@ -77,15 +77,9 @@ class LookedFile:
         tokens = [token for group in self.groups for token in group.tokens]
         if not self.header_fault or any(token.name == "Signature" and token.value == SIGNATURE for token in tokens):
             return True
-        at = self.header.find(_BEGIN)
-        while at >= 0:
-            try:
-                if decode_record(self.header[at : at + framed(self.header[at:])], rba=at).checksum is not None:
-                    return True
-            except TrailError:
-                pass  # no record, or a damaged one: the next may say it
-            at = self.header.find(_BEGIN, at + 1)
-        return False
+        return any(
+            _is_sealed(self.header[match.start() :], match.start()) for match in re.finditer(_BEGIN, self.header)
+        )
 
     def read(self, size: int, place: int) -> bytes:
         """Bytes from a place on, fewer at the end of the file.  Raises DiskError."""
@@ -238,6 +232,14 @@ def _header_fault(header: bytes) -> str:
     except ValueError as error:
         return str(error)
     return "" if found.signature == SIGNATURE else f"signature {SIGNATURE!r}, not {found.signature!r}"
+
+
+def _is_sealed(data: bytes, rba: int) -> bool:
+    """Whether these bytes begin with an undamaged record of ours that was written for this place."""
+    try:
+        return decode_record(data[: framed(data)], rba=rba).checksum is not None
+    except TrailError:
+        return False
 
 
 def definition_of(file: LookedFile, seen: Seen) -> TableDefinition | None:
