@@ -62,6 +62,11 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(unquoted(part) for part in split_list(text[1:-1]) if part)
 
 
+def _sql_text(text: str) -> str:
+    """Text without the quotes around it; within, that quote is doubled."""
+    return text[1:-1].replace(text[0] * 2, text[0])
+
+
 WORD = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a word")
 NUMBER = SlotType(r"\d{1,40}(?![.\d])", int, "a number")
 SIGNED = SlotType(r"[-+]?\d{1,40}(?![.\d])", int, "a number")
@@ -73,6 +78,7 @@ BODY = SlotType(PARENTHESISED, str, "a list in parentheses")
 NAMES = SlotType(PARENTHESISED, _names, "names in parentheses")
 REST = SlotType(r"[^\n]+", str.strip, "text")
 QUOTED = SlotType(_QUOTED, unquoted, "a quoted text")
+SQL = SlotType(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", _sql_text, "SQL in quotes")
 FILE = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a file")
 DIRECTORY = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a directory")
 TRAIL = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a trail")
@@ -137,7 +143,9 @@ SLOTS: dict[str, SlotType] = {
     "rest": REST,
     "command_text": REST,
     "quoted": QUOTED,
+    "sql": SQL,
     "when": WHEN,
+    "until": WHEN,
     "time": TIME,
     "time_string": LOOSE_TIME,
     "csn": CSN,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.record.ragged import items
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds
-from ggshell.trail.ragged import items
 
 TEXTS: Final = pa.map_(pa.string(), pa.string())
 TIME: Final = pa.timestamp("us", "UTC")

@@ -27,6 +27,7 @@ from ggshell.trail.look import LookedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
+from ggshell.trail.sealing import Keys
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 2 << 20
@@ -73,6 +74,20 @@ class Wanted:
 
 
 EVERYTHING = Wanted()
+_VALUES = frozenset({"columns", "before", "tokens"})
+
+
+def _require_clear(path: Path) -> None:
+    name, seqno = _trail(path)
+    file = open_file(name, seqno)
+    file.close()
+    if file.header.seal is not None:
+        what = file.header.seal.protection
+        raise TrailError(
+            f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
+            where=f"{path}, RBA 0",
+            hint="read it where the wallet is",
+        )
 
 
 def read_columnar(
@@ -83,17 +98,22 @@ def read_columnar(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
+    known: Context | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
 
     Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
-    for damage where that is wanted, NotFoundError when there is no such file, ValueError for a column that there is not.
+    for damage where that is wanted, and for encrypted values without ``keys``; NotFoundError when there is no such file,
+    ValueError for a column that there is not.  ``known``: what stands before ``first``, so that nobody need step there.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
     if unknown:
         raise ValueError(f"a trail has no column {', '.join(unknown)}")
-    for found in _parts(path, predicate, first, last, on_damage):
+    if keys is None and not _VALUES.isdisjoint(names):
+        _require_clear(path)
+    for found in _parts(path, predicate, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             yield _told(found, names)
             continue
@@ -110,10 +130,14 @@ def read_table(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
+    known: Context | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
     """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
     wanted = replace(predicate, tables=(table,))
-    for found in _parts(path, wanted, first, last, on_damage):
+    if keys is None:
+        _require_clear(path)
+    for found in _parts(path, wanted, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             continue
         for number, definition in enumerate(found.tables):
@@ -126,23 +150,28 @@ def read_table(
             yield definition, pa.record_batch([*extra.columns, *own.columns], names=[*columns, *own.schema.names])
 
 
-def sync_points(path: Path, size: int) -> list[int]:
-    """Places where a transaction begins, about so many bytes apart, the file's first record first: where parallel readers
-    may share a file."""
+def sync_points(path: Path, size: int, first: int = 0) -> list[int]:
+    """Places where a transaction begins, about so many bytes apart, where parallel readers may share a file; ``first`` (or
+    the file's first record) stands before them."""
     file = LookedFile(path)
     try:
-        points, place = [file.first], file.first + size
-        while place < file.size:
-            seen = file.good_behind(place)
-            while seen is not None and not _begins(seen.record):
-                seen = file.good_behind(seen.rba + seen.size)
-            if seen is None:
+        points = [max(first, file.first)]
+        while (place := points[-1] + size) < file.size:
+            point = transaction_behind(file, place)
+            if point is None:
                 break
-            points.append(seen.rba)
-            place = seen.rba + size
+            points.append(point)
         return points
     finally:
         file.close()
+
+
+def transaction_behind(file: LookedFile, place: int) -> int | None:
+    """Where the first undamaged transaction begins at a place or behind it; None when none does in this file."""
+    seen = file.good_behind(max(place, file.first))
+    while seen is not None and not _begins(seen.record):
+        seen = file.good_behind(seen.rba + seen.size)
+    return None if seen is None else seen.rba
 
 
 def _begins(record: object) -> bool:
@@ -159,15 +188,21 @@ def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
 
 
 def _parts(
-    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage
+    path: Path,
+    wanted: Wanted,
+    first: int,
+    last: int | None,
+    on_damage: OnDamage,
+    keys: Keys | None,
+    known: Context | None,
 ) -> Iterator[ChangeBatch | TrailError]:
     """The wanted rows of a range, and each damage that stands in the way."""
     name, seqno = _trail(path)
     if _is_pruned(path, name, seqno, wanted):
         return
-    place, known = first, None
+    place = first
     while True:
-        reader = TrailReader(name, TrailPosition(seqno, place), known)
+        reader = TrailReader(name, TrailPosition(seqno, place), known, keys)
         try:
             yield from _read(reader, seqno, wanted, last)
         except TrailError as error:
@@ -310,9 +345,21 @@ def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
     """Where the first undamaged transaction behind the record at a place begins, and what stands before it."""
     file = LookedFile(path)
     try:
+<<<<<<< HEAD
         found = file.good_behind(place + 1)
         while found is not None and not _begins(found.record):
             found = file.good_behind(found.rba + found.size)
         return (None, None) if found is None else (found.rba, Context(file.definitions(found.rba), None))
+=======
+        while True:
+            seen = file.at(place)
+            if seen is None:
+                return None, None
+            if seen.fault or not seen.size:
+                break
+            place = seen.rba + seen.size
+        found = transaction_behind(file, place + 1)
+        return (None, None) if found is None else (found, Context(file.definitions(found), None))
+>>>>>>> 66063755a8f28b0b659bf357f17320f42a9d400a
     finally:
         file.close()
