@@ -345,21 +345,7 @@ def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
     """Where the first undamaged transaction behind the record at a place begins, and what stands before it."""
     file = LookedFile(path)
     try:
-<<<<<<< HEAD
-        found = file.good_behind(place + 1)
-        while found is not None and not _begins(found.record):
-            found = file.good_behind(found.rba + found.size)
-        return (None, None) if found is None else (found.rba, Context(file.definitions(found.rba), None))
-=======
-        while True:
-            seen = file.at(place)
-            if seen is None:
-                return None, None
-            if seen.fault or not seen.size:
-                break
-            place = seen.rba + seen.size
         found = transaction_behind(file, place + 1)
         return (None, None) if found is None else (found, Context(file.definitions(found), None))
->>>>>>> 66063755a8f28b0b659bf357f17320f42a9d400a
     finally:
         file.close()
