@@ -7,17 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batches import read_rows
+from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from logdump.dumps import Dump, small_trail
 from trail.damage_kit import KINDS, exhibit
+from trail.trail_kit import PRODUCER, A
 
+from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError
 from ggshell.logdump import cli
 from ggshell.logdump.registry import actions
 from ggshell.logdump.talk import divided, earlier
-from ggshell.trail import TrailName, TrailReader
+from ggshell.record import IoType
+from ggshell.record.image import encode_image
+from ggshell.store.home import Home
+from ggshell.store.wallet import Wallet
+from ggshell.trail import Protection, TrailName, TrailReader, TrailWriter, WriterOptions
 
 
 @pytest.fixture
@@ -239,4 +245,36 @@ def test_answers_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[st
     assert objects[4]["xid"] == "702"
     assert objects[5] == {"number": 1, "name": "Abort"}
     assert (objects[-1]["status"], objects[-1]["statement"]) == ("error", "n zero")
+    dump.talk.session.close()
+
+
+def test_encrypted_rows_are_shown_in_the_clear_with_the_wallet_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, folder = Home(tmp_path / "home"), tmp_path / "trail"
+    wallet = Wallet(home)
+    home.root.mkdir()
+    wallet.create()
+    wallet.add(FakeClock())
+    options = WriterOptions(protection=Protection("AES256", wallet.name, 1), keys=wallet.secret)
+    name = TrailName(folder, "ea")
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30, options=options)
+    writer.write(make_batch([Tx(1, [Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"a secret")]))])]))
+    writer.flush()
+    writer.close()
+    monkeypatch.setenv("GGSHELL_HOME", str(home.root))
+    dump = Dump(capsys)
+    dump.say(f"open {name.file(0)}", "detail data")
+    assert "a secret" not in dump.say("pos first", "n 3")
+    assert "a secret" in dump.say("decrypt on", "pos first", "n 3")
+    assert "a secret" not in dump.say("decrypt off", "pos first", "n 3")
+    assert "saved to" in dump.say("pos first", f"save {folder}/sv000000000 3 records")
+    text = dump.say("decrypt on", f"open {folder}/sv000000000", "n 4")
+    assert "a secret" in text
+    monkeypatch.setenv("GGSHELL_HOME", str(tmp_path))
+    assert "ERROR: there is no" in dump.say("decrypt on")
+    content = bytearray(name.file(0).read_bytes())
+    content[60] ^= 1
+    name.file(0).write_bytes(content)
+    assert "is damaged at RBA 0: expected a file header" in dump.say(f"open {name.file(0)}")
     dump.talk.session.close()

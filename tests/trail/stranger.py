@@ -94,7 +94,8 @@ def file_header(data: bytes) -> tuple[int, dict[tuple[int, int], bytes]]:
         for number, value in tokens_of(body, ">"):
             found[group, number] = value
     need(found.get((0x30, 0x30)) == SIGNATURE, "the signature")
-    need(int.from_bytes(found.get((0x30, 0x31), b""), "big") <= 6, "compatibility 6")
+    need(int.from_bytes(found.get((0x30, 0x31), b""), "big") <= 7, "compatibility 7")
+    need((0x30, 0x50) not in found, "rows in the clear")
     return size, found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, splices
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
 from trail.trail_kit import mark_file
 
 from ggshell.errors import TrailError
@@ -22,7 +22,7 @@ def read(path: Path, how: OnDamage) -> tuple[list[Row], list[str], TrailError | 
     rows: list[Row] = []
     faults: list[str] = []
     try:
-        for batch in read_columnar(path, on_damage=how):
+        for batch in read_columnar(path, on_damage=how, keys=keys):
             for row in batch.to_pylist():
                 fault = row.pop(FAULT, None)
                 if fault is None:
