@@ -122,7 +122,7 @@ def test_an_end_or_a_splice_is_told_and_never_shown_as_good(
     rounds = max(1, request.config.getoption("--rounds"))
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(42)
     good = good_records(capsys, shown)
-    cut = cuts(shown, chance, 0.4)
+    cut = cuts(shown, chance, 0.2)
     for content in (*cut, *splices(shown, chance, 15 * rounds)):
         shown.put(content)
         dump = opened(capsys, shown, as_json=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
-from trail.trail_kit import mark_file
+from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
 from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table, sync_points
@@ -86,7 +86,8 @@ def test_no_end_or_splice_gives_a_wrong_row(tmp_path: Path, name: str, request: 
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(32)
     good = read(shown.path, OnDamage.RAISE)[0]
     mark = mark_file(shown.name).read_bytes()
-    for number, content in enumerate((*cuts(shown, chance, 0.4), *splices(shown, chance, 40 * rounds))):
+    ends = [shown.content[: shown.rba]] * 2
+    for number, content in enumerate((*ends, *cuts(shown, chance, 0.15), *splices(shown, chance, 24 * rounds))):
         shown.put(content)
         mark_file(shown.name).write_bytes(mark if number % 2 else b"")
         for how in OnDamage:
@@ -120,3 +121,18 @@ def _range(path: Path, first: int = 0, last: int | None = None) -> tuple[list[Ro
         rows += batch.to_pylist()
     told = read_columnar(path, [], first=first, last=last, on_damage=OnDamage.TELL)
     return rows, [row[FAULT] for batch in told for row in batch.to_pylist() if row[FAULT] is not None]
+
+
+def test_a_middle_file_that_ends_early_is_told_by_what_the_next_one_says(tmp_path: Path) -> None:
+    name = exhibit(tmp_path, KINDS["header of a later file"]).name
+    path = name.file(0)
+    content = path.read_bytes()
+    places = [rba for rba, _ in cut_records(content)]
+    good = read(path, OnDamage.RAISE)[0]
+    path.write_bytes(content[: places[-1]])
+    rows, _, error = read(path, OnDamage.RAISE)
+    assert rows == [row for row in good if row["rba"] < places[-1]]
+    assert f"at RBA {places[-1]}: expected {len(content)} bytes in this file" in str(error)
+    assert len(read(path, OnDamage.TELL)[1]) == 1
+    name.file(1).unlink()
+    assert read(path, OnDamage.RAISE) == (rows, [], None)
