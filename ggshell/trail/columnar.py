@@ -79,11 +79,11 @@ _VALUES = frozenset({"columns", "before", "tokens"})
 
 
 def _require_clear(path: Path) -> None:
-    name, seqno = _trail(path)
-    file = open_file(name, seqno)
-    file.close()
-    if file.header.seal is not None:
-        what = file.header.seal.protection
+    """Raises TrailError for an encrypted file; a damaged header is told when the file is read."""
+    _trail(path)
+    seal = _header(path).seal
+    if seal is not None:
+        what = seal.protection
         raise TrailError(
             f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
             where=f"{path}, RBA 0",
