@@ -58,8 +58,12 @@ class MapStatement(NamedTuple):
     line: int = 0
 
 
+LONGEST_RETENTION = 365
+
+
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE;
+    ``log_retention``: for how many seconds the source is to keep log that is captured already (CHECKPOINTRETENTIONTIME)."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -72,6 +76,7 @@ class ExtractParameters(NamedTuple):
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
+    log_retention: float = 0.0
 
 
 class ReplicatParameters(NamedTuple):
@@ -146,11 +151,27 @@ def load_extract(path: Path) -> ExtractParameters:
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        log_retention=_days(found, path),
         definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
     return result._replace(cache_size=_size(sizes[-1], path)) if sizes else result
+
+
+def _days(found: list[Parameter], path: Path) -> float:
+    """TRANLOGOPTIONS CHECKPOINTRETENTIONTIME in seconds.  Raises ParameterError for what is no number of days."""
+    name = "checkpointretentiontime"
+    texts = [item.args[name] for item in _named(found, "TRANLOGOPTIONS") if name in item.args]
+    try:
+        days = float(texts[-1]) if texts else 0.0
+    except ValueError:
+        days = -1.0
+    if not 0 <= days <= LONGEST_RETENTION:
+        raise ParameterError(
+            f"CHECKPOINTRETENTIONTIME {texts[-1]} is no number of days", where=str(path), hint="0 to 365, as 0.5"
+        )
+    return days * 86_400
 
 
 def load_replicat(path: Path) -> ReplicatParameters:
