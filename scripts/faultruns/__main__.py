@@ -15,7 +15,7 @@ from faultruns.chain import KINDS, chain
 from faultruns.load import Load
 from faultruns.verdict import Verdict, settle
 
-NAMES = ("kill", "cut", "restart", "disk")
+NAMES = ("kill", "matrix", "cut", "restart", "disk")
 
 
 class Outcome(NamedTuple):
