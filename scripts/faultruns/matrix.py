@@ -84,7 +84,7 @@ def strike(ground: Chain, member: str, name: str, count: int) -> None:
     try:
         if name in ROLLS:
             ground.until(f"{member} runs", lambda: ground.state(member) is ProcessState.RUNNING, seconds=PASS_SECONDS)
-            ground.obey(ROLLOVERS[member])
+            ground.obey(ROLLOVERS[member], must=False)  # it may die before it has answered
         ground.until(what, lambda: process.poll() is not None, seconds=PASS_SECONDS)
     finally:
         process.kill()
