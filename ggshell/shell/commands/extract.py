@@ -34,6 +34,7 @@ def add_extract(
     """A group that reads the log (TRANLOG) or a trail (EXTTRAILSOURCE)."""
     if bool(tranlog or integrated) == bool(exttrailsource):
         raise UsageError("one source is needed.", hint="TRANLOG, or EXTTRAILSOURCE trail")
+    lines = registrations.set_aside(session, GroupType.EXTRACT, group_name)
     require_new(session.home, GroupType.EXTRACT, group_name)
     now = session.clock.now()
     if exttrailsource:
@@ -43,7 +44,7 @@ def add_extract(
     else:
         found = _log_extract(session, group_name, begin or "NOW", lsn, scn, now)
     registrations.save(session, found._replace(description=desc, created=now))
-    lines = ["EXTRACT added."]
+    lines.append("EXTRACT added.")
     if found.begin_csn:
         lines.append(f"Capture begins at {'SCN' if found.options.get('redo') else 'LSN'} {found.begin_csn}.")
     return Message(tuple(lines))
