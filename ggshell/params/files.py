@@ -12,6 +12,7 @@ from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.params.row_clauses import with_clauses
+from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
 from ggshell.syntax.clauses import TokenValues, parse_clause
@@ -53,13 +54,15 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE."""
 
     group: str
     login: LoginParameters = LoginParameters()
     tables: tuple[TableStatement, ...] = ()
     excludes: tuple[str, ...] = ()
-    trails: tuple[str, ...] = ()
+    trails: tuple[TrailStatement, ...] = ()
+    decrypts: bool = False
+    restart_record: bool = True
     truncates: bool = False
     cache_size: int = 64 << 20
     checkpoint_seconds: int = 10
@@ -115,6 +118,8 @@ class Globals(NamedTuple):
 
     schema: str = ""
     checkpoint_table: str = ""
+    wallet_location: str = ""
+    master_key: str = ""
 
 
 def load_extract(path: Path) -> ExtractParameters:
@@ -126,7 +131,9 @@ def load_extract(path: Path) -> ExtractParameters:
         login=_login(found, path),
         tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
-        trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
+        trails=trail_statements(found, path),
+        decrypts=bool(_named(found, "DECRYPTTRAIL")),
+        restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
     )
@@ -182,7 +189,12 @@ def load_globals(path: Path) -> Globals:
     if not path.exists():
         return Globals()
     found = read_parameters(path, "GLOBALS")
-    return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+    return Globals(
+        _last(found, "GGSCHEMA", "schema", ""),
+        _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""),
+        _last(found, "WALLETLOCATION", "directory", ""),
+        _last(found, "MASTERKEYNAME", "key_name", ""),
+    )
 
 
 def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:

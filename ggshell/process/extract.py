@@ -28,6 +28,7 @@ from ggshell.process.reconnecting import run_sessions
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
+from ggshell.process.trail_forms import TrailForms
 from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
@@ -58,9 +59,15 @@ def _body(context: GroupContext) -> None:
     if context.checkpoint.read.source is SourceType.TRAIL:
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
-        path.forward(context, tables, parameters.checkpoint_seconds, tokens)
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
         return
     LogExtract(context, parameters, tables).run()
+
+
+def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
+    return TrailForms(
+        context.home, parameters.trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record
+    )
 
 
 class LogExtract:
@@ -106,7 +113,7 @@ class LogExtract:
         database, user, version = facts
         self._database = {"DBNAME": database, "DBUSER": user, "DBVERSION": version}
         producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
-        return open_outputs(self._context, producer)
+        return open_outputs(self._context, producer, _forms(self._context, self._parameters))
 
     def _open(self) -> Capture:
         """Check the tables and the slot, and begin to read behind what the trail holds."""

@@ -27,6 +27,7 @@ from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, map_rules, replicat_stage
 from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -139,7 +140,9 @@ class Replicat:
         if self._table is None:
             text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._reader = reader = TrailReader(self._trail, self._asked_place(position))
+        self._reader = reader = TrailReader(
+            self._trail, self._asked_place(position), keys=reader_keys(self._context.home)
+        )
         environment = row_environment(context, self._trail, target.database_facts)
         self._work = replicat_stage(parameters.maps, mapper, delivery, environment)
         return delivery, reader

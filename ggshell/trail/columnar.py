@@ -25,7 +25,9 @@ from ggshell.trail.context import Context
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.look import LookedFile
 from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
+from ggshell.trail.sealing import Keys
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 2 << 20
@@ -72,6 +74,20 @@ class Wanted:
 
 
 EVERYTHING = Wanted()
+_VALUES = frozenset({"columns", "before", "tokens"})
+
+
+def _require_clear(path: Path) -> None:
+    name, seqno = _trail(path)
+    file = open_file(name, seqno)
+    file.close()
+    if file.header.seal is not None:
+        what = file.header.seal.protection
+        raise TrailError(
+            f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
+            where=f"{path}, RBA 0",
+            hint="read it where the wallet is",
+        )
 
 
 def read_columnar(
@@ -82,17 +98,21 @@ def read_columnar(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
 
     Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
-    for damage where that is wanted, NotFoundError when there is no such file, ValueError for a column that there is not.
+    for damage where that is wanted, and for encrypted values without ``keys``; NotFoundError when there is no such file,
+    ValueError for a column that there is not.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
     if unknown:
         raise ValueError(f"a trail has no column {', '.join(unknown)}")
-    for found in _parts(path, predicate, first, last, on_damage):
+    if keys is None and not _VALUES.isdisjoint(names):
+        _require_clear(path)
+    for found in _parts(path, predicate, first, last, on_damage, keys):
         if isinstance(found, TrailError):
             yield _told(found, names)
             continue
@@ -109,10 +129,13 @@ def read_table(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
     """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
     wanted = replace(predicate, tables=(table,))
-    for found in _parts(path, wanted, first, last, on_damage):
+    if keys is None:
+        _require_clear(path)
+    for found in _parts(path, wanted, first, last, on_damage, keys):
         if isinstance(found, TrailError):
             continue
         for number, definition in enumerate(found.tables):
@@ -158,7 +181,7 @@ def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
 
 
 def _parts(
-    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage
+    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage, keys: Keys | None
 ) -> Iterator[ChangeBatch | TrailError]:
     """The wanted rows of a range, and each damage that stands in the way."""
     name, seqno = _trail(path)
@@ -166,7 +189,7 @@ def _parts(
         return
     place, known = first, None
     while True:
-        reader = TrailReader(name, TrailPosition(seqno, place), known)
+        reader = TrailReader(name, TrailPosition(seqno, place), known, keys)
         try:
             yield from _read(reader, seqno, wanted, last)
         except TrailError as error:

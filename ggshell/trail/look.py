@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,11 +16,12 @@ from ggshell.errors import NotFoundError, TrailError
 from ggshell.record import IoType, TableDefinition
 from ggshell.trail import header_tokens, layout
 from ggshell.trail.durable import MarkReader
-from ggshell.trail.fileheader import SIGNATURE
+from ggshell.trail.fileheader import SIGNATURE, decode_header
 from ggshell.trail.markers import table_index
 from ggshell.trail.metadata import decode_definition
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import Record, decode_record
+from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 
 LONGEST: Final = 0xFFFF
 CHUNK: Final = 1 << 20
@@ -52,10 +54,11 @@ class Table(NamedTuple):
 
 
 class LookedFile:
-    """An open trail file.  Raises NotFoundError when there is none."""
+    """An open trail file; its rows as they stand, until ``decrypt`` is given keys.  Raises NotFoundError when there is none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._cipher: RowCipher | None = None
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -103,6 +106,13 @@ class LookedFile:
             return None
         return mark.position.rba if mark.position.seqno == seqno else 0
 
+    def decrypt(self, keys: Keys | None) -> None:
+        """Show rows in the clear from now on, or (None) as they stand.  Raises NotFoundError, TrailError for a wrong key."""
+        self._cipher = None
+        if keys is not None and self.ours and self.first:
+            seal = decode_header(self.header).seal
+            self._cipher = cipher_of(seal, keys, self.path) if seal is not None else None
+
     def at(self, rba: int) -> Seen | None:
         """What stands at a place; None at or behind the end of the file."""
         if rba == 0 and self.first:
@@ -125,6 +135,12 @@ class LookedFile:
             record = decode_record(data, rba=rba)
         except TrailError as error:
             return Seen(rba, data, self._unchecked(data), _expected(error))
+        if self._cipher is not None and record.table_index is not None:
+            try:
+                opened = (self._cipher.open_area(record.data), self._cipher.open_area(record.user_tokens))
+            except ValueError:  # a fragment, which is a part of what was encrypted
+                return Seen(rba, data, record)
+            record = replace(record, data=opened[0], user_tokens=opened[1])
         return Seen(rba, data, record, "" if record.checksum is not None else "a checksum token")
 
     def _unchecked(self, data: bytes) -> Record | None:

@@ -10,9 +10,11 @@ from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHead
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.few import FEW_BYTES, read_few
+from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.fragments import Joined, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 from ggshell.trail.tokens import transaction_headers
 from ggshell.trail.visible import VisibleEnd
 from ggshell.trail.wake import Listener
@@ -30,11 +32,18 @@ class TrailReader:
     """
 
     def __init__(
-        self, name: TrailName, position: TrailPosition | None = None, known: context.Context | None = None
+        self,
+        name: TrailName,
+        position: TrailPosition | None = None,
+        known: context.Context | None = None,
+        keys: Keys | None = None,
     ) -> None:
-        """``known``: what stands before the position, where somebody knows it who came past damage."""
+        """``known``: what stands before the position, where somebody knows it who came past damage; ``keys`` open encrypted
+        rows, which come as they stand without."""
         self.name = name
         self._known = known
+        self._keys = keys
+        self._cipher: RowCipher | None = None
         self._visible = VisibleEnd(name)
         self._listener: Listener | None = None
         self._file: OpenedFile | None = None
@@ -63,7 +72,12 @@ class TrailReader:
                 continue
             batch = self._read_chunk(file, max_bytes, limit)
             if batch is not None:
-                return batch
+                return batch if self._cipher is None else self._cipher.open_rows(batch, file.path)
+
+    @property
+    def header(self) -> FileHeader | None:
+        """What the file says of itself that the last batch came from."""
+        return self._file.header if self._file is not None else None
 
     def end(self) -> TrailPosition | None:
         """The durable end of the trail, None while it has no file."""
@@ -115,6 +129,14 @@ class TrailReader:
                 where=f"{self.name.file(seqno)}",
                 hint="restore it, or set the group to a later position knowing what is skipped",
             ) from None
+        seal = file.header.seal
+        try:
+            self._cipher = (
+                cipher_of(seal, self._keys, file.path) if seal is not None and self._keys is not None else None
+            )
+        except BaseException:
+            file.close()
+            raise
         self._file = file
         if self.position.rba <= file.first:
             self.position = TrailPosition(seqno, file.first)
