@@ -59,7 +59,7 @@ class Stage:
         for number, programs in plans.items():
             groups = [Rows(batch, numbers) for numbers in _by_operation(batch, np.flatnonzero(batch.table == number))]
             places = [number, *range(len(tables), len(tables) + len(programs) - 1)]
-            tables += [programs[0].definition] * (len(places) - 1)
+            tables += [batch.tables[number]] * (len(places) - 1)
             for place, program in zip(places, programs, strict=False):
                 parts += [_Part(place, outcome) for outcome in _outcomes(program, groups)]
                 tables[place] = program.definition

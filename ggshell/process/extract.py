@@ -25,6 +25,8 @@ from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
+from ggshell.process.row_environment import row_environment
+from ggshell.process.row_stage import TableStage
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.tables import TableFilter, matches
 from ggshell.process.tally import tally
@@ -35,7 +37,7 @@ from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import Producer
+from ggshell.trail import Producer, TrailName
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
 IDLE_SECONDS = 1.0
@@ -59,7 +61,9 @@ def _body(context: GroupContext) -> None:
     if context.checkpoint.read.source is SourceType.TRAIL:
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
+        trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
+        rows = TableStage(parameters.tables, row_environment(context, trail, None))
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
         return
     LogExtract(context, parameters, tables).run()
 
@@ -88,6 +92,7 @@ class LogExtract:
         path, around = context.home.parameters(context.group), surroundings(context, self._database_fact)
         self._tokens = user_tokens(parameters.tables, around, path)
         self._database: dict[str, str] = {}
+        self._rows = TableStage(parameters.tables, row_environment(context, None, lambda: self._database))
         self._watch = SlotWatch(context.clock)
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
@@ -137,9 +142,8 @@ class LogExtract:
             )
             durable = status.confirmed
         since = int(checkpoint.options.get("since", 0))
-        self._outputs.begin(
-            self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
-        )
+        wanted, ignored = self._rows.around(self._wanted, self._ignored)
+        self._outputs.begin(wanted, begin, truncates=self._parameters.truncates, since=since, ignored=ignored)
         log = PostgresLog.open(
             self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
         )
@@ -184,7 +188,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
+                for part in outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header

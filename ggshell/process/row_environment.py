@@ -28,9 +28,9 @@ _COUNTED = {
 
 
 def row_environment(
-    context: GroupContext, trail: TrailName | None, database: Callable[[], tuple[str, str, str]] | None
+    context: GroupContext, trail: TrailName | None, database: Callable[[], Mapping[str, str]] | None
 ) -> Environment:
-    """``trail``: what the process reads, if it reads one; ``database`` asks for (database, user, version)."""
+    """``trail``: what the process reads, if it reads one; ``database`` asks for what DBENVIRONMENT tells."""
     process: dict[str, Value] = {
         "GROUPNAME": context.group,
         "GROUPTYPE": str(context.type.value),
@@ -47,10 +47,7 @@ def row_environment(
 
     @lru_cache(maxsize=1)
     def facts() -> Mapping[str, Value]:
-        if database is None:
-            return {}
-        name, user, version = database()
-        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
+        return dict(database()) if database is not None else {}
 
     return Environment(context.clock, process, lambda table, kind: _count(context, table, kind), file, facts)
 

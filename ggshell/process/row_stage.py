@@ -1,17 +1,24 @@
-"""The stage that works on rows, as Replicat has it: nothing at all where no MAP asks for anything."""
+"""The stage that works on rows, as each process has it: nothing at all where no MAP or TABLE asks for anything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ggshell.apply.delivery import Delivery
-from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.columns.environment import Environment
-from ggshell.columns.stage import Stage
-from ggshell.params import MapStatement
-from ggshell.record import ChangeBatch
+from ggshell.columns.projection import projected
+from ggshell.columns.stage import Programs, Stage
+from ggshell.errors import StatementError
+from ggshell.params import MapStatement, TableStatement
+from ggshell.process.tables import matches
+from ggshell.record import ChangeBatch, TableDefinition
+from ggshell.record.operation import NO_OPERATIONS
+from ggshell.types import TableName
 
+Wanted = Callable[[TableName], bool]
+Ignored = Callable[[TableName], frozenset[int]]
 Work = Callable[[ChangeBatch], ChangeBatch]
 
 
@@ -29,3 +36,51 @@ def replicat_stage(
         return lambda batch: batch
     environment.database()  # asked now, while nothing is on its way
     return Stage(RowMapping(mapper, environment, delivery.flush).programs).run
+
+
+class TableStage:
+    """What stands between capture, or a trail, and the trails that are written: the clauses of TABLE lines.
+
+    The first line that takes a table counts.
+    """
+
+    def __init__(self, tables: Sequence[TableStatement], environment: Environment) -> None:
+        self._tables = tables
+        self._environment = environment
+        self._active = any(each.clauses.active or each.target for each in tables)
+        self._wanted: Wanted = lambda _: True
+        self._made: set[TableName] = set()
+        self._stage = Stage(self._programs)
+
+    def around(self, wanted: Wanted, ignored: Ignored) -> tuple[Wanted, Ignored]:
+        """What is wanted and left out behind the stage, given what is before it."""
+        if not self._active:
+            return wanted, ignored
+        self._wanted = wanted
+        return (
+            lambda name: name in self._made or wanted(name),
+            lambda name: NO_OPERATIONS if name in self._made else ignored(name),
+        )
+
+    def work(self, batch: ChangeBatch) -> ChangeBatch:
+        """Raises StatementError for what cannot be meant."""
+        return self._stage.run(batch) if self._active else batch
+
+    def _programs(self, source: TableDefinition) -> Programs:
+        if not self._wanted(source.name):
+            return ()
+        found = next((each for each in self._tables if matches(each.pattern, source.name)), None)
+        if found is None or not (found.clauses.active or found.target):
+            return None
+        name = target_name(found.target, source.name) if found.target else source.name
+        try:
+            program = projected(source, name, found.clauses, self._environment, found.ignored)
+        except StatementError as error:
+            error.where = error.where or found.clauses.place
+            raise
+        self._made.add(name)
+        return (program,)
+
+
+UNTOUCHED = TableStage((), Environment())
+"""For a path, whose rows go as they come."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import until
-from ways import REP1, Way
+from processes import until, until_state
+from ways import EXT1, REP1, Way
+
+from ggshell.process.state import ProcessState
 
 
 @pytest.fixture
@@ -100,3 +102,58 @@ def test_a_column_that_nobody_knows_ends_replicat_at_its_place(way: Way) -> None
     report = way.ends(REP1)
     assert "a.items has no column nmae" in report
     assert "did you mean name" in report
+
+
+def extract(way: Way, *lines: str) -> None:
+    way.write("ext1", "\n".join(["EXTRACT ext1", "USERIDALIAS north", "EXTTRAIL ./dirdat/ea", *lines, ""]))
+
+
+def test_extract_writes_chosen_rows_and_columns_under_another_name(way: Way) -> None:
+    way.in_south("CREATE TABLE b.short (id int PRIMARY KEY, label text, twice numeric)")
+    extract(
+        way,
+        "TABLE a.items, TARGET a.short, FILTER (ON INSERT, ON UPDATE, price > 0), COLSEXCEPT (price),",
+        "  COLMAP (USEDEFAULTS, label = @STRUP (name), twice = @COMPUTE (price * 2));",
+    )
+    replicat(way, "MAP a.short, TARGET b.short, COLMAP (USEDEFAULTS);")
+    way.add()
+    way.start()
+    way.in_north(
+        "INSERT INTO a.items SELECT number, 'n' || number, number - 1 FROM generate_series(1, 30) number",
+        "UPDATE a.items SET price = 7.5 WHERE id = 2",
+        "UPDATE a.items SET id = 100 WHERE id = 3",
+        "DELETE FROM a.items WHERE id > 3 AND id < 30",
+        "INSERT INTO a.items VALUES (200, NULL, 1)",
+    )
+    expected = [(2, "N2", "15.0"), (30, "N30", "58"), (100, "N3", "4"), (200, None, "2")]
+    until_same(way, "SELECT id, label, twice::text FROM b.short ORDER BY id", expected)
+    assert "a.short" in way.run("STATS EXTRACT ext1, TOTAL")
+
+
+def test_a_pump_works_on_rows_too(way: Way) -> None:
+    way.in_south("CREATE TABLE b.few (id int PRIMARY KEY, name text)")
+    way.write(
+        "pmp1",
+        "EXTRACT pmp1\nEXTTRAIL ./dirdat/eb\nTABLE a.items, TARGET a.few, COLS (id, name), WHERE (name <> 'no');\n",
+    )
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.few, TARGET b.few;\n")
+    way.add()
+    way.run(
+        "DELETE REPLICAT rep1 !",
+        "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea",
+        "ADD EXTTRAIL ./dirdat/eb, EXTRACT pmp1, MEGABYTES 10",
+        "DBLOGIN USERIDALIAS south",
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/eb, CHECKPOINTTABLE b.checks",
+    )
+    way.start("ext1", "pmp1", "rep1")
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'no', 2), (3, 'three', 3)")
+    until_same(way, "SELECT * FROM b.few ORDER BY id", [(1, "one"), (3, "three")])
+
+
+def test_extract_refuses_to_leave_out_the_key(way: Way) -> None:
+    extract(way, "TABLE a.items, COLS (name);")
+    way.add()
+    way.run("START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    until_state(way.home, *EXT1, ProcessState.ABENDED)
+    assert "id belongs to the key of a.items" in way.home.report("EXT1").read_text()

@@ -76,9 +76,10 @@ class PostgresTarget:
         """The name of the database."""
         return str(self._connection.info.dbname)
 
-    def database_facts(self) -> tuple[str, str, str]:
-        """(database, user, server version); everything sent must be settled."""
-        return session.database_facts(self._idle())
+    def database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells; everything sent must be settled."""
+        name, user, version = session.database_facts(self._idle())
+        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
 
     @property
     def confirmed(self) -> int:
