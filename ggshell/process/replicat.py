@@ -140,9 +140,8 @@ class Replicat:
         if self._table is None:
             text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._reader = reader = TrailReader(
-            self._trail, self._asked_place(position), keys=reader_keys(self._context.home)
-        )
+        place = self._asked_place(position)
+        self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
         environment = row_environment(context, self._trail, target.database_facts)
         self._work = replicat_stage(parameters.maps, mapper, delivery, environment)
         return delivery, reader

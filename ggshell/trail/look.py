@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.errors import NotFoundError, TrailError
+from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.record import IoType, TableDefinition
 from ggshell.trail import header_tokens, layout
 from ggshell.trail.durable import MarkReader
@@ -60,21 +61,41 @@ class LookedFile:
         self.path = path
         self._cipher: RowCipher | None = None
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise NotFoundError(f"cannot open {path}: {error.strerror}", hint="FILES lists what is there") from None
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise NotFoundError(f"cannot open {path}: it is no file", hint="FILES lists what is there")
         self.header = self.read(LONGEST, 0)
         self.first = header_tokens.header_length(self.header)
         self.groups = header_tokens.header_groups(self.header)
-        signature = next(
-            (token.value for group in self.groups for token in group.tokens if token.name == "Signature"), b""
-        )
-        self.ours = signature == SIGNATURE
+        self.header_fault = _header_fault(self.header)
+        self.ours = self._is_ours()
         self._tables: dict[int, Table] = {}
         self._searched = self.first
 
+    def _is_ours(self) -> bool:
+        """By the header, or where that is damaged by a record near the file's begin that is sealed as ours are."""
+        tokens = [token for group in self.groups for token in group.tokens]
+        if not self.header_fault or any(token.name == "Signature" and token.value == SIGNATURE for token in tokens):
+            return True
+        at = self.header.find(_BEGIN)
+        while at >= 0:
+            try:
+                if decode_record(self.header[at : at + framed(self.header[at:])], rba=at).checksum is not None:
+                    return True
+            except TrailError:
+                pass  # no record, or a damaged one: the next may say it
+            at = self.header.find(_BEGIN, at + 1)
+        return False
+
     def read(self, size: int, place: int) -> bytes:
-        return os.pread(self._descriptor, size, place)
+        """Bytes from a place on, fewer at the end of the file.  Raises DiskError."""
+        try:
+            return os.pread(self._descriptor, size, place)
+        except OSError as error:
+            raise DiskError(f"cannot read {self.path} at RBA {place}: {error.strerror}") from error
 
     @property
     def size(self) -> int:
@@ -116,13 +137,13 @@ class LookedFile:
     def at(self, rba: int) -> Seen | None:
         """What stands at a place; None at or behind the end of the file."""
         if rba == 0 and self.first:
-            return Seen(0, self.header[: self.first], is_header=True)
+            return Seen(0, self.header[: self.first], fault=self.header_fault if self.ours else "", is_header=True)
         data = self.read(LONGEST, rba)
         if not data:
             return None
         size = framed(data)
         if not size:
-            return Seen(rba, b"", fault=_unframed(data))
+            return Seen(rba, b"", fault=_unframed(data) if rba else self.header_fault)
         return self._seen(rba, data[:size])
 
     def _seen(self, rba: int, data: bytes) -> Seen:
@@ -224,6 +245,15 @@ class LookedFile:
         if seen.rba == self._searched and not seen.fault:
             self._learn(seen)
             self._searched = seen.rba + seen.size
+
+
+def _header_fault(header: bytes) -> str:
+    """What of a file header of ours is wrong, empty for nothing."""
+    try:
+        found = decode_header(header)
+    except ValueError as error:
+        return str(error)
+    return "" if found.signature == SIGNATURE else f"signature {SIGNATURE!r}, not {found.signature!r}"
 
 
 def definition_of(file: LookedFile, seen: Seen) -> TableDefinition | None:

@@ -175,17 +175,17 @@ class TrailReader:
                     batch, self._header = few
                     self.position = TrailPosition(file.seqno, batch.end_rba)
                     return batch
-            joined = join_fragments(chunk, decode.parse(chunk, file.path, base), file.path, base)
+            records = decode.parse(chunk, file.path, base)
+            joined = join_fragments(chunk, records, file.path, base)
             if joined.records.end:
                 break
-            fault = joined.records.fault
-            if fault is not None:
-                raise damaged(file.path, base + fault.place, fault.expected)
+            if records.fault is not None:
+                raise damaged(file.path, base + records.fault.place, records.fault.expected)
             if len(chunk) < size or size == limit - base:
-                raise damaged(file.path, base, "a whole record before the end of what is durable")
+                raise damaged(file.path, base + records.end, "a whole record before the end of what is durable")
             size *= 4
         rows = self._batch(file, joined, base)
-        self.position = TrailPosition(file.seqno, base + joined.records.end)
+        self.position = TrailPosition(file.seqno, base + joined.records.end if rows is None else rows.end_rba)
         return rows
 
     def _batch(self, file: OpenedFile, joined: Joined, base: int) -> ChangeBatch | None:
@@ -197,10 +197,11 @@ class TrailReader:
             records = records.only(is_row)
             if not len(records.start):
                 return None
+        records = self._defined(file, records, base)
         header, rba = records.header, records.start + base
         used, table = np.unique(header["table"], return_inverse=True)
         return ChangeBatch(
-            tables=tuple([self._definition(file, int(index), base) for index in used]),
+            tables=tuple([self._definitions[int(index)] for index in used]),
             table=table.astype(np.uint16),
             io_type=header["io_type"].copy(),
             position=header["audit_pos"].copy(),
@@ -215,11 +216,19 @@ class TrailReader:
             user_tokens=records.user,
         )
 
-    def _definition(self, file: OpenedFile, index: int, base: int) -> TableDefinition:
-        try:
-            return self._definitions[index]
-        except KeyError:
-            raise damaged(file.path, base, f"the definition of table {index} before its rows") from None
+    def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
+        """The rows up to the first one whose table nothing defines.  Raises TrailError when that is the first of all."""
+        used, first = np.unique(records.header["table"], return_index=True)
+        row = min(
+            (at for index, at in zip(used.tolist(), first.tolist(), strict=True) if index not in self._definitions),
+            default=None,
+        )
+        if row is None:
+            return records
+        place, index = int(records.start[row]), int(records.header["table"][row])
+        if row == 0:
+            raise damaged(file.path, base + place, f"the definition of table {index} before its rows")
+        return records.only(np.arange(len(records.start)) < row)._replace(end=place)
 
     def _pieces(
         self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]
