@@ -82,11 +82,8 @@ class LookedFile:
             return True
         at = self.header.find(_BEGIN)
         while at >= 0:
-            try:
-                if decode_record(self.header[at : at + framed(self.header[at:])], rba=at).checksum is not None:
-                    return True
-            except TrailError:
-                pass  # no record, or a damaged one: the next may say it
+            if _is_sealed(self.header[at : at + framed(self.header[at:])], at):
+                return True
             at = self.header.find(_BEGIN, at + 1)
         return False
 
@@ -254,6 +251,14 @@ def _header_fault(header: bytes) -> str:
     except ValueError as error:
         return str(error)
     return "" if found.signature == SIGNATURE else f"signature {SIGNATURE!r}, not {found.signature!r}"
+
+
+def _is_sealed(data: bytes, rba: int) -> bool:
+    """Whether bytes are an undamaged record as ours are."""
+    try:
+        return decode_record(data, rba=rba).checksum is not None
+    except TrailError:
+        return False
 
 
 def definition_of(file: LookedFile, seen: Seen) -> TableDefinition | None:
