@@ -72,6 +72,8 @@ class Blame:
         if refusal.transient:
             self._target.rollback()
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+        if rule.response is Response.EXCEPTION and self._told(batch, row, mapping, refusal):
+            return Left(mapping.source.name, mapping.target.name, io_type, False)
         discards = rule.response is Response.DISCARD
         passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
         if not passes or not self._target.back_to_mark():
@@ -80,6 +82,19 @@ class Blame:
         if discards and self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
         return Left(mapping.source.name, mapping.target.name, io_type, discards)
+
+    def _told(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> bool:
+        """Give a refused operation to its exceptions table; False when it has none.  Raises ApplyError when that refuses it."""
+        exceptions = self.responses.exceptions
+        others = exceptions.operations(batch, row, mapping, refusal) if exceptions is not None else ()
+        if not others or not self._target.back_to_mark():
+            return False
+        for operation, its_mapping in others:
+            again = self._target.apply_one(operation, 0, its_mapping)
+            if again is not None:
+                self._target.rollback()
+                raise self._described(operation, 0, its_mapping, again)
+        return True
 
     def _one_by_one(self, operations: Sequence[ChangeBatch], mapping: TableMapping) -> Refusal | None:
         for operation in operations:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ggshell.apply.target import Refusal
+from ggshell.apply.target import Refusal, TableMapping
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.record.image import split_key_update
 
@@ -40,6 +40,7 @@ class Response(StrEnum):
 
     ABEND = "ABEND"
     DISCARD = "DISCARD"
+    EXCEPTION = "EXCEPTION"
     IGNORE = "IGNORE"
     RETRYOP = "RETRYOP"
 
@@ -50,6 +51,16 @@ class ErrorRule(NamedTuple):
     error: str
     response: Response
     retries: int = 10
+
+
+class Exceptions(Protocol):
+    """What gives a refused operation to an exceptions table."""
+
+    def operations(
+        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
+    ) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+        """The operations that tell of a refused one, each a batch of one row; none when no MAP asks for it."""
+        ...
 
 
 class Responses:
@@ -74,6 +85,7 @@ class Responses:
         self.collisions = collisions
         self._override_duplicates = override_duplicates
         self._insert_missing = insert_missing
+        self.exceptions: Exceptions | None = None
 
     @property
     def active(self) -> bool:
@@ -83,7 +95,10 @@ class Responses:
 
     def to(self, refusal: Refusal) -> ErrorRule:
         """The rule for a refusal."""
-        state = NO_DATA if refusal.missing else refusal.state
+        return self.to_state(NO_DATA if refusal.missing else refusal.state)
+
+    def to_state(self, state: str) -> ErrorRule:
+        """The rule for an SQLSTATE, or for a number that RAISEERROR gives."""
         return self._rules.get(state) or self._rules.get(DEFAULT) or ErrorRule(DEFAULT, Response.ABEND)
 
     def is_left_out(self, io_type: int, refusal: Refusal) -> bool:

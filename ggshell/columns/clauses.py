@@ -19,11 +19,20 @@ class Conversion(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ExceptionTarget:
+    """MAPEXCEPTION: the table that gets refused operations, and what becomes of them on the way."""
+
+    target: str
+    clauses: Clauses
+
+
+@dataclass(frozen=True, slots=True)
 class Clauses:
     """The clauses of one statement.
 
-    ``columns``: COLS, None where it does not stand; ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY; ``source``: the
-    statement's text, in which the clauses' places count; ``place``: its file and line.
+    ``columns``: COLS, None where it does not stand; ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY;
+    ``exception_target``: MAPEXCEPTION; ``source``: the statement's text, in which the clauses' places count; ``place``: its
+    file and line.
     """
 
     filters: tuple[Filter, ...] = ()
@@ -34,6 +43,7 @@ class Clauses:
     queries: tuple[Query, ...] = ()
     conversions: frozenset[Conversion] = frozenset()
     exceptions: bool = False
+    exception_target: ExceptionTarget | None = None
     source: str = field(default="", compare=False)
     place: str = field(default="", compare=False)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from ggshell.columns.clauses import Clauses, Conversion
+from ggshell.columns.clauses import Clauses, Conversion, ExceptionTarget
 from ggshell.params.lines import Parameter
+from ggshell.syntax import grammar
 from ggshell.syntax.clauses import Clause, ColumnMap, Filter, Query, Where, parse_clause
 
 _CONVERSIONS = {conversion.value: conversion for conversion in Conversion}
@@ -43,9 +44,21 @@ def clauses_of(item: Parameter, conversions: frozenset[Conversion], path: Path) 
         queries=_read(item, "sqlexec", Query),
         conversions=conversions,
         exceptions="exceptionsonly" in args,
+        exception_target=_exception_target(item, path),
         source=item.text,
         place=f"{path}:{item.line}",
     )
+
+
+def _exception_target(item: Parameter, path: Path) -> ExceptionTarget | None:
+    """MAPEXCEPTION, which holds the clauses of a MAP.  Raises StatementError."""
+    body = item.args.get("mapexception")
+    if body is None:
+        return None
+    text = f"MAP {item.args['source_table']}, {body.strip()[1:-1]}"
+    parsed = grammar.parse(text, grammar.PARAMETERS)
+    inner = Parameter("MAP", parsed.args, item.line, text)
+    return ExceptionTarget(parsed.args["target"], clauses_of(inner, frozenset(), path))
 
 
 def _read(item: Parameter, name: str, kind: type[_Kind]) -> tuple[_Kind, ...]:

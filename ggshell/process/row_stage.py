@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ggshell.apply.delivery import Delivery
+from ggshell.apply.exceptions import RefusedRows
 from ggshell.apply.mapping import Mapper, MapRule, target_name
+from ggshell.apply.responses import Responses
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.columns.environment import Environment
 from ggshell.columns.projection import projected
@@ -28,14 +30,17 @@ def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
 
 
 def replicat_stage(
-    maps: tuple[MapStatement, ...], mapper: Mapper, delivery: Delivery, environment: Environment
+    maps: tuple[MapStatement, ...], mapper: Mapper, delivery: Delivery, environment: Environment, responses: Responses
 ) -> Work:
     """What stands between trail and delivery; ``environment``: what @GETENV tells."""
     sources = [each.source.lower() for each in maps]
-    if not any(each.clauses.active for each in maps) and len(set(sources)) == len(sources):
+    acts = any(each.clauses.active or each.clauses.exception_target for each in maps)
+    if not acts and len(set(sources)) == len(sources):
         return lambda batch: batch
     environment.database()  # asked now, while nothing is on its way
-    return Stage(RowMapping(mapper, environment, delivery.flush).programs).run
+    rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush)
+    responses.exceptions = RefusedRows(rows, environment)
+    return Stage(rows.programs).run
 
 
 class TableStage:

@@ -157,3 +157,46 @@ def test_extract_refuses_to_leave_out_the_key(way: Way) -> None:
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     until_state(way.home, *EXT1, ProcessState.ABENDED)
     assert "id belongs to the key of a.items" in way.home.report("EXT1").read_text()
+
+
+def test_refused_operations_go_to_the_exceptions_table(way: Way) -> None:
+    way.in_south(
+        "CREATE TABLE b.refused (id int, name text, code text, message text, operation text)",
+        "INSERT INTO b.items VALUES (2, 'in the way', 0)",
+    )
+    replicat(
+        way,
+        "REPERROR (DEFAULT, ABEND)",
+        "REPERROR (23505, EXCEPTION)",
+        "REPERROR (1403, EXCEPTION)",
+        "MAP a.items, TARGET b.items, COLMAP (USEDEFAULTS, name = @STRUP (name));",
+        "MAP a.items, TARGET b.refused, EXCEPTIONSONLY, INSERTALLRECORDS, COLMAP (USEDEFAULTS,",
+        "  code = @GETENV ('LASTERR', 'DBERRNUM'), message = @GETENV ('LASTERR', 'DBERRMSG'),",
+        "  operation = @GETENV ('LASTERR', 'OPTYPE'));",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)")
+    way.arrives(3)
+    way.in_south("DELETE FROM b.items WHERE id = 3")
+    way.in_north("UPDATE a.items SET name = 'drei' WHERE id = 3", "INSERT INTO a.items VALUES (4, 'four', 4)")
+    way.arrives(3)
+    until_same(way, "SELECT name FROM b.items ORDER BY id", [("ONE",), ("in the way",), ("FOUR",)])
+    found = way.in_south("SELECT id, name, code, operation FROM b.refused ORDER BY id")
+    assert found == [(2, "two", "23505", "INSERT"), (3, "drei", "1403", "SQL COMPUPDATE")]
+    assert "duplicate key" in str(way.in_south("SELECT message FROM b.refused WHERE id = 2"))
+
+
+def test_mapexception_works_with_wildcards(way: Way) -> None:
+    way.in_south("CREATE TABLE b.refused (id int, what text)", "INSERT INTO b.items VALUES (2, 'in the way', 0)")
+    replicat(
+        way,
+        "REPERROR (DEFAULT, EXCEPTION)",
+        "MAP a.*, TARGET b.*, MAPEXCEPTION (TARGET b.refused, INSERTALLRECORDS, COLMAP (id = id,",
+        "  what = @STRCAT (@GETENV ('GGHEADER', 'TABLENAME'), ' ', @GETENV ('LASTERR', 'ERRTYPE'))));",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)")
+    way.arrives(3)
+    assert way.in_south("SELECT * FROM b.refused") == [(2, "a.items DB")]
