@@ -10,7 +10,7 @@ from ggshell.apply.groups import Left, Span
 from ggshell.apply.responses import Response, Responses
 from ggshell.apply.target import Refusal, TableMapping, Target
 from ggshell.errors import ApplyError, ConnectionLostError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record import ChangeBatch, IoType, TableDefinition
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.types import TrailPosition
 
@@ -116,7 +116,7 @@ class Blame:
     def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> ApplyError:
         io_type = IoType(int(batch.io_type[row]))
         place = TrailPosition(batch.seqno, int(batch.rba[row]))
-        before, after = row_values(batch, row, mapping)
+        before, after = row_values(batch, row, mapping.source)
         target = mapping.target.name
         word = operation_word(io_type)
         keys = {mapping.source.columns[index].name for index in mapping.key}
@@ -132,7 +132,7 @@ class Blame:
         return ApplyError(text, code=code, where=_where(place), hint=hint)
 
     def _discarded(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Discarded:
-        before, after = row_values(batch, row, mapping)
+        before, after = row_values(batch, row, mapping.source)
         return Discarded(
             mapping.source.name,
             mapping.target.name,
@@ -158,7 +158,7 @@ def operation_word(io_type: int) -> str:
 
 
 def row_values(
-    batch: ChangeBatch, row: int, mapping: TableMapping
+    batch: ChangeBatch, row: int, source: TableDefinition
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns by name, as text: those before the change that are known, and those after it (of a delete: its row)."""
     start = int(batch.start[row])
@@ -167,7 +167,7 @@ def row_values(
     after: bytes | memoryview = data
     if int(batch.io_type[row]) in _TWO_IMAGES:
         before, after = split_key_update(data)
-    names = [column.name for column in mapping.source.columns]
+    names = [column.name for column in source.columns]
     return _named(before, names), _named(after, names)
 
 

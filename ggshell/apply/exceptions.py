@@ -11,15 +11,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from ggshell.apply.responses import one_row
+from ggshell.apply.blame import operation_word, row_values
+from ggshell.apply.discard import Discarded, DiscardFile
+from ggshell.apply.responses import Response, Responses, one_row
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.environment import Environment
 from ggshell.columns.functions.facts import OPERATION_NAMES
 from ggshell.columns.rows import TWO_IMAGES
-from ggshell.columns.stage import Stage
+from ggshell.columns.stage import Programs, Stage
+from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch
 from ggshell.record.image import decode_image, encode_image, join_key_update, split_key_update
+from ggshell.types import TrailPosition
 
 NO_DATA_NUMBER = 1403
 """What LASTERR says of a row that is not there, for which the database has no number of its own."""
@@ -75,6 +79,39 @@ class RefusedRows:
             data = _cut(data, width)
         alone = one_row(batch, row, io_type, data)
         return replace(alone, tables=(source,), table=np.zeros(1, dtype=np.uint16))
+
+
+class RaisedErrors:
+    """Answers a FILTER with RAISEERROR by REPERROR's rules for its number.  RETRYOP has nothing to try again: it ends."""
+
+    def __init__(
+        self, rows: RowMapping, environment: Environment, responses: Responses, discard: DiscardFile | None
+    ) -> None:
+        self._rows = rows
+        self._environment = environment
+        self._responses = responses
+        self._discard = discard
+
+    def __call__(self, batch: ChangeBatch, row: int, number: int) -> Programs:
+        """The programs that tell of a row.  Raises ApplyError where the answer is to end."""
+        source = batch.tables[int(batch.table[row])]
+        io_type = int(batch.io_type[row])
+        text = f"FILTER of MAP {source.name} refused a row with error {number}"
+        self._environment.last_error.update(
+            DBERRNUM=number, DBERRMSG=text, OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"), ERRTYPE="MAP"
+        )
+        response = self._responses.to_state(str(number)).response
+        place = TrailPosition(batch.seqno, int(batch.rba[row]))
+        if response is Response.EXCEPTION and (programs := self._rows.exceptions(source)):
+            return programs
+        if response is Response.DISCARD and self._discard is not None:
+            before, after = row_values(batch, row, source)
+            word = operation_word(io_type)
+            self._discard.write(Discarded(source.name, source.name, word, place, before, after, text))
+        if response in (Response.DISCARD, Response.IGNORE):
+            return None
+        hint = f"REPERROR ({number}, DISCARD) or another response lets Replicat go on"
+        raise ApplyError(text, where=f"trail file {place.seqno}, RBA {place.rba}", hint=hint)
 
 
 def _cut(image: bytes | memoryview, width: int) -> bytes:

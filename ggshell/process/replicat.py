@@ -143,7 +143,7 @@ class Replicat:
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
         environment = row_environment(context, self._trail, target.database_facts)
-        self._work = replicat_stage(parameters.maps, mapper, delivery, environment, self._responses)
+        self._work = replicat_stage(parameters.maps, mapper, delivery, environment, self._responses, self._discard)
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:

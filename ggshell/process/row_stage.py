@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ggshell.apply.delivery import Delivery
-from ggshell.apply.exceptions import RefusedRows
+from ggshell.apply.discard import DiscardFile
+from ggshell.apply.exceptions import RaisedErrors, RefusedRows
 from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.responses import Responses
 from ggshell.apply.row_mapping import RowMapping
@@ -30,7 +31,12 @@ def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
 
 
 def replicat_stage(
-    maps: tuple[MapStatement, ...], mapper: Mapper, delivery: Delivery, environment: Environment, responses: Responses
+    maps: tuple[MapStatement, ...],
+    mapper: Mapper,
+    delivery: Delivery,
+    environment: Environment,
+    responses: Responses,
+    discard: DiscardFile | None = None,
 ) -> Work:
     """What stands between trail and delivery; ``environment``: what @GETENV tells."""
     sources = [each.source.lower() for each in maps]
@@ -40,7 +46,7 @@ def replicat_stage(
     environment.database()  # asked now, while nothing is on its way
     rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush)
     responses.exceptions = RefusedRows(rows, environment)
-    return Stage(rows.programs).run
+    return Stage(rows.programs, RaisedErrors(rows, environment, responses, discard)).run
 
 
 class TableStage:

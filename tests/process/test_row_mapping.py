@@ -200,3 +200,24 @@ def test_mapexception_works_with_wildcards(way: Way) -> None:
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)")
     way.arrives(3)
     assert way.in_south("SELECT * FROM b.refused") == [(2, "a.items DB")]
+
+
+def test_raiseerror_gives_rows_to_reperror(way: Way) -> None:
+    way.in_south("CREATE TABLE b.refused (id int, code text, kind text)")
+    replicat(
+        way,
+        "REPERROR (21000, DISCARD)",
+        "REPERROR (21001, EXCEPTION)",
+        "DISCARDFILE ./dirrpt/rep1.dsc, APPEND",
+        "MAP a.items, TARGET b.items, FILTER (ON INSERT, RAISEERROR 21000, price < 100),",
+        "  FILTER (RAISEERROR 21001, price > 0);",
+        "MAP a.items, TARGET b.refused, EXCEPTIONSONLY, COLMAP (id = id,",
+        "  code = @GETENV ('LASTERR', 'DBERRNUM'), kind = @GETENV ('LASTERR', 'ERRTYPE'));",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'much', 200), (3, 'little', -1), (4, 'four', 4)")
+    way.arrives(2)
+    assert way.in_south("SELECT id FROM b.items ORDER BY id") == [(1,), (4,)]
+    assert way.in_south("SELECT * FROM b.refused") == [(3, "21001", "MAP")]
+    assert "error 21000" in (way.home.root / "dirrpt" / "rep1.dsc").read_text()
