@@ -17,6 +17,7 @@ from ggshell.columns.conditions import Conditions
 from ggshell.columns.environment import Environment
 from ggshell.columns.images import Appended
 from ggshell.columns.program import Program, conversions_of
+from ggshell.columns.queries import Queries
 from ggshell.columns.scope import Scope
 from ggshell.columns.stage import Programs
 from ggshell.columns.targets import length_of, plan_of
@@ -112,6 +113,7 @@ def program_of(
     program = Program(
         definition=definition,
         conditions=Conditions(clauses, scope),
+        queries=Queries(clauses, scope, environment.queries) if clauses.queries else None,
         appended=tuple(appended),
         key=frozenset(key),
         conversions=conversions_of(clauses.conversions),

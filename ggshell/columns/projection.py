@@ -14,6 +14,7 @@ from ggshell.columns.environment import Environment
 from ggshell.columns.images import Appended
 from ggshell.columns.nodes import Node
 from ggshell.columns.program import Program
+from ggshell.columns.queries import Queries
 from ggshell.columns.scope import Scope
 from ggshell.columns.targets import Plan, length_of, names_of, plan_of
 from ggshell.errors import StatementError
@@ -49,6 +50,7 @@ def projected(
     return Program(
         definition=TableDefinition(name, tuple(columns), key),
         conditions=Conditions(clauses, scope),
+        queries=Queries(clauses, scope, environment.queries) if clauses.queries else None,
         appended=tuple(appended),
         key=frozenset(key),
         kept=None if whole else kept,

@@ -23,7 +23,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
-from ggshell.process.row_environment import row_environment
+from ggshell.process.row_environment import queries_login, row_environment
 from ggshell.process.row_stage import TableStage
 from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
@@ -59,7 +59,9 @@ def _body(context: GroupContext) -> None:
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
         trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
-        rows = TableStage(parameters.tables, row_environment(context, trail, None))
+        rows = TableStage(
+            parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
+        )
         path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
         return
     LogExtract(context, parameters, tables).run()
@@ -86,7 +88,8 @@ class LogExtract:
         self._capture: Capture | None = None
         path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
         self._tokens = user_tokens(parameters.tables, around, path)
-        self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts))
+        login = queries_login(context.home, parameters)
+        self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         context.verb("GETLAG", lambda _: self._progress.lag_answer())

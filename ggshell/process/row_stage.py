@@ -44,6 +44,8 @@ def replicat_stage(
     if not acts and len(set(sources)) == len(sources):
         return lambda batch: batch
     environment.database()  # asked now, while nothing is on its way
+    if environment.queries is not None:
+        environment.queries.settle = delivery.flush
     rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush)
     responses.exceptions = RefusedRows(rows, environment)
     return Stage(rows.programs, RaisedErrors(rows, environment, responses, discard)).run

@@ -221,3 +221,57 @@ def test_raiseerror_gives_rows_to_reperror(way: Way) -> None:
     assert way.in_south("SELECT id FROM b.items ORDER BY id") == [(1,), (4,)]
     assert way.in_south("SELECT * FROM b.refused") == [(3, "21001", "MAP")]
     assert "error 21000" in (way.home.root / "dirrpt" / "rep1.dsc").read_text()
+
+
+def test_sqlexec_looks_up_and_calls_in_the_target(way: Way) -> None:
+    way.in_south(
+        "CREATE TABLE b.kinds (code text PRIMARY KEY, title text)",
+        "INSERT INTO b.kinds VALUES ('a', 'apples'), ('p', 'pears 100%')",
+        "CREATE FUNCTION b.taxed(amount numeric) RETURNS numeric LANGUAGE sql AS 'SELECT amount * 1.2'",
+        "CREATE PROCEDURE b.both(given text, OUT upper text, OUT size int) LANGUAGE plpgsql AS"
+        " $$ BEGIN upper := upper(given); size := length(given); END $$",
+        "CREATE TABLE b.wares (id int PRIMARY KEY, kind text, title text, taxed numeric, said text)",
+    )
+    replicat(
+        way,
+        "MAP a.items, TARGET b.wares,",
+        "  SQLEXEC (ID look, QUERY 'SELECT title FROM b.kinds WHERE code = left(:name::text, 1) AND title LIKE ''%''',",
+        "    PARAMS (name = name)),",
+        "  SQLEXEC (SPNAME b.taxed, ID tax, PARAMS (amount = price), ERROR RAISE),",
+        "  SQLEXEC (SPNAME b.both, ID both, PARAMS (given = name), ERROR RAISE),",
+        "  COLMAP (id = id, kind = name, title = @IF (@COLTEST (look.title, PRESENT), look.title, 'none'),",
+        "  taxed = @GETVAL (tax.return_value), said = @STRCAT (both.upper, both.size));",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'ab', 10), (2, 'pq', 20), (3, 'xyz', NULL)")
+    query = "SELECT title, taxed::text, said FROM b.wares ORDER BY id"
+    until_same(way, query, [("apples", "12.0", "AB2"), ("pears 100%", "24.0", "PQ2"), ("none", None, "XYZ3")])
+
+
+def test_extract_filters_by_what_a_query_gives(way: Way) -> None:
+    way.in_north("CREATE TABLE public.wanted (id int)", "INSERT INTO public.wanted VALUES (2)")
+    extract(
+        way,
+        "TABLE a.items, SQLEXEC (ID w, QUERY 'SELECT count(*) AS n FROM public.wanted WHERE id = :id', PARAMS (id = id),",
+        "  BEFOREFILTER), FILTER (w.n > 0);",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)")
+    way.arrives(1)
+    assert way.in_south("SELECT id FROM b.items") == [(2,)]
+
+
+def test_a_query_that_fails_ends_replicat_only_when_it_is_asked_to(way: Way) -> None:
+    replicat(
+        way,
+        "MAP a.items, TARGET b.items, SQLEXEC (ID q, QUERY 'SELECT 1 / (:id::int - 1) AS x', PARAMS (id = id), ERROR REPORT),",
+        "  COLMAP (USEDEFAULTS, price = q.x);",
+    )
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)")
+    way.arrives(2)
+    assert way.in_south("SELECT price::text FROM b.items ORDER BY id") == [(None,), ("1",)]
+    assert "SQLEXEC q: the database refuses: division by zero" in way.home.report("REP1").read_text()
