@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from ggshell.apply.conflicts import Answer
 from ggshell.apply.discard import Discarded, DiscardFile
 from ggshell.apply.groups import Left, Span
 from ggshell.apply.responses import Response, Responses
@@ -53,6 +54,15 @@ class Blame:
 
     def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:
         """What the rules say to a refusal; None when the row is applied after all, in its own form or another."""
+        answer = self._resolved(batch, row, mapping, refusal)
+        if answer is not None and not answer.discard:
+            again = next(
+                (found for data, its in answer.operations if (found := self._target.apply_one(data, 0, its))), None
+            )
+            if again is None:
+                left = Left(mapping.source.name, mapping.target.name, int(batch.io_type[row]), False)
+                return None if answer.operations else left
+            refusal = again
         rule = self.responses.to(refusal)
         attempts = rule.retries if rule.response is Response.RETRYOP else 0
         others = self.responses.instead(batch, row, refusal)
@@ -74,7 +84,7 @@ class Blame:
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
         if rule.response is Response.EXCEPTION and self._told(batch, row, mapping, refusal):
             return Left(mapping.source.name, mapping.target.name, io_type, False)
-        discards = rule.response is Response.DISCARD
+        discards = rule.response is Response.DISCARD or (answer is not None and answer.discard)
         passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
         if not passes or not self._target.back_to_mark():
             self._target.rollback()
@@ -82,6 +92,13 @@ class Blame:
         if discards and self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
         return Left(mapping.source.name, mapping.target.name, io_type, discards)
+
+    def _resolved(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Answer | None:
+        """What RESOLVECONFLICT says to a refusal, None where it has nothing to say; asked at the mark before the row."""
+        resolver = self.responses.resolver
+        if resolver is None or refusal.transient or not resolver.knows(mapping) or not self._target.back_to_mark():
+            return None
+        return resolver.answer(batch, row, mapping, refusal, self._target.fetch)
 
     def _told(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> bool:
         """Give a refused operation to its exceptions table; False when it has none.  Raises ApplyError when that refuses it."""

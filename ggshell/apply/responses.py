@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,12 +12,15 @@ from ggshell.apply.target import Refusal, TableMapping
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.record.image import split_key_update
 
+if TYPE_CHECKING:
+    from ggshell.apply.conflicts import Resolver
+
 DEFAULT = "DEFAULT"
 NO_DATA = "02000"
 """SQLSTATE of a row that is not there; the target itself does not call that an error."""
-_UNIQUE = "23505"
+UNIQUE = "23505"
 _NUMBERS = {
-    "1": (_UNIQUE,),
+    "1": (UNIQUE,),
     "60": ("40P01",),
     "100": (NO_DATA,),
     "1400": ("23502",),
@@ -86,12 +89,13 @@ class Responses:
         self._override_duplicates = override_duplicates
         self._insert_missing = insert_missing
         self.exceptions: Exceptions | None = None
+        self.resolver: Resolver | None = None
 
     @property
     def active(self) -> bool:
         """Whether any refusal has another answer than ABEND."""
         others = any(rule.response is not Response.ABEND for rule in self._rules.values())
-        return others or self.collisions or self._override_duplicates or self._insert_missing
+        return others or bool(self.resolver) or self.collisions or self._override_duplicates or self._insert_missing
 
     def to(self, refusal: Refusal) -> ErrorRule:
         """The rule for a refusal."""
@@ -109,7 +113,7 @@ class Responses:
         """The operations that take the refused one's place, each as a batch of one row; none when nothing does."""
         io_type = int(batch.io_type[row])
         before, after = _images(batch, row)
-        if refusal.state == _UNIQUE:
+        if refusal.state == UNIQUE:
             overwrite = one_row(batch, row, IoType.FIELD_COMP, after)
             if io_type == IoType.INSERT and (self.collisions or self._override_duplicates):
                 return (overwrite,)

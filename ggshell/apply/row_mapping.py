@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ggshell.apply.conflicts import Resolver, compared_columns
 from ggshell.apply.mapping import Mapper, MapRule, require_fit, same_columns, takes
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.columns.clauses import Clauses, Conversion
@@ -33,8 +34,14 @@ class RowMapping:
     """Makes the programs of source tables.  ``settle``: before the target is asked, everything sent must be answered."""
 
     def __init__(
-        self, rules: Sequence[MapRule], mapper: Mapper, environment: Environment, settle: Callable[[], None]
+        self,
+        rules: Sequence[MapRule],
+        mapper: Mapper,
+        environment: Environment,
+        settle: Callable[[], None],
+        resolver: Resolver | None = None,
     ) -> None:
+        self._resolver = resolver
         self._exception_rules = [rule for rule in rules if rule.clauses.exceptions]
         self._mapper = mapper
         self._environment = environment
@@ -87,6 +94,8 @@ class RowMapping:
         name = source.name if not number else source.name._replace(name=f"{source.name.name}\0{number}")
         made = program.definition._replace(name=name)
         self._mapper.bind(made, mapping)
+        if rule.clauses.resolutions and self._resolver is not None:
+            self._resolver.add(mapping, dict(rule.clauses.resolutions))
         self._sources[made], self._mappings[made] = source, mapping
         return replace(program, definition=made)
 
@@ -109,7 +118,8 @@ def program_of(
     key = _key(source, table, targets, rule)
     names = {column.name for index in key if (column := targets[index]) is not None}
     single = any(unique <= names for unique in table.unique)
-    definition = TableDefinition(source.name, tuple(columns), key)
+    # The source's key alone tells whether an update moved a row: another one may change in any.
+    definition = TableDefinition(source.name, tuple(columns), key if key == source.key else ())
     program = Program(
         definition=definition,
         conditions=Conditions(clauses, scope),
@@ -120,7 +130,11 @@ def program_of(
         ignored=rule.ignored,
         history=Conversion.ALL_RECORDS in clauses.conversions,
     )
-    return program, TableMapping(definition, table, tuple(targets), key, single)
+    mapping = TableMapping(definition, table, tuple(targets), key, single)
+    return program, mapping._replace(
+        compared_updates=compared_columns(mapping, clauses.compared, "UPDATE"),
+        compared_deletes=compared_columns(mapping, clauses.compared, "DELETE"),
+    )
 
 
 def _targets(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ggshell.apply.conflicts import Resolver
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.exceptions import RaisedErrors, RefusedRows
@@ -22,6 +23,7 @@ from ggshell.types import TableName
 
 Wanted = Callable[[TableName], bool]
 Ignored = Callable[[TableName], frozenset[int]]
+Count = Callable[[str, str], int | None]
 Work = Callable[[ChangeBatch], ChangeBatch]
 
 
@@ -46,9 +48,27 @@ def replicat_stage(
     environment.database()  # asked now, while nothing is on its way
     if environment.queries is not None:
         environment.queries.settle = delivery.flush
-    rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush)
+    resolver = Resolver()
+    rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush, resolver)
+    environment.count = _with_conflicts(environment.count, resolver)
+    responses.resolver = resolver
     responses.exceptions = RefusedRows(rows, environment)
     return Stage(rows.programs, RaisedErrors(rows, environment, responses, discard)).run
+
+
+def _with_conflicts(count: Count, resolver: Resolver) -> Count:
+    """The process's counts, and those of conflicts, which are not kept by table."""
+
+    def counted(table: str, statistic: str) -> int | None:
+        counts = resolver.counts
+        found = {
+            "CDR_CONFLICTS": counts.found,
+            "CDR_RESOLUTIONS_SUCCEEDED": counts.resolved,
+            "CDR_RESOLUTIONS_FAILED": counts.failed,
+        }
+        return found[statistic] if statistic in found else count(table, statistic)
+
+    return counted
 
 
 class TableStage:

@@ -7,13 +7,14 @@ next one is prepared here; a group is sent when the one before is answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
 from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
 from ggshell.databases.postgres.apply_steps import StepMaker
 from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
+from ggshell.databases.postgres.present_row import fetch_row
 from ggshell.databases.postgres.target_tables import target_table
 from ggshell.errors import ApplyError, ConflictError
 from ggshell.record import ChangeBatch
@@ -88,6 +89,9 @@ class PostgresTarget:
 
     def describe(self, table: TableName) -> TargetTable | None:
         return target_table(self._idle(), table)
+
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        return fetch_row(self._idle(), mapping, key)
 
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:
