@@ -186,9 +186,9 @@ class ThreadReader:
         self._tail = data[end:]
         if not end:
             return []
-        lines = data[:end].split(b"\n")
+        lines = data[:end]
         if self._scn:
-            lines = self._behind(lines)
+            lines = b"\n".join(self._behind(lines.split(b"\n")))
         rows = decode_rows(lines, self.thread, self._segment.number, str(self._segment.path))
         return self._continuation.join(rows)
 

@@ -28,11 +28,14 @@ def line(**fields: Any) -> bytes:
 
 def test_columns_that_say_the_same_may_stand_for_each_other() -> None:
     one, two, three = decode_rows(
-        [
-            line(OPERATION_CODE=1, TIMESTAMP="2026-11-20 08:00:00", RBASQN=3, RBABLK=2, RBABYTE=16),
-            b'{"SCN":"5","XID":"0A001F00D2040000","OPERATION":"INSERT","TIMESTAMP":"2026-11-20T10:00:00+02:00"}',
-            line(OPERATION="NEVER SEEN", CSF="1", ROLLBACK=None),
-        ],
+        b"\n".join(
+            [
+                line(OPERATION_CODE=1, TIMESTAMP="2026-11-20 08:00:00", RBASQN=3, RBABLK=2, RBABYTE=16),
+                b'{"SCN":"5","XID":"0A001F00D2040000","OPERATION":"INSERT","TIMESTAMP":"2026-11-20T10:00:00+02:00"}',
+                b"",
+                line(OPERATION="NEVER SEEN", CSF="1", ROLLBACK=None),
+            ]
+        ),
         1,
         7,
         "here",
@@ -52,7 +55,7 @@ def test_columns_that_say_the_same_may_stand_for_each_other() -> None:
 @pytest.mark.parametrize("wrong", [b"{", b"[1]", b'{"SCN":"x"}', b'{"OPERATION_CODE":1}', line(OPERATION_CODE="x")])
 def test_what_is_no_row_is_named(wrong: bytes) -> None:
     with pytest.raises(CaptureError, match=r"no row of V\$LOGMNR_CONTENTS.*here"):
-        decode_rows([line(OPERATION_CODE=7), wrong], 1, 1, "here")
+        decode_rows(line(OPERATION_CODE=7) + b"\n" + wrong, 1, 1, "here")
 
 
 def test_long_statements_go_on_in_the_next_row(tmp_path: Path) -> None:
@@ -175,7 +178,7 @@ def test_a_place_is_found_by_halves(tmp_path_factory: pytest.TempPathFactory, sc
         seek(file, len(content), wanted)
         left = [scn_of(text) for text in file]
     assert [scn for scn in left if scn is not None and scn >= wanted] == [scn for scn in scns if scn >= wanted]
-    assert len([scn for scn in left if scn is not None and scn < wanted]) <= 1
+    assert len([scn for scn in left if scn is not None and scn < wanted]) <= 2
     found = find_segment(list_segments(folder)[1], wanted)
     assert found is not None
     assert found.number == 1
