@@ -118,8 +118,8 @@ def seek(file: IO[bytes], size: int, scn: int) -> int:
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
-        file.seek(middle)
-        if middle:
+        file.seek(max(middle - 1, low))
+        if middle > low:
             file.readline()
         place = file.tell()
         line = file.readline()
