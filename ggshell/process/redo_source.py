@@ -51,6 +51,9 @@ class RedoSource:
     def producer(self, group: str) -> Producer:
         return Producer(group, "ggshell Capture", "Oracle", str(folder_of(self._login)), "redo")
 
+    def database_fact(self, detail: str) -> str | None:
+        return str(folder_of(self._login)) if detail == "DBNAME" else None
+
     def open(self, after: Csn, begin: Csn) -> RedoLog:
         """Read from the recovery position, or for the first time from behind BEGIN."""
         start = self._start(begin)
