@@ -78,13 +78,10 @@ _VALUES = frozenset({"columns", "before", "tokens"})
 
 
 def _require_clear(path: Path) -> None:
-    name, seqno = _trail(path)
-    file = open_file(name, seqno)
-    file.close()
-    if file.header.seal is not None:
-        what = file.header.seal.protection
+    seal = _header(path).seal if path.exists() else None
+    if seal is not None:
         raise TrailError(
-            f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
+            f"trail file {path} is encrypted with key {seal.protection.key_name}, version {seal.protection.key_version}",
             where=f"{path}, RBA 0",
             hint="read it where the wallet is",
         )
