@@ -61,7 +61,7 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -148,7 +148,7 @@ def load_extract(path: Path) -> ExtractParameters:
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
-        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
+        definitions=_last(found, "SOURCEDEFS", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
