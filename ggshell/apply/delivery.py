@@ -67,8 +67,8 @@ class Delivery:
         discarded: Counted | None = None,
         lane: bool = False,
     ) -> None:
-        """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for IGNORETRUNCATES; ``lane``: it
-        applies whatever it is given, in no order of CSNs, and its target names each transaction."""
+        """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for
+        IGNORETRUNCATES; ``lane``: it applies what it is given in any order, and its target names each transaction."""
         self._target = target
         self._mapper = mapper
         self._group_operations = max(1, group_operations)

@@ -1,4 +1,4 @@
-"""A lane: one worker of a parallel Replicat, with a connection of its own, applying what it is given in order."""
+"""A lane: one worker of a parallel or coordinated Replicat, with a connection of its own, applying in order what it gets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ggshell.apply.delivery import Delivery
 from ggshell.apply.target import Target
 from ggshell.record import ChangeBatch
 
-GATHER_OPERATIONS = 10_000
-
 
 class Applied(NamedTuple):
     """Transactions that a lane's target has committed, and the rows of the transaction table that name them."""
@@ -20,6 +18,13 @@ class Applied(NamedTuple):
     lane: int
     ids: Sequence[str]
     sequences: Sequence[int]
+
+
+class Rested(NamedTuple):
+    """A lane has committed the first ``jobs`` of its jobs, and has no others."""
+
+    lane: int
+    jobs: int
 
 
 class Failed(NamedTuple):
@@ -30,13 +35,16 @@ class Failed(NamedTuple):
 
 class Job(NamedTuple):
     """Rows for a lane: batches whose pieces are to be applied, in order; ``ticket``: the job's turn to commit, where commits
-    keep the source's order.  ``last``: everything up to here must be committed now."""
+    keep the source's order."""
 
     batches: Sequence[ChangeBatch]
     ticket: int | None = None
 
 
-class LaneTarget(Target, Protocol):
+Answer = Applied | Rested | Failed
+
+
+class NamingTarget(Target, Protocol):
     """A target that names the transactions it commits."""
 
     def committed(self) -> tuple[list[str], list[int]]:
@@ -77,61 +85,75 @@ class Turns:
 class Lane:
     """The thread of one worker.  What it does is told through ``answers``; after an error it does nothing more."""
 
-    def __init__(
-        self,
-        number: int,
-        target: LaneTarget,
-        delivery: Delivery,
-        answers: SimpleQueue[Applied | Failed],
-        turns: Turns | None = None,
-    ) -> None:
+    def __init__(self, number: int, target: Target, delivery: Delivery, answers: SimpleQueue[Answer]) -> None:
+        self.delivery = delivery
         self._number = number
         self._target = target
-        self._delivery = delivery
         self._answers = answers
-        self._turns = turns
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._count = 0
+        self._ending = False
         self._thread = threading.Thread(target=self._run, name=f"lane-{number}", daemon=True)
+
+    def start(self) -> None:
         self._thread.start()
 
     def put(self, job: Job) -> None:
         self._jobs.put(job)
 
     def end(self) -> None:
-        """Let the thread end behind the jobs that it has, undo what is not committed, and wait for it."""
+        """Let the thread end behind the job that it is at, leave to the target to undo what is not committed, and wait."""
+        self._ending = True
         self._jobs.put(None)
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self._target.close()
 
     def _run(self) -> None:
         try:
-            while (job := self._jobs.get()) is not None:
-                if self._turns is not None:
-                    self._in_turn(job, self._turns)
-                else:
-                    self._as_they_come(job)
+            while (job := self._jobs.get()) is not None and not self._ending:
+                self._do(job)
+                self._count += 1
         except BaseException as error:  # noqa: BLE001 - the thread that waits for the answer raises it
             self._answers.put(Failed(error))
 
-    def _as_they_come(self, job: Job) -> None:
+    def _do(self, job: Job) -> None:
         """Feed what there is; when nothing more is, commit."""
         for batch in job.batches:
-            self._delivery.feed(batch)
+            self.delivery.feed(batch)
         if self._jobs.empty():
-            self._delivery.flush()
-        self._tell()
+            self.delivery.flush()
+            self._answers.put(Rested(self._number, self._count + 1))
 
-    def _in_turn(self, job: Job, turns: Turns) -> None:
-        self._target.take_turn(job.ticket)
+
+class NamingLane(Lane):
+    """A lane of a parallel Replicat: it tells which transactions are committed, and may have to wait for its turn."""
+
+    def __init__(
+        self,
+        number: int,
+        target: NamingTarget,
+        delivery: Delivery,
+        answers: SimpleQueue[Answer],
+        turns: Turns | None = None,
+    ) -> None:
+        super().__init__(number, target, delivery, answers)
+        self._naming = target
+        self._turns = turns
+
+    def end(self) -> None:
+        if self._turns is not None:
+            self._turns.end()
+        super().end()
+
+    def _do(self, job: Job) -> None:
+        self._naming.take_turn(job.ticket)
         for batch in job.batches:
-            self._delivery.feed(batch)
-        if not self._delivery.large:
-            self._delivery.flush()
-        self._tell()
-        if job.ticket is not None:
-            turns.done(job.ticket)
-
-    def _tell(self) -> None:
-        ids, sequences = self._target.committed()
+            self.delivery.feed(batch)
+        if job.ticket is not None or (self._turns is None and self._jobs.empty()):
+            self.delivery.flush()
+        ids, sequences = self._naming.committed()
         if ids:
             self._answers.put(Applied(self._number, ids, sequences))
+        if self._turns is not None and job.ticket is not None:
+            self._turns.done(job.ticket)

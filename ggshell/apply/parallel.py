@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ggshell.apply.dependencies import KeyFinder, Touched
 from ggshell.apply.known import Known
-from ggshell.apply.lane import Applied, Failed, Job, Lane
+from ggshell.apply.lane import Answer, Applied, Failed, Job, NamingLane
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.scheduling import Entry, Part, Scheduler
 from ggshell.apply.target import CheckpointRow, TableMapping
@@ -54,8 +54,8 @@ class ParallelDelivery:
 
     def __init__(
         self,
-        lanes: Sequence[Lane],
-        answers: SimpleQueue[Applied | Failed],
+        lanes: Sequence[NamingLane],
+        answers: SimpleQueue[Answer],
         mapper: Mapper,
         start: tuple[CheckpointRow, Sequence[str], Sequence[int]],
         save: Callable[[Marks], None],
@@ -212,10 +212,11 @@ class ParallelDelivery:
             answer = self._answers.get()
             if isinstance(answer, Failed):
                 raise answer.error
-            for entry in self._marks.take(answer.ids, answer.sequences):
-                self._scheduler.complete(entry)
-                self._unsaved += 1
-            heard = True
+            if isinstance(answer, Applied):
+                for entry in self._marks.take(answer.ids, answer.sequences):
+                    self._scheduler.complete(entry)
+                    self._unsaved += 1
+                heard = True
         if heard and self._waiting:
             self._release()
         if heard:

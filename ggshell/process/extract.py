@@ -119,7 +119,7 @@ class LogExtract:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        after = max(self._outputs.after or Csn(0), begin)
+        after = max(self._outputs.after or begin, begin)
         since = int(checkpoint.options.get("since", 0))
         wanted, ignored = self._rows.around(self._wanted, self._ignored)
         self._outputs.begin(wanted, begin, truncates=self._parameters.truncates, since=since, ignored=ignored)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ggshell.apply.conflicts import Resolver
-from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.exceptions import RaisedErrors, RefusedRows
 from ggshell.apply.mapping import Mapper, MapRule, target_name
@@ -35,21 +34,22 @@ def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
 def replicat_stage(
     maps: tuple[MapStatement, ...],
     mapper: Mapper,
-    delivery: Delivery,
+    flush: Callable[[], None],
     environment: Environment,
     responses: Responses,
     discard: DiscardFile | None = None,
 ) -> Work:
-    """What stands between trail and delivery; ``environment``: what @GETENV tells."""
+    """What stands between trail and delivery; ``environment``: what @GETENV tells; ``flush``
+    applies what is on its way."""
     sources = [each.source.lower() for each in maps]
     acts = any(each.clauses.active or each.clauses.exception_target for each in maps)
     if not acts and len(set(sources)) == len(sources):
         return lambda batch: batch
     environment.database()  # asked now, while nothing is on its way
     if environment.queries is not None:
-        environment.queries.settle = delivery.flush
+        environment.queries.settle = flush
     resolver = Resolver()
-    rows = RowMapping(map_rules(maps), mapper, environment, delivery.flush, resolver)
+    rows = RowMapping(map_rules(maps), mapper, environment, flush, resolver)
     environment.count = _with_conflicts(environment.count, resolver)
     responses.resolver = resolver
     responses.exceptions = RefusedRows(rows, environment)
