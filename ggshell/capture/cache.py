@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ggshell.capture.decisions import Action, Decision
 from ggshell.capture.messages import Messages
 from ggshell.errors import DiskError
 from ggshell.record import TransactionHeader
@@ -26,6 +27,11 @@ _OVERHEAD = 300
 """Bytes of memory that a part takes beside its content: objects, and the place of each message (``_PLACE``)."""
 RUN_BYTES = 8 << 20
 """A run holds about so much at most, however few messages that is."""
+
+
+Cursor = tuple[int, int]
+"""A message's place in the log, the same at each reading: its position, and its number among those of that position."""
+NOWHERE: Cursor = (-1, -1)
 
 
 class Chunk:
@@ -48,7 +54,11 @@ class Chunk:
 
 
 class OpenTransaction:
-    """A transaction that has begun and not ended."""
+    """A transaction that has begun and not ended.
+
+    ``changes`` counts what was done to it, so that one who saved it knows whether it is still the same; messages up to the
+    cursor ``held`` were restored from a file and must not be added again; it takes ``most`` messages (None: all that come).
+    """
 
     def __init__(self, xid: int, begin: int, begin_time: int) -> None:
         self.xid = xid
@@ -58,7 +68,15 @@ class OpenTransaction:
         self.aborted: set[bytes] = set()
         self.count = 0
         self.size = 0
+        self.changes = 0
+        self.held = NOWHERE
+        self.most: int | None = None
         self._file: IO[bytes] | None = None
+
+    @property
+    def ignored(self) -> bool:
+        """Whether nothing of it is wanted (any more): no restart need go back for it."""
+        return self.most == 0
 
     def chunk(self, definitions: Any, *, streamed: bool, mark: int = 0) -> Chunk:
         """The chunk to append to: the last one while the definitions and the form are the same."""
@@ -75,6 +93,7 @@ class OpenTransaction:
             if self._file is None:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._file = tempfile.TemporaryFile(dir=folder, prefix="spill-")  # noqa: SIM115 - lives as long as self
+            self._file.seek(0, 2)  # somebody may have read it meanwhile
             for chunk in self.chunks:
                 for part in chunk.parts:
                     self._file.write(_SIZES.pack(len(part.data), len(part.edges)))
@@ -147,6 +166,16 @@ class OpenTransaction:
             self._file.close()
             self._file = None
 
+    def move(self) -> OpenTransaction:
+        """Another one with all that this one holds; this one is empty then, and takes nothing more."""
+        taken = OpenTransaction(self.xid, self.begin, self.begin_time)
+        taken.chunks, self.chunks = self.chunks, []
+        taken.count, taken.size, taken.aborted = self.count, self.size, self.aborted
+        taken._file, self._file = self._file, None
+        self.count = self.size = self.most = 0
+        self.changes += 1
+        return taken
+
 
 def _memory(parts: list[Messages]) -> int:
     """The bytes of memory that parts take."""
@@ -171,6 +200,10 @@ class TransactionCache:
         self._folder = folder
         self._used = 0
         self.open: dict[int, OpenTransaction] = {}
+        self.decided: dict[int, Decision] = {}
+        self._ended: set[int] = set()
+        self._taken: set[int] = set()
+        self._kept: dict[int, OpenTransaction] = {}
         self.spills = 0
 
     def begin(self, xid: int, position: int, time: int) -> OpenTransaction:
@@ -178,10 +211,17 @@ class TransactionCache:
         transaction = self.open.get(xid)
         if transaction is None:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
+            if xid in self.decided:
+                transaction.most = self.decided[xid].most
         return transaction
 
     def add(self, transaction: OpenTransaction, chunk: Chunk, part: Messages) -> None:
         """Append messages to a transaction's chunk, and spill the largest transaction when the limit is passed."""
+        if transaction.most is not None:
+            part = part.first(transaction.most - transaction.count)
+            if not len(part):
+                return
+        transaction.changes += 1
         chunk.parts.append(part)
         chunk.count += len(part)
         transaction.count += len(part)
@@ -204,19 +244,73 @@ class TransactionCache:
             self.spills += 1
 
     def end(self, xid: int) -> OpenTransaction | None:
-        """Take a transaction out: it committed, or it is gone."""
+        """Take a transaction out: it committed, or it is gone.  To be told of every end, known or not."""
+        if xid in self.decided:
+            self._ended.add(xid)
         transaction = self.open.pop(xid, None)
-        if transaction is not None:
-            self._used -= transaction.size
+        if transaction is None:
+            return None
+        self._used -= transaction.size
+        if transaction.most:  # forced, and not written yet: its content is wanted, its end is not
+            self._kept[xid] = transaction.move()
         return transaction
 
+    def decide(self, decision: Decision) -> None:
+        """Have a decision take effect on a transaction, open now or met again later."""
+        self.decided[decision.xid] = decision
+        transaction = self.open.get(decision.xid)
+        if transaction is None:
+            return
+        if decision.action is Action.SKIP or decision.done:
+            self._used -= transaction.size
+            transaction.move().close()
+        else:
+            transaction.most = decision.messages
+
+    def undone(self) -> list[Decision]:
+        """Transactions to be forced, oldest decision first."""
+        return [item for item in self.decided.values() if item.action is Action.FORCE and not item.done]
+
+    def take_forced(self, decision: Decision) -> OpenTransaction | None:
+        """What there is of a transaction to be forced; None when nothing is held of it: it was written before."""
+        self.decided[decision.xid] = decision._replace(done=True)
+        self._taken.add(decision.xid)
+        kept = self._kept.pop(decision.xid, None)
+        transaction = self.open.get(decision.xid)
+        if kept is None and transaction is not None and not transaction.ignored:
+            self._used -= transaction.size
+            return transaction.move()
+        return kept
+
+    def decisions(self, read: int, restart: int, *, settled: bool) -> list[Decision]:
+        """The decisions that still count, as they are to be saved; ends that lie before ``read`` are noted.
+
+        ``settled``: everything that was taken out is durable in the trail; until then a forced transaction is not done.  One
+        whose transaction ended before every place that a restart may begin at (``restart``) is forgotten.
+        """
+        for xid in self._ended:
+            self.decided[xid] = self.decided[xid]._replace(ended=read)
+        self._ended.clear()
+        if settled:
+            self._taken.clear()
+        found = [item._replace(done=False) if item.xid in self._taken else item for item in self.decided.values()]
+        gone = [item.xid for item in found if 0 < item.ended < restart and not item.most]
+        for xid in gone:
+            del self.decided[xid]
+        return [item for item in found if item.xid in self.decided]
+
+    def unfinished(self) -> list[OpenTransaction]:
+        """Everything that would have to be read again after a stop."""
+        return [item for item in self.open.values() if not item.ignored] + list(self._kept.values())
+
     def oldest(self) -> OpenTransaction | None:
-        """The open transaction that began first."""
-        return min(self.open.values(), key=lambda item: item.begin, default=None)
+        """The one of them that began first."""
+        return min(self.unfinished(), key=lambda item: item.begin, default=None)
 
     def clear(self) -> None:
         """Forget everything: the connection is gone, and the source will send it again."""
-        for transaction in self.open.values():
+        for transaction in (*self.open.values(), *self._kept.values()):
             transaction.close()
         self.open.clear()
+        self._kept.clear()
         self._used = 0
