@@ -43,7 +43,7 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file."""
+    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -52,6 +52,7 @@ class ExtractParameters(NamedTuple):
     trails: tuple[str, ...] = ()
     truncates: bool = False
     cache_size: int = 64 << 20
+    definitions: str = ""
     checkpoint_seconds: int = 10
 
 
@@ -122,6 +123,7 @@ def load_extract(path: Path) -> ExtractParameters:
         trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ggshell.params import TableStatement
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
@@ -25,6 +26,12 @@ def matches(pattern: str, table: TableName) -> bool:
     """Whether a table falls under ``owner.name`` with wildcards; unquoted parts are lower case, as PostgreSQL folds them."""
     owner, name = _matcher(pattern)
     return owner.fullmatch(table.owner) is not None and name.fullmatch(table.name) is not None
+
+
+def keycols_of(tables: Sequence[TableStatement], name: TableName) -> tuple[str, ...]:
+    """The KEYCOLS of the first TABLE line that takes a table."""
+    lines = (table.keycols for table in tables if matches(table.pattern, name))
+    return tuple(part.strip('"') for part in next(lines, ()))
 
 
 class TableFilter:
