@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ggshell.capture.decisions import Action, Decision
+from ggshell.capture.decisions import NOWHERE, Action, Cursor, Decision
 from ggshell.capture.messages import Messages
 from ggshell.errors import DiskError
 from ggshell.record import TransactionHeader
@@ -27,11 +27,6 @@ _OVERHEAD = 300
 """Bytes of memory that a part takes beside its content: objects, and the place of each message (``_PLACE``)."""
 RUN_BYTES = 8 << 20
 """A run holds about so much at most, however few messages that is."""
-
-
-Cursor = tuple[int, int]
-"""A message's place in the log, the same at each reading: its position, and its number among those of that position."""
-NOWHERE: Cursor = (-1, -1)
 
 
 class Chunk:
@@ -57,7 +52,8 @@ class OpenTransaction:
     """A transaction that has begun and not ended.
 
     ``changes`` counts what was done to it, so that one who saved it knows whether it is still the same; messages up to the
-    cursor ``held`` were restored from a file and must not be added again; it takes ``most`` messages (None: all that come).
+    cursor ``held`` were restored from a file, and those behind ``until`` are not wanted (None: all are): where ``limited`` is
+    set, a source asks ``wants`` for each.
     """
 
     def __init__(self, xid: int, begin: int, begin_time: int) -> None:
@@ -70,13 +66,24 @@ class OpenTransaction:
         self.size = 0
         self.changes = 0
         self.held = NOWHERE
-        self.most: int | None = None
+        self.until: Cursor | None = None
+        self.limited = False
         self._file: IO[bytes] | None = None
 
     @property
     def ignored(self) -> bool:
         """Whether nothing of it is wanted (any more): no restart need go back for it."""
-        return self.most == 0
+        return self.until == NOWHERE
+
+    def limit(self, *, held: Cursor | None = None, until: Cursor | None = None) -> None:
+        """Take only what lies behind ``held``, or up to ``until``."""
+        self.limited = True
+        self.held = self.held if held is None else held
+        self.until = self.until if until is None else until
+
+    def wants(self, cursor: Cursor) -> bool:
+        """Whether a message at this place is to be added."""
+        return cursor > self.held and (self.until is None or cursor <= self.until)
 
     def chunk(self, definitions: Any, *, streamed: bool, mark: int = 0) -> Chunk:
         """The chunk to append to: the last one while the definitions and the form are the same."""
@@ -128,14 +135,16 @@ class OpenTransaction:
         self.size += grown
         return grown
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
-        """The messages in order, about so many at a time at most, aborted subtransactions left out."""
+    def runs(self, most: int, *, whole: bool = False) -> Iterator[tuple[Chunk, list[Messages]]]:
+        """The messages in order, about so many at a time at most, aborted ones left out unless the ``whole`` is wanted."""
         if self._file is not None:
             self._file.seek(0)
         for chunk in self.chunks:
             run: list[Messages] = []
             count = size = 0
-            for part in self._parts(chunk):
+            for part in self._parts(chunk, whole=whole):
+                if not len(part):  # the last run must have the row that ends the transaction
+                    continue
                 if run and (count + len(part) > most or size + len(part.data) > RUN_BYTES):
                     yield chunk, run
                     run, count, size = [], 0, 0
@@ -145,14 +154,16 @@ class OpenTransaction:
             if run:
                 yield chunk, run
 
-    def _parts(self, chunk: Chunk) -> Iterator[Messages]:
-        for _ in range(chunk.spilled):
-            yield self._alive(chunk, self._read())
-        for part in chunk.parts:
-            yield self._alive(chunk, part)
+    def _parts(self, chunk: Chunk, *, whole: bool) -> Iterator[Messages]:
+        filtered = self.aborted and chunk.streamed and not whole
+        for number in range(chunk.spilled + len(chunk.parts)):
+            part = self._read() if number < chunk.spilled else chunk.parts[number - chunk.spilled]
+            yield part.without(self.aborted, chunk.mark) if filtered else part
 
-    def _alive(self, chunk: Chunk, part: Messages) -> Messages:
-        return part.without(self.aborted, chunk.mark) if self.aborted and chunk.streamed else part
+    def abort(self, mark: bytes) -> None:
+        """Messages with this mark count no more: their subtransaction was rolled back, or they were taken back."""
+        self.aborted.add(mark)
+        self.changes += 1
 
     def _read(self) -> Messages:
         """The next part of the file, which stands before it."""
@@ -172,7 +183,8 @@ class OpenTransaction:
         taken.chunks, self.chunks = self.chunks, []
         taken.count, taken.size, taken.aborted = self.count, self.size, self.aborted
         taken._file, self._file = self._file, None
-        self.count = self.size = self.most = 0
+        self.count = self.size = 0
+        self.limit(until=NOWHERE)
         self.changes += 1
         return taken
 
@@ -212,15 +224,11 @@ class TransactionCache:
         if transaction is None:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
             if xid in self.decided:
-                transaction.most = self.decided[xid].most
+                transaction.limit(until=self.decided[xid].wanted)
         return transaction
 
     def add(self, transaction: OpenTransaction, chunk: Chunk, part: Messages) -> None:
         """Append messages to a transaction's chunk, and spill the largest transaction when the limit is passed."""
-        if transaction.most is not None:
-            part = part.first(transaction.most - transaction.count)
-            if not len(part):
-                return
         transaction.changes += 1
         chunk.parts.append(part)
         chunk.count += len(part)
@@ -251,7 +259,9 @@ class TransactionCache:
         if transaction is None:
             return None
         self._used -= transaction.size
-        if transaction.most:  # forced, and not written yet: its content is wanted, its end is not
+        if (
+            transaction.until is not None and not transaction.ignored
+        ):  # forced, and not written yet: its content is wanted, its end is not
             self._kept[xid] = transaction.move()
         return transaction
 
@@ -265,7 +275,7 @@ class TransactionCache:
             self._used -= transaction.size
             transaction.move().close()
         else:
-            transaction.most = decision.messages
+            transaction.limit(until=decision.until)
 
     def undone(self) -> list[Decision]:
         """Transactions to be forced, oldest decision first."""
@@ -294,7 +304,7 @@ class TransactionCache:
         if settled:
             self._taken.clear()
         found = [item._replace(done=False) if item.xid in self._taken else item for item in self.decided.values()]
-        gone = [item.xid for item in found if 0 < item.ended < restart and not item.most]
+        gone = [item.xid for item in found if 0 < item.ended < restart and item.wanted == NOWHERE]
         for xid in gone:
             del self.decided[xid]
         return [item for item in found if item.xid in self.decided]

@@ -49,13 +49,6 @@ class Messages:
         edges[-1] = sum(sizes)
         return cls(b"".join([part.data for part in parts]), edges)
 
-    def first(self, count: int) -> Messages:
-        """The first messages, all when there are not so many."""
-        if count >= len(self):
-            return self
-        edges = self.edges[: max(count, 0) + 1]
-        return Messages(self.data[: int(edges[-1])], edges)
-
     def without(self, marks: Container[bytes], place: int) -> Messages:
         """The messages that do not have one of these 4-byte marks at a place of theirs."""
         return Messages.pack([message for message in self if message[place : place + 4] not in marks])

@@ -135,9 +135,8 @@ class Capture:
 
     def _with_forced(self, committed: list[Committed]) -> list[Committed]:
         """Guard 4."""
-        read = self._source.state.read
         for decision in self._cache.undone():
-            if read < decision.at:
+            if self._source.cursor < decision.until:
                 continue
             content = self._cache.take_forced(decision)
             if content is not None:

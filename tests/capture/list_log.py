@@ -17,7 +17,7 @@ TABLE = TableDefinition(TableName("shop", "t"), (Column("c", "text"),), (0,))
 
 
 class Entry(NamedTuple):
-    """One record of the log; ``kind`` is B(egin), C(hange), K (commit), R(ollback)."""
+    """One record of the log; ``kind`` is B(egin), C(hange), K (commit), R(ollback), U (the last change is taken back)."""
 
     position: int
     time: int
@@ -85,11 +85,18 @@ class ListSource:
         return found
 
     def _take(self, entry: Entry, cache: TransactionCache, found: list[Committed]) -> None:
-        if entry.kind in "BC":
-            transaction = cache.begin(entry.xid, entry.position, entry.time)
-            if entry.kind == "C" and (entry.position, 0) > transaction.held:
+        if entry.kind in "BCU":
+            if entry.kind == "B":
+                cache.begin(entry.xid, entry.position, entry.time)
+            transaction = cache.open.get(entry.xid)
+            if transaction is None:  # it began before the place where reading began
+                return
+            new = not transaction.limited or transaction.wants((entry.position, 0))
+            if new and entry.kind == "U":
+                transaction.abort(self._marks(transaction)[-1])
+            elif new and entry.kind == "C":
                 last = transaction.chunks[-1].definitions if transaction.chunks else "one"
-                chunk = transaction.chunk(last if entry.position % 5 else f"{last}+", streamed=False)
+                chunk = transaction.chunk(last if entry.position % 5 else f"{last}+", streamed=True, mark=0)
                 cache.add(transaction, chunk, Messages.pack([entry.content]))
             return
         transaction = cache.end(entry.xid) or OpenTransaction(entry.xid, entry.position, entry.time)
@@ -98,6 +105,9 @@ class ListSource:
             return
         header = TransactionHeader(name_of(entry.xid), Csn(entry.csn, False), entry.time)
         found.append(Committed(header, transaction))
+
+    def _marks(self, transaction: OpenTransaction) -> list[bytes]:
+        return [message[:4] for _, parts in transaction.runs(9) for part in parts for message in part]
 
     def wait(self, timeout: float) -> bool:
         return False

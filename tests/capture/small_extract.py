@@ -140,14 +140,13 @@ class SmallExtract:
         if not found or not (self.capture.settled and self.capture.past_written) or self.cache.undone():
             return
         chosen = found[number % len(found)]
-        if chosen.most is not None:
+        if chosen.until is not None:
             return
         self.save()
-        read, csn = max(self.source.state.read, chosen.held[0] + 1), Csn(self.source.scn - 1, False)
+        until, csn = max(self.source.cursor, chosen.held), Csn(self.source.scn - 1, False)
         if action is Action.FORCE and csn <= self.capture.latest:
             return  # until the log has moved on
-        name, count = name_of(chosen.xid), chosen.count
-        decision = Decision(action, chosen.xid, name, chosen.begin, read, count, csn, self.log_time)
+        decision = Decision(action, chosen.xid, name_of(chosen.xid), chosen.begin, until, csn, self.log_time)
         self.machine.step()
         self.machine.decisions = (*self.machine.decisions, decision)
         self.machine.made.append(decision)
@@ -172,14 +171,16 @@ def expected(log: list[Entry], made: list[Decision]) -> list[Written]:
     decided = {item.xid: item for item in made}
     found: list[Written] = []
     rows: dict[int, list[bytes]] = {}
-    waiting = sorted((item for item in made if item.action is Action.FORCE), key=lambda item: item.at)
+    waiting = sorted((item for item in made if item.action is Action.FORCE), key=lambda item: item.until)
     for entry in [*log, Entry(1 << 60, 0, "", 0)]:
-        while waiting and waiting[0].at <= entry.position:
+        while waiting and waiting[0].until < (entry.position, 0):
             item = waiting.pop(0)
             if rows.get(item.xid):
                 found.append(Written(item.csn.value, item.name, tuple(rows[item.xid])))
         if entry.kind == "C":
             rows.setdefault(entry.xid, []).append(entry.content)
+        elif entry.kind == "U":
+            rows[entry.xid].pop()
         elif entry.kind == "K" and entry.xid not in decided and rows.get(entry.xid):
             found.append(Written(entry.csn, name_of(entry.xid), tuple(rows[entry.xid])))
     return found

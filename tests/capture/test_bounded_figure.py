@@ -24,7 +24,7 @@ class _Figure:
     def add(self, hour: float, kind: str, *xids: int) -> None:
         for xid in xids:
             number = len(self.log) + 1
-            content = b"%d at %d " % (xid, number) if kind == "C" else b""
+            content = b"%05d at %d " % (number, xid) if kind == "C" else b""
             self.log.append(Entry(10 * number, BEGIN + int(hour * HOUR), kind, xid, 5 * number, content))
 
 

@@ -146,7 +146,7 @@ class BoundedRecovery:
         waiting = [
             item
             for item in cache.open.values()
-            if item.most is None and self._keeper.is_long(item, log_time) and not self._keeper.is_saved(item)
+            if not item.ignored and self._keeper.is_long(item, log_time) and not self._keeper.is_saved(item)
         ]
         return {
             "status": self.status,

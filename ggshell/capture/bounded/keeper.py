@@ -16,15 +16,15 @@ from ggshell.capture.bounded import manifest, objects
 from ggshell.capture.bounded.disk import Disk
 from ggshell.capture.bounded.manifest import BoundedCheckpoint, Identity, ObjectFile, PersistedObject
 from ggshell.capture.bounded.objects import Definitions
-from ggshell.capture.cache import Chunk, Cursor, OpenTransaction, TransactionCache
+from ggshell.capture.cache import Chunk, OpenTransaction, TransactionCache
+from ggshell.capture.decisions import Cursor
 from ggshell.errors import CaptureError, GgsError
+from ggshell.types import LogPosition
 
 STALE = "stale"
 KEPT = 2
 """So many checkpoint files are kept; only the newest is sure to have all its objects."""
 MISSING = "OGG-01567"
-_TRUNCATED = -1
-"""The change count of what was restored in part: it is written anew."""
 _TEMPORARY = ".new"
 _NAME = re.compile(r"(CP|PO)\.(\w+)\.(\d+)(?:\.(\d+))?(\.new)?")
 
@@ -44,12 +44,20 @@ class Settings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a checkpoint is made: the log's position, cursor and time, and what has committed and is not in the trail yet."""
+    """Where a checkpoint is made: the log's position, cursor and time, and what has committed and is not in the trail yet.
+
+    ``here`` and ``begin_of`` give the same, and where a transaction began, as file and byte, where the source knows these.
+    """
 
     position: int
     cursor: Cursor
     time: int
     waiting: tuple[OpenTransaction, ...] = ()
+    here: LogPosition = LogPosition(0, 0, 0)
+    begin_of: Callable[[OpenTransaction], LogPosition] | None = None
+
+    def place_of(self, transaction: OpenTransaction) -> LogPosition:
+        return self.begin_of(transaction) if self.begin_of is not None else LogPosition(0, 0, transaction.begin)
 
 
 class Found(NamedTuple):
@@ -99,17 +107,20 @@ class Keeper:
                 if missing:
                     raise CaptureError(f"persisted object file {missing[0]} is missing", code=MISSING)
                 transaction = cache.begin(item.xid, item.begin, item.begin_time)
+                if transaction.ignored:
+                    continue
                 chunk: Chunk | None = None
                 for loaded in self._load(item):
+                    transaction.aborted |= loaded.aborted
                     if chunk is None or loaded.begins:
                         chunk = _chunk(loaded)
                         transaction.chunks.append(chunk)
                     cache.add(transaction, chunk, loaded.messages)
-                if transaction.most is None and transaction.count != item.messages:
+                if transaction.count != item.messages:
                     text = f"transaction {item.name} has {transaction.count} messages instead of {item.messages}"
                     raise CaptureError(text, code=manifest.DAMAGED)
-                transaction.held = item.held
-                self._saved[item.xid] = item, transaction.changes if transaction.most is None else _TRUNCATED
+                transaction.limit(held=item.held)
+                self._saved[item.xid] = item, transaction.changes
         except GgsError:
             cache.clear()
             self._saved.clear()
@@ -157,7 +168,7 @@ class Keeper:
             if self.is_saved(item):
                 saved[item.xid] = self._saved[item.xid]
             else:
-                saved[item.xid] = self._persist(item, number, place.cursor), item.changes
+                saved[item.xid] = self._persist(item, number, place), item.changes
                 new = True
         if new:
             self._disk.sync_folder(folder)
@@ -171,6 +182,8 @@ class Keeper:
             restart=oldest.begin if oldest is not None else place.position,
             restart_time=oldest.begin_time if oldest is not None else place.time,
             restart_name=self._name(oldest.xid) if oldest is not None else "",
+            position_place=place.here,
+            restart_place=place.place_of(oldest) if oldest is not None else place.here,
             identity=settings.identity,
             fingerprint=settings.fingerprint,
             incarnation=settings.incarnation,
@@ -201,7 +214,7 @@ class Keeper:
             else:
                 self._disk.remove(folder / file)
 
-    def _persist(self, transaction: OpenTransaction, written: int, cursor: Cursor) -> PersistedObject:
+    def _persist(self, transaction: OpenTransaction, written: int, place: Place) -> PersistedObject:
         number = self._next_object
         self._next_object += 1
         files: list[ObjectFile] = []
@@ -218,7 +231,8 @@ class Keeper:
             name=self._name(transaction.xid),
             begin=transaction.begin,
             begin_time=transaction.begin_time,
-            held=max(transaction.held, cursor),
+            begin_place=place.place_of(transaction),
+            held=max(transaction.held, place.cursor),
             messages=transaction.count,
             state=state,
             data=data,

@@ -10,11 +10,13 @@ import json
 import zlib
 from typing import Any, NamedTuple
 
-from ggshell.capture.cache import Cursor
+from ggshell.capture.decisions import Cursor
 from ggshell.errors import CaptureError
+from ggshell.types import LogPosition
 
 VERSION = 1
 _MAGIC = b"GGSBRCP"
+_PLACES = ("position_place", "restart_place")
 DAMAGED = "OGG-30355"
 
 
@@ -47,8 +49,8 @@ class ObjectFile(NamedTuple):
 class PersistedObject(NamedTuple):
     """An open transaction that stands in files.
 
-    ``begin`` and ``begin_time`` (microseconds since 1970) as in the cache; the files hold what there was of it up to the
-    cursor ``held``, so many ``messages``; ``state`` and ``data`` bytes;
+    ``begin`` and ``begin_time`` (microseconds since 1970) as in the cache, ``begin_place`` the same as file and byte;
+    the files hold what there was of it up to the cursor ``held``: so many ``messages``, ``state`` and ``data`` bytes;
     ``written`` is the number of the checkpoint that wrote the files: an earlier one than the manifest's for a transaction
     that nothing has changed since.
     """
@@ -58,6 +60,7 @@ class PersistedObject(NamedTuple):
     name: str
     begin: int
     begin_time: int
+    begin_place: LogPosition
     held: Cursor
     messages: int
     state: int
@@ -71,8 +74,9 @@ class BoundedCheckpoint(NamedTuple):
 
     ``time``: when it was made; ``position``: everything in the log before it had been seen, and every transaction that
     committed before it was durable in the trail; ``restart``: where a recovery from it begins to read; their times are the
-    log's own.  ``fingerprint`` stands for what was captured, ``incarnation`` for the group's life since its start point was
-    last set.  Times in microseconds since 1970, ``interval`` in seconds.
+    log's own, their places the same as file and byte.  ``fingerprint`` stands for what was captured,
+    ``incarnation`` for the group's life since its start point was last set.
+    Times in microseconds since 1970, ``interval`` in seconds.
     """
 
     group: str
@@ -84,6 +88,8 @@ class BoundedCheckpoint(NamedTuple):
     restart: int
     restart_time: int
     restart_name: str
+    position_place: LogPosition
+    restart_place: LogPosition
     identity: Identity
     fingerprint: str
     incarnation: int
@@ -104,6 +110,7 @@ def encode(checkpoint: BoundedCheckpoint) -> bytes:
     """The file's bytes."""
     fields: dict[str, Any] = checkpoint._asdict()
     fields["identity"] = checkpoint.identity._asdict()
+    fields |= {name: list(fields[name]) for name in _PLACES}
     fields["objects"] = [
         {**item._asdict(), "files": [file._asdict() for file in item.files]} for item in checkpoint.objects
     ]
@@ -124,6 +131,7 @@ def decode(data: bytes, name: str) -> BoundedCheckpoint:
     try:
         fields = json.loads(body)
         identity = Identity(**fields.pop("identity"))
+        fields |= {name: LogPosition(*fields[name]) for name in _PLACES}
         objects = tuple(_object(item) for item in fields.pop("objects"))
         return BoundedCheckpoint(identity=identity, objects=objects, **fields)
     except (ValueError, KeyError, TypeError) as error:
@@ -133,7 +141,8 @@ def decode(data: bytes, name: str) -> BoundedCheckpoint:
 def _object(fields: dict[str, Any]) -> PersistedObject:
     files = tuple(ObjectFile(**file) for file in fields.pop("files"))
     position, number = fields.pop("held")
-    return PersistedObject(files=files, held=(int(position), int(number)), **fields)
+    place = LogPosition(*fields.pop("begin_place"))
+    return PersistedObject(files=files, held=(int(position), int(number)), begin_place=place, **fields)
 
 
 def _damaged(name: str, why: str) -> CaptureError:

@@ -2,8 +2,9 @@
 
 A file begins with ``GGSBRPO1`` and holds frames: kind (1 byte), length (8 bytes, little-endian), content.  ``S`` is the state
 (JSON: transaction, object and part number), ``C`` begins a chunk (flags, mark, definitions in the source's own form), ``M`` are
-messages (their number, the edges of each as 8 bytes, their bytes).  A large transaction goes on in further files; no frame is
-cut in two.  Size and checksum of every file stand in the manifest.
+messages (their number, the edges of each as 8 bytes, their bytes), ``A`` the marks of those that were
+taken back.  A large transaction goes on in further files; no frame is cut in two.
+Size and checksum of every file stand in the manifest.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _FRAME = struct.Struct("<cQ")
 _CHUNK = struct.Struct("<BI")
 _COUNT = struct.Struct("<I")
 _STREAMED, _READY = 1, 2
+_MARK = 4
 
 
 class Definitions(Protocol):
@@ -62,7 +64,7 @@ def dump(transaction: OpenTransaction, number: int, definitions: Definitions, mo
     part = 0
     blocks, state, data = _begin(transaction, number, part)
     present, head = None, b""
-    for chunk, run in transaction.runs(1):
+    for chunk, run in transaction.runs(1, whole=True):
         if chunk is not present:
             present = chunk
             flags = _STREAMED * chunk.streamed | _READY * chunk.ready
@@ -80,6 +82,10 @@ def dump(transaction: OpenTransaction, number: int, definitions: Definitions, mo
             blocks += body
             state += sum(map(len, body[:-1]))
             data += len(body[-1])
+    if transaction.aborted:
+        taken_back = _frame(b"A", b"".join(sorted(transaction.aborted)))
+        blocks.append(taken_back)
+        state += len(taken_back)
     yield Part(tuple(blocks), state, data)
 
 
@@ -109,6 +115,7 @@ class Loaded(NamedTuple):
     ready: bool
     begins: bool
     messages: Messages
+    aborted: frozenset[bytes] = frozenset()
 
 
 def load(
@@ -145,6 +152,10 @@ def _load(item: PersistedObject, part: int, content: bytes, name: str, definitio
             flags, mark = _CHUNK.unpack_from(content, place)
             explained = definitions.load_definitions(content[place + _CHUNK.size : place + size])
             begins = True
+        elif kind == b"A":
+            marks = content[place : place + size]
+            aborted = frozenset(marks[at : at + _MARK] for at in range(0, size, _MARK))
+            yield Loaded(explained, False, mark, False, False, Messages.pack([]), aborted)
         else:
             count = _COUNT.unpack_from(content, place)[0]
             first = place + _COUNT.size

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
+from ggshell.capture.decisions import NOWHERE
 from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.databases.redo.definitions import Definitions
@@ -52,7 +54,7 @@ class RedoLog:
         self._encoder = Encoder(definitions, self._problem)
         self._read = self._safe = start.csn
         self._ordinal = -1
-        self._resumed: dict[int, tuple[int, int]] = {}
+        self._known_to = NOWHERE
         self._at = start
         self._safe_at = start
         self._buffer: list[RedoRow] = []
@@ -81,15 +83,30 @@ class RedoLog:
         """The last row taken: its SCN, and its number among the rows of that SCN; the same at each reading."""
         return self._read, self._ordinal
 
-    def resume(self, xid: int, cursor: tuple[int, int], begin: LogPosition) -> None:
-        """A transaction was put into the cache with its rows up to a cursor: reading may pass those again."""
-        self._resumed[xid] = cursor
+    def resume(self, xid: int, begin: LogPosition) -> None:
+        """A transaction was put into the cache that began before where reading begins."""
         self._begins[xid] = begin
+
+    def expect_strangers(self, cursor: tuple[int, int]) -> None:
+        """Up to a cursor there are rows of transactions that are not wanted again: they ended before it."""
+        self._known_to = cursor
+
+    @property
+    def waiting(self) -> tuple[OpenTransaction, ...]:
+        """What has committed and was not given, since others of its SCN may follow."""
+        return (self._held.transaction,) if self._held is not None else ()
 
     @property
     def bytes_read(self) -> int:
         """Bytes of log that were read since it was opened."""
         return self._rows.bytes_read
+
+    def dump_definitions(self, definitions: Any) -> bytes:
+        """Rows explain themselves: there is nothing to keep beside them."""
+        return b""
+
+    def load_definitions(self, data: bytes) -> Any:
+        return _SHAPES
 
     def position(self, scn: int) -> LogPosition:
         """The place of ``state.read``, ``state.safe``, or the begin of an open transaction."""
@@ -180,9 +197,10 @@ class RedoLog:
         if not self._is_wanted(row):
             return
         if transaction is None:
-            self._stranger(row)
+            if row.xid not in cache.decided and self.cursor > self._known_to:
+                self._stranger(row)
             return
-        if self._resumed and self._resumed.get(row.xid, (-1, 0)) >= self.cursor:
+        if transaction.limited and not transaction.wants(self.cursor):
             return
         pending = self._pending.setdefault(row.xid, [])
         if row.rollback:
@@ -207,7 +225,7 @@ class RedoLog:
                 code="GGS-00528",
                 hint="export the log whole and in the order of the view",
             )
-        transaction.aborted.add(mark)
+        transaction.abort(mark)
 
     def _flush(self, xid: int, cache: TransactionCache) -> None:
         """Hand a transaction's rows on to the cache."""
@@ -250,7 +268,6 @@ class RedoLog:
         self._stacks.pop(xid, None)
         self._begins.pop(xid, None)
         self._strangers.discard(xid)
-        self._resumed.pop(xid, None)
         transaction = cache.end(xid)
         if transaction is not None and drop:
             transaction.close()
@@ -303,9 +320,9 @@ class Together(OpenTransaction):
         self._both = (first, second)
         self.count = first.count + second.count
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
+    def runs(self, most: int, *, whole: bool = False) -> Iterator[tuple[Chunk, list[Messages]]]:
         for part in self._both:
-            yield from part.runs(most)
+            yield from part.runs(most, whole=whole)
 
     def close(self) -> None:
         for part in self._both:
