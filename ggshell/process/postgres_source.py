@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ggshell.capture.cache import OpenTransaction
@@ -51,7 +51,15 @@ class PostgresSource:
             database, _, version = session.database_facts(connection)
         return Producer(group, "ggshell Capture", "PostgreSQL", database, version)
 
-    def open(self, after: Csn, begin: Csn) -> PostgresLog:
+    @property
+    def bounded(self) -> None:
+        return None
+
+    @property
+    def unbounded(self) -> str:
+        return "a PostgreSQL server keeps its log for the slot from the oldest open transaction on"
+
+    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
         """Check the tables and the slot, and begin to read behind what the trail holds."""
         with session.connect(self._conninfo) as connection:
             self._check_tables(connection)
@@ -90,6 +98,13 @@ class PostgresSource:
 
     def transaction_id(self, xid: int) -> str:
         return str(xid)
+
+    def transaction_number(self, text: str) -> int:
+        return int(text)
+
+    def changes(self, transaction: OpenTransaction) -> Iterator[str]:
+        """Nothing is decoded before the commit."""
+        return iter(())
 
     def close(self) -> None:
         if self._control is not None:

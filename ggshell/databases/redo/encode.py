@@ -121,15 +121,15 @@ class Encoder:
     def _update(self, row: CachedRow) -> Encoded | None:
         statement = parse_update(row.redo)
         shape, after, before = self._sides(row, statement)
-        if not _identified(shape, before) and row.undo:
-            undo = parse_update(row.undo)
-            shape, earlier, later = self._sides(row, undo)
-            before = {**later, **earlier, **before}
         identity = _identity(shape, before)
+        if identity is None and row.undo:
+            shape, earlier, later = self._sides(row, parse_update(row.undo))
+            identity = _identity(shape, {**later, **earlier, **before})
         if identity is None:
             self._problem(row.owner, row.table, "its key is not logged (ADD TRANDATA, supplemental logging)")
             return None
-        after = self._supported(row, shape, after)
+        if UNSUPPORTED in after.values():
+            after = self._supported(row, shape, after)
         whole = {**identity, **after}
         image = encode_image(sorted(whole.items()))
         if not shape.definition.key or any(index in after and after[index] != old for index, old in identity.items()):
@@ -139,9 +139,10 @@ class Encoder:
 
     def _delete(self, row: CachedRow) -> Encoded | None:
         shape, _, before = self._sides(row, parse_delete(row.redo))
-        if not _identified(shape, before) and row.undo:
-            shape, before, _ = self._sides(row, parse_insert(row.undo))
         identity = _identity(shape, before)
+        if identity is None and row.undo:
+            shape, before, _ = self._sides(row, parse_insert(row.undo))
+            identity = _identity(shape, before)
         if identity is None:
             self._problem(row.owner, row.table, "its key is not logged (ADD TRANDATA, supplemental logging)")
             return None
@@ -150,7 +151,7 @@ class Encoder:
     def _sides(self, row: CachedRow, statement: Statement) -> tuple[Shape, dict[int, Value], dict[int, Value]]:
         """A statement's values by the places of their columns: those assigned, and those found by."""
         assigned, where = statement
-        names = tuple(name for name, _ in (*where, *assigned) if name is not ROWID)
+        names = tuple([name for name, _ in where + assigned if name is not ROWID])
         shape = self._definitions.shape(row.owner, row.table, names)
         return shape, _by_place(shape, assigned), _by_place(shape, where)
 
@@ -176,16 +177,11 @@ def _by_place(shape: Shape, pairs: Pairs) -> dict[int, Value]:
     return {shape.places[name]: value for name, value in pairs if name is not ROWID}
 
 
-def _identified(shape: Shape, before: dict[int, Value]) -> bool:
-    return _identity(shape, before) is not None
-
-
 def _identity(shape: Shape, before: dict[int, Value]) -> dict[int, Value] | None:
     """The values that identify a row: its key's, or all that are known of a table without a key; None when they lack."""
-    key = shape.definition.key or tuple(sorted(index for index, value in before.items() if value != UNSUPPORTED))
-    if not key or any(index not in before or before[index] == UNSUPPORTED for index in key):
-        return None
-    return {index: before[index] for index in key}
+    key = shape.definition.key or tuple(sorted([index for index, value in before.items() if value != UNSUPPORTED]))
+    identity = {index: before.get(index, UNSUPPORTED) for index in key}
+    return None if not identity or UNSUPPORTED in identity.values() else identity
 
 
 def _pieces(owners: list[tuple[MessageRun, int]]) -> tuple[TransactionPiece, ...]:

@@ -113,7 +113,8 @@ def parse_delete(sql: bytes) -> Statement:
 def _pairs(sql: bytes, place: int, *, where: bool) -> Statement:
     """``"COLUMN" = value`` and ``"COLUMN" IS NULL`` from a place to the end; assigned ones first unless ``where``."""
     found = _FAST_PAIR.findall(sql, place)
-    if place + sum([len(name) + len(value) + len(behind) for name, value, behind in found]) != len(sql):
+    whole = place + sum([len(name) + len(value) + len(behind) for name, value, behind in found]) == len(sql)
+    if not whole or not _in_order([behind for _, _, behind in found], where=where):
         return _pairs_slowly(sql, place, where=where)
     result = Statement([], [])
     side = result.where if where else result.assigned
@@ -130,6 +131,19 @@ def _pairs(sql: bytes, place: int, *, where: bool) -> Statement:
     return result
 
 
+def _in_order(separators: list[bytes], *, where: bool) -> bool:
+    """Commas to ``where``, then ``and`` to the end."""
+    count = len(separators)
+    first = 0
+    if not where:
+        if b" where " not in separators:
+            return False
+        first = separators.index(b" where ") + 1
+    return separators[: first - 1].count(b", ") == max(0, first - 1) and (
+        separators[first : count - 1].count(b" and ") == count - 1 - first
+    )
+
+
 def _pairs_slowly(sql: bytes, place: int, *, where: bool) -> Statement:
     result = Statement([], [])
     side = result.where if where else result.assigned
@@ -144,7 +158,7 @@ def _pairs_slowly(sql: bytes, place: int, *, where: bool) -> Statement:
         if separator == b"where" and side is result.assigned:
             side = result.where
         elif separator in (b"", b";"):
-            if place != len(sql):
+            if place != len(sql) or side is result.assigned:
                 raise _unreadable(sql, place)
             return result
         elif separator == b"where" or (separator == b",") != (side is result.assigned):
