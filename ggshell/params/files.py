@@ -9,6 +9,13 @@ from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.transactions import (
+    BoundedParameters,
+    LongTransactions,
+    bounded_parameters,
+    capture_fingerprint,
+    long_transactions,
+)
 from ggshell.record.operation import OPERATIONS
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
@@ -43,7 +50,7 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE."""
+    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE; ``fingerprint`` stands for what is captured."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -54,6 +61,9 @@ class ExtractParameters(NamedTuple):
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
+    bounded: BoundedParameters = BoundedParameters()
+    long: LongTransactions = LongTransactions()
+    fingerprint: str = ""
 
 
 class ReplicatParameters(NamedTuple):
@@ -124,6 +134,11 @@ def load_extract(path: Path) -> ExtractParameters:
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
+    )
+    result = result._replace(
+        bounded=bounded_parameters(found, result.checkpoint_seconds),
+        long=long_transactions(found, path),
+        fingerprint=capture_fingerprint(found),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")

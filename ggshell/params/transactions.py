@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,45 @@ from ggshell.params.lines import Parameter
 
 HOUR, MINUTE, DAY = 3600, 60, 86_400
 LEAST_CHECK = 5 * MINUTE
+CLEANUP_MINUTES = 10
+_HARMLESS = frozenset(
+    (
+        *(
+            "EXTRACT",
+            "BR",
+            "CACHEMGR",
+            "CHECKPOINTSECS",
+            "WARNLONGTRANS",
+            "TRANLOGOPTIONS",
+            "EXTTRAIL",
+            "RMTTRAIL",
+            "RMTHOST",
+        ),
+        *(
+            "REPORT",
+            "REPORTCOUNT",
+            "REPORTROLLOVER",
+            "DISCARDFILE",
+            "DISCARDROLLOVER",
+            "ROLLOVER",
+            "STATOPTIONS",
+            "LAGSTATS",
+        ),
+        *(
+            "FLUSHSECS",
+            "FLUSHCSECS",
+            "EOFDELAY",
+            "EOFDELAYCSECS",
+            "SETENV",
+            "USERID",
+            "USERIDALIAS",
+            "WARNRATE",
+            "LIST",
+        ),
+        *("NOLIST", "TRACE", "TRACE2"),
+    )
+)
+"""Parameters that do not decide which rows are captured."""
 _INTERVAL = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1}
 _UNITS |= dict.fromkeys(("m", "min", "mins", "minute", "minutes"), MINUTE)
@@ -33,12 +73,14 @@ class BoundedParameters(NamedTuple):
 
 
 class LongTransactions(NamedTuple):
-    """WARNLONGTRANS: from which age on, and how often that is looked at, both in seconds.  ``by_log``: the age counts to the
-    last record read (USELASTREADTIME)."""
+    """WARNLONGTRANS: from which age on, and how often that is looked at, in seconds; ``by_clock`` counts the age to the time at
+    which the log was last read (USELASTREADTIME), else to the time of the last record.  TRANLOGOPTIONS: ``purge_orphans``
+    every so many seconds, 0 for never."""
 
     threshold: int = HOUR
     every: int = LEAST_CHECK
-    by_log: bool = False
+    by_clock: bool = False
+    purge_orphans: int = 0
 
 
 def bounded_parameters(found: list[Parameter], checkpoint_seconds: int) -> BoundedParameters:
@@ -56,7 +98,9 @@ def bounded_parameters(found: list[Parameter], checkpoint_seconds: int) -> Bound
             keep_stale=result.keep_stale or "brkeepstalefiles" in given,
             off_on_failure=result.off_on_failure or "broffonfailure" in given,
             reset=result.reset or "brreset" in given,
-            durable=result.durable and "ms_async" not in str(given.get("brfsoption", "")).lower() and "ms_async" not in given,
+            durable=result.durable
+            and "ms_async" not in str(given.get("brfsoption", "")).lower()
+            and "ms_async" not in given,
         )
     return result._replace(interval=nearest_multiple(result.interval, checkpoint_seconds))
 
@@ -67,19 +111,29 @@ def nearest_multiple(seconds: int, of: int) -> int:
 
 
 def long_transactions(found: list[Parameter], path: Path) -> LongTransactions:
-    """The last WARNLONGTRANS of a file.  Raises ParameterError for a time that there is not."""
+    """The last WARNLONGTRANS of a file, and what TRANLOGOPTIONS says of orphans.  Raises ParameterError."""
     result = LongTransactions()
+    purge, minutes = False, CLEANUP_MINUTES
     for item in found:
-        if item.name == "WARNLONGTRANS":
-            try:
-                given: dict[str, Any] = item.args
+        given: dict[str, Any] = item.args
+        try:
+            if item.name == "WARNLONGTRANS":
                 every = interval_seconds(given["checkinterval"]) if "checkinterval" in given else LEAST_CHECK
-                result = LongTransactions(
-                    interval_seconds(given["interval"]), max(every, LEAST_CHECK), "uselastreadtime" in given
-                )
-            except ValueError as error:
-                raise ParameterError(str(error), where=f"{path}:{item.line}", hint="for example 1HOUR") from error
-    return result
+                threshold = interval_seconds(given["interval"])
+                result = LongTransactions(threshold, max(every, LEAST_CHECK), "uselastreadtime" in given)
+            elif item.name == "TRANLOGOPTIONS":
+                purge = (purge or "purgeorphanedtransactions" in given) and "nopurgeorphanedtransactions" not in given
+                minutes = int(given.get("transcleanupfrequency", minutes))
+        except ValueError as error:
+            where = f"{path}:{item.line}"
+            raise ParameterError(f"{item.name}: {error}", where=where, hint="for example 1HOUR") from error
+    return result._replace(purge_orphans=minutes * MINUTE if purge else 0)
+
+
+def capture_fingerprint(found: list[Parameter]) -> str:
+    """Stands for the parameters that decide what is captured: whoever kept rows under others cannot use them."""
+    text = "\n".join(" ".join(item.text.split()) for item in found if item.name not in _HARMLESS)
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def interval_seconds(text: object) -> int:

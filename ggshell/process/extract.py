@@ -12,12 +12,14 @@ import gc
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
+from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
 from ggshell.clock import to_datetime
 from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
+from ggshell.process.bounded_recovery import ExtractRecovery
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
@@ -36,6 +38,7 @@ IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.005
 """Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
+DECISIONS = "decisions"
 
 
 def run(home: Home, group: str) -> int:
@@ -71,6 +74,7 @@ class LogExtract:
         self._capture: Capture | None = None
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
+        self._recovery = ExtractRecovery(context, parameters, self._source)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
@@ -98,7 +102,11 @@ class LogExtract:
             self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
         )
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
-        return Capture(self._source.open(after, begin), cache, after)
+        for fields in checkpoint.options.get(DECISIONS, ()):
+            cache.decide(Decision.of_option(fields))
+        log = self._source.open(after, begin, self._recovery.start(cache, begin))
+        self._recovery.opened(cache)
+        return Capture(log, cache, after)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -123,6 +131,7 @@ class LogExtract:
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
+            self._recovery.turn(capture, self._save)
             now = clock.steady()
             if dirty and (batch is None or capture.quiet):
                 outputs.flush()
@@ -180,6 +189,9 @@ class LogExtract:
         state = capture.state
         oldest = capture.cache.oldest()
         places = self._source.places(state, oldest)
+        floor = self._recovery.restart_floor()
+        restart = min(places.recovery.csn, floor) if floor is not None else places.recovery.csn
+        decisions = capture.cache.decisions(state.read, restart, settled=capture.settled)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
             startup=first if isinstance(first, LogPosition) and first.csn else places.current,
@@ -196,7 +208,12 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
-                options={**context.checkpoint.options, **self._source.options},
+                options={
+                    **context.checkpoint.options,
+                    **self._source.options,
+                    **self._recovery.options(capture),
+                    DECISIONS: [item.as_option() for item in decisions],
+                },
             )
         )
         capture.confirm(state.safe)

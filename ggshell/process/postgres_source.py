@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ggshell.capture.bounded.objects import Definitions
 from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.clock import SystemClock
 from ggshell.databases.postgres import describe, session, slot, trandata
 from ggshell.databases.postgres.log import PostgresLog
+from ggshell.errors import CaptureError
 from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.slot_watch import SlotWatch
@@ -58,6 +60,10 @@ class PostgresSource:
     @property
     def unbounded(self) -> str:
         return "a PostgreSQL server keeps its log for the slot from the oldest open transaction on"
+
+    @property
+    def definitions(self) -> Definitions:
+        raise CaptureError(f"nothing of an open transaction is kept in files: {self.unbounded}")
 
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
         """Check the tables and the slot, and begin to read behind what the trail holds."""

@@ -10,7 +10,7 @@ from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.databases.redo.definitions import Definitions, read_definitions
 from ggshell.databases.redo.folder import folder_of, open_rows
-from ggshell.databases.redo.log import RedoLog
+from ggshell.databases.redo.log import RedoLog, RowDefinitions
 from ggshell.databases.redo.messages import unpack_row
 from ggshell.databases.redo.rows import Operation, format_xid, parse_xid
 from ggshell.params import ExtractParameters
@@ -21,7 +21,6 @@ from ggshell.record import TableDefinition
 from ggshell.store.events import Severity
 from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName
-
 
 _RUN = 1000
 
@@ -62,6 +61,10 @@ class RedoSource:
     @property
     def unbounded(self) -> str:
         return ""
+
+    @property
+    def definitions(self) -> RowDefinitions:
+        return RowDefinitions()
 
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> RedoLog:
         """Read from ``start``, else from the recovery position, or for the first time from behind BEGIN."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from ggshell.capture.bounded.objects import Definitions
 from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.decisions import Cursor
 from ggshell.capture.source import LogSource, LogState
@@ -25,6 +26,11 @@ class BoundedLog(LogSource, Protocol):
     @property
     def time(self) -> int:
         """Of the last record, in microseconds since 1970."""
+        ...
+
+    @property
+    def first_time(self) -> int:
+        """The same of the first record that was read."""
         ...
 
     @property
@@ -78,6 +84,11 @@ class SourceDatabase(Protocol):
     @property
     def unbounded(self) -> str:
         """Why there is no Bounded Recovery for this source; empty where there is."""
+        ...
+
+    @property
+    def definitions(self) -> Definitions:
+        """How the definitions of cached rows are written down."""
         ...
 
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> LogSource:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ggshell.capture.bounded.keeper import Found, Keeper, Place
 from ggshell.capture.bounded.manifest import BoundedCheckpoint
 from ggshell.capture.bounded.plan import Conditions, Kind, Plan, Recorded, Refusal, decide
-from ggshell.capture.cache import TransactionCache
+from ggshell.capture.cache import OpenTransaction, TransactionCache
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, GgsError
 
@@ -69,6 +69,19 @@ class BoundedRecovery:
         self._plan_next(self.last.position_time if self.last is not None else log_time)
         return Started(plan, failure)
 
+    def begin(self, log_time: int) -> None:
+        """Begin without any recovery; 0 while the log's time is not known."""
+        self._plan_next(log_time)
+
+    def see(self, first_time: int) -> None:
+        """The log's time is known from its first record on."""
+        if not self._log_due and first_time:
+            self._log_due = first_time + self.interval * SECOND
+
+    def is_saved(self, transaction: OpenTransaction) -> bool:
+        """Whether what is in files is all there is of a transaction."""
+        return self._keeper.is_saved(transaction)
+
     def _find(self, below: int | None, failure: str) -> Found:
         try:
             return self._keeper.find(below)
@@ -80,6 +93,9 @@ class BoundedRecovery:
         if self.status != "ON":
             return False
         now = self._clock.now()
+        self.see(log_time)
+        if not log_time:
+            return False
         return log_time >= self._log_due or now >= self._due or (self.forced is not None and now >= self.forced)
 
     def checkpoint(self, cache: TransactionCache, place: Place) -> BoundedCheckpoint:
@@ -111,7 +127,7 @@ class BoundedRecovery:
         return made
 
     def _plan_next(self, log_time: int, part: int = 1) -> None:
-        self._log_due = log_time + self.interval * SECOND // part
+        self._log_due = log_time + self.interval * SECOND // part if log_time else 0
         self._due = self._clock.now() + self.interval * SECOND // part
 
     def turn_on(self, log_time: int) -> None:

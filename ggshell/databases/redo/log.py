@@ -33,7 +33,6 @@ _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
 
 
-
 class RowDefinitions:
     """Rows explain themselves: there is nothing to keep beside those of a persisted transaction."""
 
@@ -79,7 +78,7 @@ class RedoLog:
         self._begins: dict[int, LogPosition] = {}
         self._strangers: set[int] = set()
         self.problems: Counter[tuple[str, str]] = Counter()
-        self.time = 0
+        self.time = self.first_time = 0
         self.quiet = False
 
     @property
@@ -99,6 +98,8 @@ class RedoLog:
     def resume(self, xid: int, begin: LogPosition) -> None:
         """A transaction was put into the cache that began before where reading begins."""
         self._begins[xid] = begin
+        if begin.csn < self._safe:  # a restart must go on to find it: before anything is read, too
+            self._safe, self._safe_at = begin.csn, begin
 
     def expect_strangers(self, cursor: tuple[int, int]) -> None:
         """Up to a cursor there are rows of transactions that are not wanted again: they ended before it."""
@@ -182,6 +183,7 @@ class RedoLog:
             if self._held is not None and self._held.header.csn.value < self._read:
                 self._release(committed)
         self.time = row.time or self.time
+        self.first_time = self.first_time or self.time
         operation = row.operation
         if operation in _CHANGES:
             self._change(row, cache)
