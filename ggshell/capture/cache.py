@@ -217,12 +217,15 @@ class TransactionCache:
         self._taken: set[int] = set()
         self._kept: dict[int, OpenTransaction] = {}
         self.spills = 0
+        self._begun = self._most_open = self._spilled = self._most_used = 0
 
     def begin(self, xid: int, position: int, time: int) -> OpenTransaction:
         """The open transaction of an id, made when it is new."""
         transaction = self.open.get(xid)
         if transaction is None:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
+            self._begun += 1
+            self._most_open = max(self._most_open, len(self.open))
             if xid in self.decided:
                 transaction.limit(until=self.decided[xid].wanted)
         return transaction
@@ -244,11 +247,14 @@ class TransactionCache:
         self._keep_within()
 
     def _keep_within(self) -> None:
+        self._most_used = max(self._most_used, self._used)
         while self._used > self._limit:
             largest = max(self.open.values(), key=lambda item: item.size)
             if largest.size == 0:
                 return
-            self._used -= largest.spill(self._folder)
+            freed = largest.spill(self._folder)
+            self._used -= freed
+            self._spilled += freed
             self.spills += 1
 
     def end(self, xid: int) -> OpenTransaction | None:
@@ -316,6 +322,21 @@ class TransactionCache:
     def oldest(self) -> OpenTransaction | None:
         """The one of them that began first."""
         return min(self.unfinished(), key=lambda item: item.begin, default=None)
+
+    def facts(self) -> dict[str, int]:
+        """What CACHEMGR CACHESTATS tells; sizes in bytes."""
+        return {
+            "limit": self._limit,
+            "used": self._used,
+            "most_used": self._most_used,
+            "open": len(self.open),
+            "with_data": sum(1 for item in self.open.values() if item.count),
+            "most_open": self._most_open,
+            "begun": self._begun,
+            "spills": self.spills,
+            "spilled": self._spilled,
+            "in_files": sum(1 for item in self.open.values() if any(chunk.spilled for chunk in item.chunks)),
+        }
 
     def clear(self) -> None:
         """Forget everything: the connection is gone, and the source will send it again."""

@@ -13,7 +13,6 @@ from ggshell.params.transactions import (
     BoundedParameters,
     LongTransactions,
     bounded_parameters,
-    capture_fingerprint,
     long_transactions,
 )
 from ggshell.record.operation import OPERATIONS
@@ -50,7 +49,7 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE; ``fingerprint`` stands for what is captured."""
+    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -63,7 +62,6 @@ class ExtractParameters(NamedTuple):
     checkpoint_seconds: int = 10
     bounded: BoundedParameters = BoundedParameters()
     long: LongTransactions = LongTransactions()
-    fingerprint: str = ""
 
 
 class ReplicatParameters(NamedTuple):
@@ -138,7 +136,6 @@ def load_extract(path: Path) -> ExtractParameters:
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
         long=long_transactions(found, path),
-        fingerprint=capture_fingerprint(found),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")

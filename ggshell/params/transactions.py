@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import ParameterError
-from ggshell.params.lines import Parameter
+from ggshell.params.lines import Parameter, read_parameters
 
 HOUR, MINUTE, DAY = 3600, 60, 86_400
 LEAST_CHECK = 5 * MINUTE
@@ -130,8 +130,9 @@ def long_transactions(found: list[Parameter], path: Path) -> LongTransactions:
     return result._replace(purge_orphans=minutes * MINUTE if purge else 0)
 
 
-def capture_fingerprint(found: list[Parameter]) -> str:
-    """Stands for the parameters that decide what is captured: whoever kept rows under others cannot use them."""
+def capture_fingerprint(path: Path) -> str:
+    """Stands for the parameters of a file that decide what is captured: whoever kept rows under others cannot use them."""
+    found = read_parameters(path, "Extract")
     text = "\n".join(" ".join(item.text.split()) for item in found if item.name not in _HARMLESS)
     return f"{zlib.crc32(text.encode()):08x}"
 

@@ -19,6 +19,7 @@ from ggshell.capture.stream import Capture
 from ggshell.clock import local_text
 from ggshell.errors import DiskError, ParameterError
 from ggshell.params import ExtractParameters
+from ggshell.params.transactions import capture_fingerprint
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.recovering import Recovering
 from ggshell.process.source import SourceDatabase
@@ -184,7 +185,7 @@ class ExtractRecovery:
             folder=self.folder(),
             interval=given.interval,
             identity=machine,
-            fingerprint=self._parameters.fingerprint,
+            fingerprint=capture_fingerprint(self._context.home.parameters(self._context.group)),
             incarnation=incarnation,
             keep_stale=given.keep_stale,
             durable=given.durable,

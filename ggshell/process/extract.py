@@ -14,14 +14,15 @@ from typing import Any
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
-from ggshell.clock import to_datetime
 from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery
+from ggshell.process.bounded_requests import BoundedRequests
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.open_transactions import OpenTransactions
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
@@ -75,10 +76,11 @@ class LogExtract:
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         self._recovery = ExtractRecovery(context, parameters, self._source)
+        OpenTransactions(context, parameters, self._source, lambda: self._capture, self._save)
+        BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
-        context.verb("SHOWTRANS", lambda _: self._transactions())
         context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
@@ -238,18 +240,13 @@ class LogExtract:
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
-        return {"status": words, "read": read, "write": write, "slot": self._source.facts}
-
-    def _transactions(self) -> dict[str, Any]:
-        found = self._capture.cache.open.values() if self._capture is not None else ()
+        recovering = self._recovery.recovering
+        if state and recovering is not None and not recovering.complete:
+            words = f"In recovery[{1 if recovering.plan.checkpoint else 2}]: {recovering.words()}"
         return {
-            "transactions": [
-                {
-                    "xid": self._source.transaction_id(item.xid),
-                    "items": item.count,
-                    "start_time": to_datetime(item.begin_time).isoformat(),
-                    **self._source.shown(item.begin),
-                }
-                for item in sorted(found, key=lambda item: item.begin)
-            ]
+            "status": words,
+            "read": read,
+            "write": write,
+            "slot": self._source.facts,
+            "recovering": dict(recovering.facts()) if recovering is not None else None,
         }

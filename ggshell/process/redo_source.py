@@ -92,7 +92,7 @@ class RedoSource:
 
     def shown(self, place: int) -> dict[str, Any]:
         found = self._log.position(place) if self._log is not None else LogPosition(0, 0, place)
-        return {"scn": str(place), "seqno": found.sequence, "rba": found.rba}
+        return {"scn": str(place), "seqno": found.sequence, "rba": found.rba, "thread": found.thread or 1}
 
     def transaction_id(self, xid: int) -> str:
         return format_xid(xid)

@@ -94,3 +94,114 @@ def test_a_restart_restores_what_was_persisted(home: RedoHome) -> None:
     report = home.home.report("EXT1").read_text()
     assert "Recovery complete: bounded recovery" in report
     assert "began before the place where capture began" not in report
+
+
+def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
+    """A running Extract with one transaction that has been open for so long, and is in files."""
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    old = home.writer.begin()
+    day.change(old, "old1")
+    day.pass_by(minutes)
+    day.arrives()
+    until("old is persisted", lambda: bool(home.checkpoint().options["br"].get("persisted")))
+    return day, old
+
+
+def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    status = home.run("SEND EXTRACT ext1, BR BRSTATUS")
+    assert "Bounded Recovery status:             ON\n" in status
+    assert "  Checkpoint interval:               1200 seconds (BRINTERVAL 20M)\n" in status
+    assert old.text in status
+    last = int(home.checkpoint().options["br"]["last_number"])
+    home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
+    until("a checkpoint more", lambda: home.checkpoint().options["br"]["last_number"] == last + 1)
+    assert "BRINTERVAL 1H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 1H")
+    assert "is not within 20M to 96H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 97H", fails=True)
+    assert "status:             STOPPED" in home.run("SEND ext1 BR BRSTOP")
+    assert "BRSTART first" in home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE", fails=True)
+    assert "Checkpoints made, failed" in home.run("SEND ext1 BR BRSTART", "SEND ext1 BR BRSTATS")
+    shown = home.run("INFO EXTRACT ext1, SHOWCH")
+    for title in ("BR Previous Recovery Checkpoint:", "BR Begin Recovery Checkpoint:", "BR End Recovery Checkpoint:"):
+        assert title in shown
+    drawn = home.run("BR SHOW ext1")
+    assert f"{old.text:<12}  =====" in drawn
+    assert "persisted" in drawn
+    assert "a restart would begin to read at" in drawn
+    home.run("STOP ext1")
+    assert "only transactions that stand in files are drawn" in home.run("BR SHOW ext1")
+
+
+def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
+    day, old = follow(home, 50)
+    other = home.writer.begin()
+    day.change(other, "other1")
+    day.pass_by(1)
+    day.arrives()
+    shown = home.run("SEND EXTRACT ext1, SHOWTRANS")
+    assert f"XID:                  {old.text}\nItems:                1\nExtract:              EXT1\n" in shown
+    assert (
+        "Oldest redo log file necessary to restart Extract is:\nRedo Thread 1, Redo Log Sequence Number 1, SCN" in shown
+    )
+    assert shown.index(old.text) < shown.index(other.text)
+    table = home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 1, TABULAR")
+    assert old.text in table
+    assert other.text not in table
+    assert other.text not in home.run("SEND ext1 SHOWTRANS DURATION 10MIN")
+    home.run(f"SEND ext1 SHOWTRANS {other.text} FILE open.txt DETAIL")
+    assert "INSERT SHOP.ITEMS" in (home.home.root / "open.txt").read_text()
+    assert "trans active    =      2" in home.run("SEND ext1 CACHEMGR CACHESTATS")
+    assert "is left out" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
+    assert "OGG-01012" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
+    home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")
+    day.wanted.append("old1")
+    day.arrives()
+    assert "Pending COMMIT" in home.run("SEND ext1 SHOWTRANS")
+    kill_and_start(home)
+    day.change(old, "old2")
+    home.writer.commit(old)
+    home.writer.commit(other)
+    day.pass_by(2)
+    day.arrives()
+
+
+def test_a_damaged_file_costs_time_and_no_row(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    os.kill(home.pid(), signal.SIGKILL)
+    until_state(home.home, *EXT1, ProcessState.ABENDED)
+    [file] = (home.home.root / "BR" / "EXT1").glob("PO.*")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    home.run("START ext1")
+    day.end(old)
+    day.pass_by(30)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "OGG-30469" in report
+    assert "Recovery: normal recovery" in report
+
+
+def test_a_changed_table_line_is_no_bounded_recovery(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    home.run("STOP ext1")
+    file = home.home.parameters("ext1")
+    file.write_text(file.read_text() + "TABLE shop.other;\n")
+    home.run("START ext1")
+    day.end(old)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "OGG-01635" in report
+    assert "what the parameter file captures was changed" in report
+
+
+def test_a_group_that_was_set_elsewhere_does_not_use_what_was_saved(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    home.run("STOP ext1")
+    home.run(f"ALTER EXTRACT ext1, SCN {home.writer.scn + 1}")
+    home.run("START ext1")
+    until("it reads", lambda: "OGG-01515" in home.home.report("EXT1").read_text())
+    assert "OGG-01635" in home.home.report("EXT1").read_text()
+    home.writer.commit(old)
+    day.pass_by(1)
+    day.arrives()
