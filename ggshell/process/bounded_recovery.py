@@ -19,7 +19,7 @@ from ggshell.capture.stream import Capture
 from ggshell.clock import local_text
 from ggshell.errors import DiskError, ParameterError
 from ggshell.params import ExtractParameters
-from ggshell.params.transactions import capture_fingerprint
+from ggshell.params.transactions import BoundedParameters, capture_fingerprint
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.recovering import Recovering
 from ggshell.process.source import SourceDatabase
@@ -29,6 +29,16 @@ from ggshell.types import Csn, LogPosition
 OPTION = "br"
 SHOWN_OBJECTS = 500
 """So many persisted transactions stand in the checkpoint file for INFO; the manifest has them all."""
+
+
+def refuse_bounded(context: GroupContext, given: BoundedParameters, reason: str) -> None:
+    """Raises ParameterError for a BR that asks for something where there is no Bounded Recovery."""
+    if given.line and given.on:
+        raise ParameterError(
+            f"BR is for Oracle redo: {reason}",
+            where=f"{context.home.parameters(context.group)}:{given.line}",
+            hint="leave the line out",
+        )
 
 
 class ExtractRecovery:
@@ -43,12 +53,8 @@ class ExtractRecovery:
         self._previous: BoundedCheckpoint | None = None
         self.recovering: Recovering | None = None
         given = parameters.bounded
-        if source.unbounded and given.line and given.on:
-            raise ParameterError(
-                f"BR is for Oracle redo: {source.unbounded}",
-                where=f"{context.home.parameters(context.group)}:{given.line}",
-                hint="leave the line out",
-            )
+        if source.unbounded:
+            refuse_bounded(context, given, source.unbounded)
         if given.reset and not context.home.by_hand:
             raise ParameterError(
                 "BR BRRESET is for one start by hand",

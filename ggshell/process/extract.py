@@ -18,7 +18,7 @@ from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
-from ggshell.process.bounded_recovery import ExtractRecovery
+from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
@@ -55,6 +55,7 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
+        refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
         path.forward(context, tables, parameters.checkpoint_seconds)
         return
     LogExtract(context, parameters, tables).run()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +14,11 @@ from processes import until, until_state
 from redo_home import RedoHome
 
 from ggshell.demo.redo_writer import OpenXid
+from ggshell.process import extract
 from ggshell.process.state import ProcessState
-from ggshell.store.checkpoint import GroupType
+from ggshell.store import checkpoint as checkpoints
+from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
+from ggshell.store.home import Home
 
 EXT1 = ("EXT1", GroupType.EXTRACT)
 MINUTE = 60_000_000
@@ -110,7 +115,7 @@ def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
 
 
 def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
-    day, old = follow(home, 100)
+    _, old = follow(home, 100)
     status = home.run("SEND EXTRACT ext1, BR BRSTATUS")
     assert "Bounded Recovery status:             ON\n" in status
     assert "  Checkpoint interval:               1200 seconds (BRINTERVAL 20M)\n" in status
@@ -154,7 +159,11 @@ def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
     assert "INSERT SHOP.ITEMS" in (home.home.root / "open.txt").read_text()
     assert "trans active    =      2" in home.run("SEND ext1 CACHEMGR CACHESTATS")
     assert "is left out" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
-    assert "OGG-01012" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
+    assert "was skipped or forced before" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
+    assert "ask again once the log has moved on" in home.run(f"SEND ext1 FORCETRANS {old.text} FORCE", fails=True)
+    day.change(home.writer.begin(), "never")
+    home.writer.flush()
+    until("the log has moved on", lambda: home.run("SEND ext1 SHOWTRANS").count("XID:") == 3)
     home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")
     day.wanted.append("old1")
     day.arrives()
@@ -205,3 +214,44 @@ def test_a_group_that_was_set_elsewhere_does_not_use_what_was_saved(home: RedoHo
     home.writer.commit(old)
     day.pass_by(1)
     day.arrives()
+
+
+def test_brreset_is_for_a_start_by_hand(home: RedoHome) -> None:
+    day, old = follow(home, 60)
+    home.run("STOP ext1")
+    file = home.home.parameters("ext1")
+    text = file.read_text()
+    file.write_text(text.replace("BRINTERVAL 20M", "BRINTERVAL 20M, BRRESET"))
+    home.run("START ext1")
+    until_state(home.home, *EXT1, ProcessState.ABENDED)
+    assert "ggshell extract paramfile" in home.home.report("EXT1").read_text()
+    by_hand = home.home.root / "by_hand.prm"
+    by_hand.write_text(file.read_text())
+    file.write_text(text)
+    report = home.home.root / "by_hand.rpt"
+    command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(home.home.root), "EXTRACT"]
+    process = subprocess.Popen([*command, "pf", "by_hand.prm", "rf", str(report)])
+    try:
+        day.end(old)
+        day.arrives()
+        home.run("STOP ext1")
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+    assert "what was saved is left aside (BRRESET)" in report.read_text()
+
+
+def test_bounded_recovery_is_refused_for_postgresql(tmp_path: Path) -> None:
+    """Nothing of an open transaction is kept in files there, and the reason is told."""
+    home = Home(tmp_path)
+    home.ensure()
+    file = home.parameters("ext1")
+    file.write_text(
+        "EXTRACT ext1\nUSERID u@127.0.0.1:1/shop, PASSWORD p\nBR BRINTERVAL 1H\nEXTTRAIL ./dirdat/ea\nTABLE shop.*;\n"
+    )
+    checkpoints.save(
+        home.checkpoint("EXT1", GroupType.EXTRACT),
+        Checkpoint("EXT1", GroupType.EXTRACT, ReadCheckpoint(SourceType.LOG)),
+    )
+    assert extract.run(home, "EXT1") == 1
+    assert "BR is for Oracle redo: a PostgreSQL server keeps its log" in home.report("EXT1").read_text()
