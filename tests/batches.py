@@ -7,17 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.record import ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece
 from ggshell.types import Csn
 
 
 class Row(NamedTuple):
-    """One change: its table, operation type, data area."""
+    """One change: its table, operation type, data area, place in the log, whether it is an update's before image, and the
+    bytes of its user tokens."""
 
     table: TableDefinition
     io_type: int
     data: bytes
     position: int = 1
+    before: bool = False
+    user: bytes = b""
 
 
 class Tx(NamedTuple):
@@ -39,25 +42,31 @@ def make_batch(transactions: Sequence[Tx]) -> ChangeBatch:
         pieces.append(TransactionPiece(header, first, len(of_this), begins, ends))
         first += len(of_this)
     lengths = np.array([len(row.data) for row in rows], dtype=np.int64)
+    users = np.array([len(row.user) for row in rows], dtype=np.int64)
     return ChangeBatch(
         tables=tables,
         table=np.array([tables.index(row.table) for row in rows], dtype=np.uint16),
         io_type=np.array([row.io_type for row in rows], dtype=np.uint8),
         position=np.array([row.position for row in rows], dtype=np.uint64),
-        buffer=b"".join(row.data for row in rows),
+        buffer=b"".join([*(row.data for row in rows), *(row.user for row in rows)]),
         start=np.cumsum(lengths) - lengths,
         length=lengths,
         rba=np.zeros(len(rows), dtype=np.int64),
         pieces=tuple(pieces),
+        befores=np.array([row.before for row in rows], dtype=bool) if any(row.before for row in rows) else None,
+        user_tokens=Areas(lengths.sum() + np.cumsum(users) - users, users) if users.any() else None,
     )
 
 
-def read_rows(batch: ChangeBatch) -> list[tuple[int, TableDefinition, int, bytes, int, bool, bool]]:
-    """Everything a batch says of each row: csn, table, operation, data, position, whether it begins and ends."""
+def read_rows(batch: ChangeBatch) -> list[tuple[int, TableDefinition, int, bytes, int, bool, bool, bool, bytes]]:
+    """Everything a batch says of each row: csn, table, operation, data, position, whether it begins and ends, whether it is a
+    before image, its user tokens."""
     result = []
+    tokens = batch.user_tokens
     for piece in batch.pieces:
         for row in range(piece.first, piece.first + piece.count):
             start = int(batch.start[row])
+            first, size = (int(tokens.start[row]), int(tokens.length[row])) if tokens is not None else (0, 0)
             result.append(
                 (
                     piece.header.csn.value,
@@ -67,6 +76,8 @@ def read_rows(batch: ChangeBatch) -> list[tuple[int, TableDefinition, int, bytes
                     int(batch.position[row]),
                     piece.begins and row == piece.first,
                     piece.ends and row == piece.first + piece.count - 1,
+                    batch.befores is not None and bool(batch.befores[row]),
+                    bytes(batch.buffer[first : first + size]),
                 )
             )
     return result

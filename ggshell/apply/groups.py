@@ -107,8 +107,9 @@ def contiguous(batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings:
 
 
 def without_operations(batch: ChangeBatch, ignored: Sequence[frozenset[int]]) -> ChangeBatch:
-    """The batch with each table's ignored operations belonging to no table: nothing is mapped, and every place stays."""
-    leaves = np.zeros(len(batch), dtype=np.bool_)
+    """The batch with before images, and each table's ignored operations, belonging to no table: nothing of them is mapped,
+    and every place stays."""
+    leaves = np.zeros(len(batch), dtype=np.bool_) if batch.befores is None else batch.befores.copy()
     for number, operations in enumerate(ignored):
         if operations:
             leaves |= (batch.table == number) & np.isin(batch.io_type, list(operations))

@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ParameterError
+from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.row_clauses import with_clauses
+from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.params.transactions import (
     BoundedParameters,
     LongTransactions,
     bounded_parameters,
     long_transactions,
 )
+from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
+from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -32,30 +38,37 @@ class LoginParameters(NamedTuple):
 
 
 class TableStatement(NamedTuple):
-    """A TABLE line; ``ignored``: the operations that IGNOREINSERTS and its like keep away from it."""
+    """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
+    keep away from it."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
+    tokens: TokenValues | None = None
+    images: ImageRules = ImageRules()
+    line: int = 0
 
 
 class MapStatement(NamedTuple):
-    """A MAP line; ``ignored`` as of TABLE."""
+    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
+    clauses: Clauses = NO_CLAUSES
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``definitions``: SOURCEDEFS or DEFSFILE."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS."""
 
     group: str
     login: LoginParameters = LoginParameters()
     tables: tuple[TableStatement, ...] = ()
     excludes: tuple[str, ...] = ()
-    trails: tuple[str, ...] = ()
+    trails: tuple[TrailStatement, ...] = ()
+    decrypts: bool = False
+    restart_record: bool = True
     truncates: bool = False
     cache_size: int = 64 << 20
     definitions: str = ""
@@ -114,6 +127,8 @@ class Globals(NamedTuple):
 
     schema: str = ""
     checkpoint_table: str = ""
+    wallet_location: str = ""
+    master_key: str = ""
 
 
 def load_extract(path: Path) -> ExtractParameters:
@@ -123,15 +138,14 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=tuple(
-            TableStatement(item.args["table"], item.args.get("keycols", ()), ignored)
-            for item, ignored in _with_ignored(found, "TABLE")
-        ),
+        tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
-        trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
+        trails=trail_statements(found, path),
+        decrypts=bool(_named(found, "DECRYPTTRAIL")),
+        restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
-        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
+        definitions=_last(found, "SOURCEDEFS", "file", ""),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -148,8 +162,10 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored)
-        for item, ignored in _with_ignored(found, "MAP")
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored, clauses)
+        for (item, ignored), (_, clauses) in zip(
+            _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
+        )
     ]
     if not maps:
         raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
@@ -187,7 +203,34 @@ def load_globals(path: Path) -> Globals:
     if not path.exists():
         return Globals()
     found = read_parameters(path, "GLOBALS")
-    return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+    return Globals(
+        _last(found, "GGSCHEMA", "schema", ""),
+        _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""),
+        _last(found, "WALLETLOCATION", "directory", ""),
+        _last(found, "MASTERKEYNAME", "key_name", ""),
+    )
+
+
+def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+    """TABLE lines in order; switches of images count for the lines below them."""
+    return tuple(
+        TableStatement(
+            item.args["table"],
+            item.args.get("keycols", ()),
+            ignored,
+            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
+            images,
+            item.line,
+        )
+        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
+    )
+
+
+def _token_values(body: str) -> TokenValues:
+    found = parse_clause("tokens", body)
+    if not isinstance(found, TokenValues):
+        raise TypeError(f"TOKENS gave {type(found).__name__}")
+    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

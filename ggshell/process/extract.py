@@ -29,6 +29,8 @@ from ggshell.process.reconnecting import run_sessions
 from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
+from ggshell.process.trail_forms import TrailForms
+from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
@@ -56,9 +58,17 @@ def _body(context: GroupContext) -> None:
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
         refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
-        path.forward(context, tables, parameters.checkpoint_seconds)
+        around = surroundings(context, lambda _: None)
+        tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
         return
     LogExtract(context, parameters, tables).run()
+
+
+def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
+    return TrailForms(
+        context.home, parameters.trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record
+    )
 
 
 class LogExtract:
@@ -74,6 +84,8 @@ class LogExtract:
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._capture: Capture | None = None
+        path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
+        self._tokens = user_tokens(parameters.tables, around, path)
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         self._recovery = ExtractRecovery(context, parameters, self._source)
@@ -97,9 +109,10 @@ class LogExtract:
         """Begin to read behind what the trail holds."""
         context, checkpoint = self._context, self._context.checkpoint
         if self._outputs is None:
-            self._outputs = open_outputs(context, self._source.producer(context.group))
+            producer = self._source.producer(context.group)
+            self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        after = max(self._outputs.after or Csn(0), begin)
+        after = max(self._outputs.after or begin, begin)
         since = int(checkpoint.options.get("since", 0))
         self._outputs.begin(
             self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
@@ -127,7 +140,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._heartbeats.carry(batch)):
+                for part in outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header

@@ -16,7 +16,8 @@ from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.source import Places
-from ggshell.process.tables import keycols_of
+from ggshell.process.tables import images_of, keycols_of
+from ggshell.record.image_rules import ImageRules
 from ggshell.store.events import Severity
 from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
@@ -35,6 +36,7 @@ class PostgresSource:
         self._slot = str(context.checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._watch = SlotWatch(context.clock)
         self._control: Any = None
+        self._database: dict[str, str] = {}
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -50,7 +52,8 @@ class PostgresSource:
 
     def producer(self, group: str) -> Producer:
         with session.connect(self._conninfo) as connection:
-            database, _, version = session.database_facts(connection)
+            database, user, version = session.database_facts(connection)
+        self._database = {"DBNAME": database, "DBUSER": user, "DBVERSION": version}
         return Producer(group, "ggshell Capture", "PostgreSQL", database, version)
 
     @property
@@ -64,6 +67,9 @@ class PostgresSource:
     @property
     def definitions(self) -> Definitions:
         raise CaptureError(f"nothing of an open transaction is kept in files: {self.unbounded}")
+
+    def database_fact(self, detail: str) -> str | None:
+        return self._database.get(detail)
 
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
         """Check the tables and the slot, and begin to read behind what the trail holds."""
@@ -81,7 +87,9 @@ class PostgresSource:
                 Severity.WARNING, "GGS-00511", f"{text} REGISTER EXTRACT before ADD EXTRACT avoids it."
             )
             durable = status.confirmed
-        log = PostgresLog.open(self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys)
+        log = PostgresLog.open(
+            self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
+        )
         text = f"Capture begins behind CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
@@ -126,6 +134,9 @@ class PostgresSource:
                 found_now = trandata.info(connection, name)
                 trandata.require_capturable(found_now)
                 trandata.require_logged(found_now, self._keys(name))
+
+    def _images(self, name: TableName) -> ImageRules:
+        return images_of(self._parameters.tables, name)
 
     def _keys(self, name: TableName) -> tuple[str, ...]:
         return keycols_of(self._parameters.tables, name)

@@ -66,6 +66,9 @@ class RedoSource:
     def definitions(self) -> RowDefinitions:
         return RowDefinitions()
 
+    def database_fact(self, detail: str) -> str | None:
+        return str(folder_of(self._login)) if detail == "DBNAME" else None
+
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> RedoLog:
         """Read from ``start``, else from the recovery position, or for the first time from behind BEGIN."""
         start = start or self._start(begin)

@@ -72,6 +72,10 @@ class SourceDatabase(Protocol):
         """The log's end at the last look."""
         ...
 
+    def database_fact(self, detail: str) -> str | None:
+        """What @GETENV ('DBENVIRONMENT', detail) gives, once ``producer`` was asked; None for what is not known."""
+        ...
+
     def producer(self, group: str) -> Producer:
         """Who writes the trail, with the database's facts.  Raises ConnectionLostError, DatabaseError."""
         ...

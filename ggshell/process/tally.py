@@ -13,7 +13,9 @@ _FEW = 16
 
 
 def tally(batch: ChangeBatch) -> Iterator[tuple[TableName, int, int]]:
-    """(table, operation type, rows) of a batch; one pass, whatever its length."""
+    """(table, operation type, rows) of a batch; one pass, whatever its length.  Before images are no operations."""
+    if batch.befores is not None:
+        batch = batch.take(np.flatnonzero(~batch.befores), batch.pieces)
     if len(batch) <= _FEW:
         counts: dict[tuple[int, int], int] = {}
         for pair in zip(batch.table.tolist(), batch.io_type.tolist(), strict=True):

@@ -7,7 +7,7 @@ read from a trail points straight into the bytes of the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,13 @@ class TransactionPiece:
     ends: bool
 
 
+class Areas(NamedTuple):
+    """One stretch of a batch's buffer a row: ``buffer[start:start+length]``; int64 arrays."""
+
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
     """Rows of committed transactions, in commit order, transactions never interleaved.
@@ -54,6 +61,10 @@ class ChangeBatch:
     ``buffer[start:start+length]``), ``rba`` (int64: the record's place in its trail file; zeros before a trail is written).
     ``pieces`` cover all rows, in order.  A batch read from a trail lies within one file: ``seqno`` is its number and
     ``end_rba`` the place after its last record, where reading goes on.
+
+    ``befores`` (bool) marks rows that are no change but the image before the update that follows (GETUPDATEBEFORES), None
+    when there is none.  ``user_tokens`` lies in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for rows
+    without; None when no row has any.
     """
 
     tables: tuple[TableDefinition, ...]
@@ -67,6 +78,22 @@ class ChangeBatch:
     pieces: tuple[TransactionPiece, ...]
     seqno: int = 0
     end_rba: int = 0
+    befores: NDArray[np.bool_] | None = None
+    user_tokens: Areas | None = None
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def take(self, rows: NDArray[np.int64] | slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
+        """Some of the rows, over the same buffer."""
+        arrays = {
+            name: getattr(self, name)[rows] for name in ("table", "io_type", "position", "start", "length", "rba")
+        }
+        tokens = self.user_tokens
+        return replace(
+            self,
+            pieces=pieces,
+            befores=None if self.befores is None else self.befores[rows],
+            user_tokens=None if tokens is None else Areas(tokens.start[rows], tokens.length[rows]),
+            **arrays,
+        )

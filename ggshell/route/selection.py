@@ -116,7 +116,7 @@ class Selection:
                 self._begun = False
         if not pieces:
             return
-        chosen = take(batch, np.concatenate(rows), tuple(pieces))
+        chosen = batch.take(np.concatenate(rows), tuple(pieces))
         if pieces[-1].ends:
             yield chosen
             return
@@ -127,20 +127,3 @@ class Selection:
         self._held = None
         last = replace(held.pieces[-1], ends=ended)
         return replace(held, pieces=(*held.pieces[:-1], last))
-
-
-def take(batch: ChangeBatch, rows: NDArray[np.int64], pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
-    """The chosen rows of a batch, over the same buffer."""
-    return ChangeBatch(
-        tables=batch.tables,
-        table=batch.table[rows],
-        io_type=batch.io_type[rows],
-        position=batch.position[rows],
-        buffer=batch.buffer,
-        start=batch.start[rows],
-        length=batch.length[rows],
-        rba=batch.rba[rows],
-        pieces=pieces,
-        seqno=batch.seqno,
-        end_rba=batch.end_rba,
-    )

@@ -16,6 +16,7 @@ from ggshell.shell.redaction import redacted
 from ggshell.store.home import Home
 
 if TYPE_CHECKING:
+    from ggshell.spark.engines import Engines
     from ggshell.store.events import EventLog, Severity
 
 PROGRAM = "ggshell Command Interpreter for PostgreSQL"
@@ -69,6 +70,7 @@ class Session:
         self.interactive = False
         self._connection: Any = None
         self._events: EventLog | None = None
+        self._engines: Engines | None = None
 
     @property
     def events(self) -> EventLog:
@@ -79,6 +81,18 @@ class Session:
             self.home.ensure()
             self._events = EventLog(self.home, self.clock)
         return self._events
+
+    @property
+    def engines(self) -> Engines:
+        """Who answers questions about trails and lag; kept warm as long as this shell.  Raises ParameterError."""
+        if self._engines is None:
+            from ggshell.spark.engines import Engines
+            from ggshell.spark.settings import FILE, load_settings
+
+            settings = load_settings(self.home.root / "dirprm" / FILE)
+            log = self.home.root / "dirrpt" / "spark.log"
+            self._engines = Engines(settings, log, warm_early=self.interactive, clock=self.clock)
+        return self._engines
 
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write into ggserr.log as this program."""
@@ -165,6 +179,9 @@ class Session:
 
     def close(self) -> None:
         self.stop_spooling()
+        engines, self._engines = self._engines, None
+        if engines is not None:
+            engines.close()
         self.log_out()
 
 

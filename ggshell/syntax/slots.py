@@ -62,6 +62,11 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(unquoted(part) for part in split_list(text[1:-1]) if part)
 
 
+def _sql_text(text: str) -> str:
+    """Text without the quotes around it; within, that quote is doubled."""
+    return text[1:-1].replace(text[0] * 2, text[0])
+
+
 WORD = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a word")
 NUMBER = SlotType(r"\d{1,40}(?![.\d])", int, "a number")
 SIGNED = SlotType(r"[-+]?\d{1,40}(?![.\d])", int, "a number")
@@ -73,6 +78,7 @@ BODY = SlotType(PARENTHESISED, str, "a list in parentheses")
 NAMES = SlotType(PARENTHESISED, _names, "names in parentheses")
 REST = SlotType(r"[^\n]+", str.strip, "text")
 QUOTED = SlotType(_QUOTED, unquoted, "a quoted text")
+SQL = SlotType(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", _sql_text, "SQL in quotes")
 FILE = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a file")
 DIRECTORY = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a directory")
 TRAIL = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a trail")
@@ -85,6 +91,10 @@ _DATE = r"\d{4}-\d\d?-\d\d?"
 _CLOCK = r"\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?"
 WHEN = SlotType(rf"{_DATE}(?:(?:[ T:]|\s+){_CLOCK}Z?)?(?![\w:])", str, "a time (yyyy-mm-dd hh:mi:ss)")
 TIME = SlotType(rf"[\"']?{_DATE}(?:(?:[ T:]|\s+){_CLOCK}Z?)?[\"']?(?![\w:])|{_CLOCK}(?![\w:])", unquoted, WHEN.called)
+_LOOSE_DATE, _LOOSE_CLOCK = r"(?:\d{4}|\d{2})[-/]\d\d?[-/]\d\d?", r"\d\d?(?::\d\d?(?::\d\d?(?:\.[\d.]{1,7})?)?)?Z?"
+LOOSE_TIME = SlotType(
+    rf"{_QUOTED}|(?:{_LOOSE_DATE}(?:(?:[T:]|\s+){_LOOSE_CLOCK})?|{_LOOSE_CLOCK})(?![\w:/-])", unquoted, WHEN.called
+)
 LSN = SlotType(
     r"(?:0x)?[0-9A-F]{1,8}/[0-9A-F]{1,8}(?!\w)|[0-9A-F]+(?::[0-9A-F]+){2}(?!\w)|\d+(?!\w)", str, "a log position"
 )
@@ -133,8 +143,11 @@ SLOTS: dict[str, SlotType] = {
     "rest": REST,
     "command_text": REST,
     "quoted": QUOTED,
+    "sql": SQL,
     "when": WHEN,
+    "until": WHEN,
     "time": TIME,
+    "time_string": LOOSE_TIME,
     "csn": CSN,
     "lsn": LSN,
     "scn": SCN,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
+from ggshell.record import Areas
 from ggshell.trail import layout
 
 _OPENING = struct.Struct("<HH")
@@ -38,7 +39,8 @@ class Fault(NamedTuple):
 class Records(NamedTuple):
     """The whole, good records of a chunk: places and lengths of records, data areas and GGS tokens, and the header fields.
 
-    ``end`` is the place behind the last one, ``fault`` says what is wrong there, None when the chunk just ends.
+    ``end`` is the place behind the last one, ``fault`` says what is wrong there, None when the chunk just ends.  ``user``
+    holds the user tokens' places, None when no record has any.
     """
 
     start: NDArray[np.int64]
@@ -50,6 +52,7 @@ class Records(NamedTuple):
     token_end: NDArray[np.int64]
     end: int
     fault: Fault | None
+    user: Areas | None = None
 
     @property
     def is_row(self) -> NDArray[np.bool_]:
@@ -59,9 +62,10 @@ class Records(NamedTuple):
 
     def only(self, chosen: NDArray[np.bool_]) -> Records:
         """Some of the records; the end stays."""
+        user = None if self.user is None else Areas(self.user.start[chosen], self.user.length[chosen])
         return Records(
             self.start[chosen], self.total[chosen], self.header[chosen], self.data_start[chosen],
-            self.data_length[chosen], self.token_start[chosen], self.token_end[chosen], self.end, self.fault,
+            self.data_length[chosen], self.token_start[chosen], self.token_end[chosen], self.end, self.fault, user,
         )  # fmt: skip
 
 
@@ -180,12 +184,20 @@ def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: obje
     first = body + 4 * has_data
     area = first + length
     near = np.minimum(area, limit)
+    has_user = (raw[near] == layout.USER_TOKENS) & (area <= limit)
+    user = Areas(near + 4, np.where(has_user, _pair(raw, near + 2), 0)) if has_user.any() else None
+    if user is not None:
+        area = area + np.where(has_user, user.length + 4, 0)
+        near = np.minimum(area, limit)
     plain = (area <= limit) & (raw[near] == layout.TOKENS) & (near + 4 + _pair(raw, near + 2) == after - 4)
     for row in np.flatnonzero(~plain).tolist():
         found = _areas(chunk, int(body[row]), int(after[row]) - 4)
         if found is None:
             raise damaged(file, base + places[row], "a data area and GGS tokens inside the record")
-        first[row], length[row], area[row] = found
+        first[row], length[row], area[row] = found.data, found.length, found.tokens
+        if found.user_length or user is not None:
+            user = user or Areas(np.zeros_like(first), np.zeros_like(first))
+            user.start[row], user.length[row] = found.user, found.user_length
     wrong = np.flatnonzero(header["rec_length"] != length)
     if len(wrong):
         row = int(wrong[0])
@@ -193,16 +205,29 @@ def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: obje
             file, base + places[row], f"a data area of {int(header['rec_length'][row])} bytes, not {int(length[row])}"
         )
     tokens_end = after - layout.CLOSING_SIZE
-    return Records(start, after - start, header, first, length, area + 4, tokens_end, places[-1], fault)
+    return Records(start, after - start, header, first, length, area + 4, tokens_end, places[-1], fault, user)
 
 
-def _areas(chunk: bytes, place: int, end: int) -> tuple[int, int, int] | None:
-    """Data area and T token of a record with more than those (later kinds of tokens are passed over); None without them."""
-    first, size, tokens = place, 0, -1
+class _Areas(NamedTuple):
+    """Places and lengths in one record: data area, user tokens, and the T token."""
+
+    data: int
+    length: int
+    user: int
+    user_length: int
+    tokens: int
+
+
+def _areas(chunk: bytes, place: int, end: int) -> _Areas | None:
+    """The areas of a record with more tokens than usual (later kinds are passed over); None without GGS tokens at its end."""
+    data = user = (place, 0)
+    tokens = -1
     while place + 4 <= end:
         identity, _, length = layout.TOKEN.unpack_from(chunk, place)
         if identity == layout.DATA:
-            first, size = place + 4, length
+            data = (place + 4, length)
+        elif identity == layout.USER_TOKENS:
+            user = (place + 4, length)
         tokens = place if identity == layout.TOKENS else -1
         place += 4 + length
-    return (first, size, tokens) if place == end and tokens >= 0 else None
+    return _Areas(*data, *user, tokens) if place == end and tokens >= 0 else None

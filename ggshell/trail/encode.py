@@ -5,14 +5,15 @@ from __future__ import annotations
 import struct
 import zlib
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransInd
+from ggshell.record.ragged import copy_pieces, items
 from ggshell.trail import layout
-from ggshell.trail.ragged import copy_pieces, items
 from ggshell.trail.tokens import transaction_tokens
 
 FEW_ROWS = 8
@@ -41,7 +42,8 @@ def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
     """The records of a batch, to stand at ``rba``; ``indexes`` maps the batch's table numbers to the file's."""
-    if len(batch) <= FEW_ROWS or int(batch.length.max(initial=0)) > layout.LONGEST_DATA:
+    longest = batch.length if batch.user_tokens is None else batch.length + batch.user_tokens.length
+    if len(batch) <= FEW_ROWS or int(longest.max(initial=0)) > layout.LONGEST_DATA:
         return encode_one_by_one(batch, indexes, rba)
     return encode_at_once(batch, indexes, rba)
 
@@ -54,12 +56,14 @@ def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) ->
     more = np.zeros(len(batch), dtype=np.int64)
     more[firsts] = sizes
     head = np.where(batch.length > 0, layout.HEAD_SIZE, layout.BARE_HEAD_SIZE)
-    totals = head + batch.length + more + layout.TAIL_SIZE
+    user = _user_sizes(batch)
+    totals = head + batch.length + user + more + layout.TAIL_SIZE
     ends = np.cumsum(totals)
     starts = ends - totals
     out = bytearray(int(ends[-1]) if len(ends) else 0)
     _put_heads(out, starts, head, _heads(batch, indexes, places, totals))
     copy_pieces(out, starts + head, batch.buffer, batch.start, batch.length)
+    _put_user_tokens(out, starts + head + batch.length, batch)
     tails = np.zeros(len(batch), dtype=layout.TAIL_DTYPE)
     tails["tokens"], tails["tokens_length"] = layout.TOKENS, more + 4 + layout.SEAL
     tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, layout.SEAL
@@ -72,6 +76,26 @@ def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) ->
     copy_pieces(out, opening[firsts] + 4, b"".join(tokens.values()), np.cumsum(sizes) - sizes, sizes)
     _seal(out, ends)
     return out
+
+
+def _user_sizes(batch: ChangeBatch) -> NDArray[np.int64]:
+    """Bytes of each row's U token, 0 where it has none."""
+    if batch.user_tokens is None:
+        return np.zeros(len(batch), dtype=np.int64)
+    length = batch.user_tokens.length
+    return np.where(length > 0, length + 4, 0)
+
+
+def _put_user_tokens(out: bytearray, at: NDArray[np.int64], batch: ChangeBatch) -> None:
+    """The U tokens of the rows that have one, behind their data areas."""
+    if batch.user_tokens is None:
+        return
+    rows = np.flatnonzero(batch.user_tokens.length > 0)
+    start, length = batch.user_tokens.start[rows], batch.user_tokens.length[rows]
+    heads = np.zeros(len(rows), dtype=[("id", "u1"), ("info", "u1"), ("length", "<u2")])
+    heads["id"], heads["length"] = layout.USER_TOKENS, length
+    items(out, 4)[at[rows]] = heads.view("V4")
+    copy_pieces(out, at[rows] + 4, batch.buffer, start, length)
 
 
 def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64], heads: NDArray[np.void]) -> None:
@@ -111,6 +135,8 @@ def _heads(
     header = heads["ghdr"]
     header["hdr_ind"], header["partition"], header["before_after"] = layout.HDR_IND, layout.PARTITION_ROW, layout.AFTER
     header["before_after"][batch.io_type == _DELETE] = layout.BEFORE
+    if batch.befores is not None:
+        header["before_after"][batch.befores] = layout.BEFORE
     header["rec_length"], header["io_type"], header["orig_node"] = batch.length, batch.io_type, layout.ORIG_NODE
     header["io_time"], header["audit_pos"] = _io_times(batch), batch.position
     header["trans_ind"], header["format_type"], header["rec_count"] = places, layout.FORMAT_TYPE, 1
@@ -137,31 +163,57 @@ def encode_record(
     return content + _TRAILER.pack(zlib.crc32(content), layout.TRAILER, 1, total)
 
 
+class _Rows(NamedTuple):
+    """The columns of a batch as plain lists: looked at row by row, arrays cost more."""
+
+    table: list[int]
+    kind: list[int]
+    position: list[int]
+    start: list[int]
+    length: list[int]
+    before: list[bool]
+    user: list[bytes]
+
+
+def _plain(batch: ChangeBatch, indexes: NDArray[np.uint16]) -> _Rows:
+    tables, kinds, source = indexes.tolist(), batch.io_type.tolist(), batch.buffer
+    before = [kind == _DELETE for kind in kinds]
+    if batch.befores is not None:
+        before = [one or other for one, other in zip(before, batch.befores.tolist(), strict=True)]
+    user = [b""] * len(kinds)
+    if batch.user_tokens is not None:
+        areas = zip(batch.user_tokens.start.tolist(), batch.user_tokens.length.tolist(), strict=True)
+        user = [bytes(source[first : first + size]) for first, size in areas]
+    return _Rows(
+        [tables[number] for number in batch.table.tolist()],
+        kinds,
+        batch.position.tolist(),
+        batch.start.tolist(),
+        batch.length.tolist(),
+        before,
+        user,
+    )
+
+
 def encode_one_by_one(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes:
     """The same bytes row by row: few rows are faster so, and a data area too long for one record goes as fragments."""
-    source, tables, step = memoryview(batch.buffer), indexes.tolist(), layout.LONGEST_DATA
-    kinds, positions, numbers = batch.io_type.tolist(), batch.position.tolist(), batch.table.tolist()
-    starts, lengths = batch.start.tolist(), batch.length.tolist()
-    records: list[bytes] = []
+    source, rows, records = memoryview(batch.buffer), _plain(batch, indexes), list[bytes]()
     for piece in batch.pieces:
         time, stop = piece.header.commit_time + JULIAN_EPOCH_MICROSECONDS, piece.first + piece.count
         for row in range(piece.first, stop):
             begins, ends = piece.begins and row == piece.first, piece.ends and row == stop - 1
             tokens = transaction_tokens(piece.header) if begins else b""
-            kind, start, length = kinds[row], starts[row], lengths[row]
-            side = layout.BEFORE if kind == _DELETE else layout.AFTER
-            for number, at in enumerate(range(0, length or 1, step), 1):
-                last = at + step >= length
+            start, user = rows.start[row], rows.user[row]
+            side = layout.BEFORE if rows.before[row] else layout.AFTER
+            cuts = _cuts(rows.length[row], len(user))
+            for number, (low, high) in enumerate(cuts, 1):
+                first, last = number == 1, number == len(cuts)
                 record = _row(
-                    source[start + at : start + min(at + step, length)],
-                    (side, kind if number == 1 else _FRAGMENT, time, positions[row], tables[numbers[row]]),
-                    (_SOLE if last and ends else _BEGIN)
-                    if begins and number == 1
-                    else _END
-                    if last and ends
-                    else _MIDDLE,
+                    source[start + low : start + high],
+                    (side, rows.kind[row] if first else _FRAGMENT, time, rows.position[row], rows.table[row]),
+                    _place(begins=begins and first, ends=ends and last),
                     (0 if last else layout.CONTINUED, number & 0xFF),
-                    tokens if number == 1 else b"",
+                    (layout.token(layout.USER_TOKENS, user) if user and first else b"", tokens if first else b""),
                     rba,
                 )
                 records.append(record)
@@ -169,19 +221,36 @@ def encode_one_by_one(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int)
     return b"".join(records)
 
 
+def _place(*, begins: bool, ends: bool) -> int:
+    if begins:
+        return _SOLE if ends else _BEGIN
+    return _END if ends else _MIDDLE
+
+
+def _cuts(length: int, user: int) -> list[tuple[int, int]]:
+    """The pieces of a data area, one a record; user tokens take their room in the first."""
+    step = layout.LONGEST_DATA
+    if length + user <= step:
+        return [(0, length)]
+    edges = [0, *range(step - user, length, step), length]
+    return list(pairwise(edges))
+
+
 def _row(
     data: memoryview,
     fields: tuple[int, int, int, int, int],
     place: int,
     fragment: tuple[int, int],
-    tokens: bytes,
+    tokens: tuple[bytes, bytes],
     rba: int,
 ) -> bytes:
-    """One row's record; ``fields``: BeforeAfter, IOType, IO Time, AuditPos, table index; ``fragment``: Continued, RecCount."""
+    """One row's record; ``fields``: BeforeAfter, IOType, IO Time, AuditPos, table index; ``fragment``: Continued, RecCount;
+    ``tokens``: the U token, if any, and the GGS tokens before the checksum."""
     side, kind, time, position, table = fields
-    length, more = len(data), len(tokens)
+    user, own = tokens
+    length, more = len(data), len(own)
     head_size = layout.HEAD_SIZE if length else layout.BARE_HEAD_SIZE
-    total = head_size + length + more + layout.TAIL_SIZE
+    total = head_size + length + len(user) + more + layout.TAIL_SIZE
     head = layout.ROW_HEAD.pack(
         *(layout.RECORD, 1, total, layout.HEADER, 0, 36, layout.HDR_IND, layout.PARTITION_ROW, 0, side, length),
         *(kind, layout.ORIG_NODE, time, position, 0, place, layout.FORMAT_TYPE, 0, 0, *fragment, table),
@@ -191,8 +260,9 @@ def _row(
         (
             head if length else head[:head_size],
             data,
+            user,
             layout.TOKEN.pack(layout.TOKENS, 0, more + 4 + layout.SEAL),
-            tokens,
+            own,
             _CLOSE.pack(layout.CHECKSUM, 0, layout.SEAL, rba & layout.PLACE_MASK),
         )
     )

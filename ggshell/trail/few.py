@@ -19,7 +19,7 @@ from ggshell.trail.tokens import transaction_header
 FEW_BYTES = 2048
 """Chunks up to this size are tried here."""
 _END, _SOLE, _BEGINS = int(TransInd.END), int(TransInd.SOLE), (int(TransInd.BEGIN), int(TransInd.SOLE))
-_FRAGMENT = int(IoType.RECORD_FRAGMENT)
+_FRAGMENT, _DELETE = int(IoType.RECORD_FRAGMENT), int(IoType.DELETE)
 _UNSEALED = layout.UNSEALED
 _OPENING = (layout.RECORD, 1)
 _HEADER = (layout.HEADER, 0, 36)
@@ -37,6 +37,7 @@ class _Row(NamedTuple):
     position: int
     trans_ind: int
     table: int
+    before: bool
 
 
 def read_few(
@@ -65,6 +66,7 @@ def read_few(
         pieces=tuple(pieces),
         seqno=seqno,
         end_rba=base + rows[-1].end,
+        befores=np.array([row.before for row in rows], dtype=bool) if any(row.before for row in rows) else None,
     )
     return batch, None if pieces[-1].ends else pieces[-1].header
 
@@ -78,7 +80,7 @@ def _rows(chunk: bytes, base: int) -> list[_Row] | None:
             return None
         fields = layout.ROW_HEAD.unpack_from(chunk, place)
         after, length = place + fields[2], fields[25]
-        _, partition, _, _, rec_length, kind, _, time, position, _, trans_ind, *_, continued, count, table = fields[
+        _, partition, _, side, rec_length, kind, _, time, position, _, trans_ind, *_, continued, count, table = fields[
             6:23
         ]
         tokens = place + layout.HEAD_SIZE + length
@@ -105,7 +107,10 @@ def _rows(chunk: bytes, base: int) -> list[_Row] | None:
         )
         if layout.CLOSING.unpack_from(chunk, after - layout.CLOSING_SIZE) != (*sealed, layout.TRAILER, 1, fields[2]):
             return None
-        rows.append(_Row(place, after, place + layout.HEAD_SIZE, length, kind, time, position, trans_ind, table))
+        before = side == layout.BEFORE and kind != _DELETE
+        rows.append(
+            _Row(place, after, place + layout.HEAD_SIZE, length, kind, time, position, trans_ind, table, before)
+        )
         place = after
     return rows
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.record import IoType, TransInd
+from ggshell.record import Areas, IoType, TransInd
 from ggshell.trail.decode import Records, damaged
 
 
@@ -51,6 +51,7 @@ def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> J
     chosen = Records(
         records.start[keep], total, header, start, length,
         records.token_start[keep], records.token_end[keep], end, records.fault,
+        None if records.user is None else Areas(records.user.start[keep], records.user.length[keep]),
     )  # fmt: skip
     return Joined(b"".join(parts), chosen)
 

@@ -11,6 +11,7 @@ RECORD: Final = 0x47  # G
 HEADER: Final = 0x48  # H
 DATA: Final = 0x44  # D
 TOKENS: Final = 0x54  # T
+USER_TOKENS: Final = 0x55  # U
 TRAILER: Final = 0x5A  # Z
 LOGCSN: Final = 0x4C  # L
 TRANID: Final = 0x36  # 6

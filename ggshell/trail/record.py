@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, to_datetime
 from ggshell.errors import TrailError
 from ggshell.record import IoType
+from ggshell.record.user_tokens import decode_user_tokens
 from ggshell.trail import layout
 
 _SMALLEST: Final = 4 + 4 + 34 + 4
@@ -25,8 +26,9 @@ _FIELDS: Final = "BBBBHBBQQIBBBBBB"
 _NULL: Final = b"\xff\xff"
 _NOT_NULL: Final = b"\0\0"
 _LONG: Final = 0xFFFF
-_TWO_IMAGES: Final = frozenset({115, 117, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
-_USER_TOKENS: Final = 0x55
+_TWO_IMAGES: Final = frozenset(
+    {IoType.KEY_FIELD_COMP, IoType.KEY_FIELD_COMP_32, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE}
+)
 _CHECKSUM_TOKEN: Final = int.from_bytes(layout.TOKEN.pack(layout.CHECKSUM, 0, layout.SEAL), "little")
 _FEW_BITS: Final = 2
 
@@ -71,6 +73,18 @@ class Record:
     def name(self) -> str:
         """The table's name where the tail is one (Metadata, DDL, older trails)."""
         return "" if self.partition & layout.INDEXED else self.tail.rstrip(b"\0").decode(errors="replace")
+
+    @property
+    def is_before(self) -> bool:
+        """Whether the record is the image before the update that the next record is (of a delete, its own row)."""
+        return self.before_after == chr(layout.BEFORE)
+
+    def named_user_tokens(self) -> dict[str, bytes]:
+        """The user's tokens by name.  Raises TrailError when they cannot be taken apart (encrypted, another producer's)."""
+        try:
+            return decode_user_tokens(self.user_tokens)
+        except ValueError as error:
+            raise TrailError(f"user tokens that cannot be read: {error}") from None
 
     def columns(self) -> Columns:
         """(index, value behind its NULL indicator; None for NULL) of each column; of an update with a before part, the
@@ -199,7 +213,7 @@ def _parts(data: bytes, order: str) -> _Parts:
         found[layout.HEADER],
         found.get(layout.DATA, b""),
         found.get(layout.TOKENS, b""),
-        found.get(_USER_TOKENS, b""),
+        found.get(layout.USER_TOKENS, b""),
     )
 
 

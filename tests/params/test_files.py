@@ -33,7 +33,7 @@ def test_an_extract_file_in_odd_but_legal_form(tmp_path: Path) -> None:
     assert load_extract(path) == ExtractParameters(
         group="EXT1",
         login=LoginParameters(alias="north"),
-        tables=(TableStatement("shop.*"), TableStatement('shop."Audit Trail"', ("a", "B c"))),
+        tables=(TableStatement("shop.*", line=6), TableStatement('shop."Audit Trail"', ("a", "B c"), line=7)),
         excludes=("shop.tmp*",),
         trails=("./dirdat/ea",),
         truncates=True,

@@ -11,7 +11,7 @@ import pytest
 from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail_kit import A, B, open_writer, read_all
+from trail_kit import A, B, hand_made_rows, open_writer, read_all
 
 from ggshell.errors import ConflictError, TrailError
 from ggshell.record import IoType
@@ -19,15 +19,9 @@ from ggshell.trail import TrailName, TrailReader, read_position_time
 from ggshell.trail.recover import find_end
 from ggshell.types import Csn
 
-rows = st.builds(
-    Row,
-    st.sampled_from([A, B]),
-    st.sampled_from([IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.PURGE_DATA]),
-    st.binary(max_size=40),
-    st.integers(0, 2**63),
-)
 plans = st.lists(
-    st.tuples(st.lists(rows, min_size=1, max_size=5), st.sampled_from(["", "", "flush", "roll", "reopen"])), max_size=20
+    st.tuples(st.lists(hand_made_rows(), min_size=1, max_size=5), st.sampled_from(["", "", "flush", "roll", "reopen"])),
+    max_size=20,
 )
 
 
@@ -54,6 +48,22 @@ def test_any_transactions_with_rollovers_and_restarts_are_read_back_equal(
         writer.flush()
         writer.close()
         assert read_all(name, size=chunk) == expected
+
+
+@pytest.mark.parametrize("size", [0, 40_000, 44_001, 59_999, 60_000, 130_000])
+@pytest.mark.parametrize("user", [1, 16_000])
+def test_user_tokens_travel_with_rows_of_any_length(tmp_path: Path, size: int, user: int) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    long = Row(A, IoType.INSERT, random.Random(1).randbytes(size), user=random.Random(2).randbytes(user))
+    batch = make_batch(
+        [Tx(1, [Row(A, IoType.INSERT, b"s", user=b"u"), long, Row(B, IoType.DELETE, b"e")]), Tx(2, [long])]
+    )
+    writer.write(batch)
+    writer.flush()
+    writer.close()
+    for chunk in (1000, 1 << 20):
+        assert read_all(name, size=chunk) == read_rows(batch)
 
 
 def test_a_transaction_in_pieces_shows_only_when_it_has_ended(tmp_path: Path) -> None:

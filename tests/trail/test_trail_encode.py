@@ -7,7 +7,7 @@ import pytest
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail_kit import A, B
+from trail_kit import A, hand_made_rows
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransactionHeader
@@ -19,14 +19,7 @@ from ggshell.trail.tokens import transaction_header, transaction_headers, transa
 from ggshell.types import Csn
 
 INDEXES = np.array([3, 65_535], dtype=np.uint16)
-rows = st.builds(
-    Row,
-    st.sampled_from([A, B]),
-    st.sampled_from([IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP, IoType.PURGE_DATA]),
-    st.binary(max_size=60),
-    st.integers(0, 2**64 - 1),
-)
-lists = st.lists(rows, min_size=1, max_size=4)
+lists = st.lists(hand_made_rows(), min_size=1, max_size=4)
 
 
 @st.composite
@@ -59,7 +52,11 @@ def test_a_batchs_records_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba:
         first = int(batch.start[row])
         assert record.data == bytes(batch.buffer[first : first + int(batch.length[row])])
         assert (record.io_type, record.audit_pos) == (int(batch.io_type[row]), int(batch.position[row]))
-        assert record.before_after == ("B" if record.io_type == IoType.DELETE else "A")
+        before = batch.befores is not None and bool(batch.befores[row])
+        assert record.before_after == ("B" if before or record.io_type == IoType.DELETE else "A")
+        tokens = batch.user_tokens
+        place = (0, 0) if tokens is None else (int(tokens.start[row]), int(tokens.length[row]))
+        assert record.user_tokens == bytes(batch.buffer[place[0] : sum(place)])
         assert record.table_index == int(INDEXES[batch.table[row]])
 
 

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 from batches import Row, Tx, make_batch, read_rows
+from hypothesis import strategies as st
 
 from ggshell.clock import FakeClock
 from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
@@ -18,6 +19,16 @@ from ggshell.types import TableName, TrailPosition
 A = TableDefinition(TableName("hr", "a"), (Column("id", "integer", 23), Column("t", "text", 25)), (0,))
 B = TableDefinition(TableName("hr", "b Ü"), (Column("id", "integer", 23, False),), ())
 PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
+OPERATIONS = [
+    IoType.INSERT,
+    IoType.DELETE,
+    IoType.UPDATE,
+    IoType.FIELD_COMP,
+    IoType.KEY_FIELD_COMP,
+    IoType.UNIFIED_UPDATE,
+    IoType.UNIFIED_KEY_UPDATE,
+    IoType.PURGE_DATA,
+]
 FIRST_TIME = 1_700_000_000_000_000
 
 
@@ -69,3 +80,26 @@ def seal(record: bytes, rba: int) -> bytes:
     total = struct.pack("<H", len(record))
     content = record[:2] + total + record[4:-12] + struct.pack("<I", rba)
     return content + struct.pack("<I", zlib.crc32(content)) + record[-4:-2] + total
+
+
+def hand_made_rows() -> st.SearchStrategy[Row]:
+    """Rows of every kind that a batch may hold: all operations, before images, with and without user tokens."""
+    plain = st.builds(
+        Row,
+        st.sampled_from([A, B]),
+        st.sampled_from(OPERATIONS),
+        st.binary(max_size=60),
+        st.integers(0, 2**64 - 1),
+        before=st.just(value=False),
+        user=st.just(b"") | st.binary(max_size=30),
+    )
+    before = st.builds(
+        Row,
+        st.sampled_from([A, B]),
+        st.sampled_from([IoType.FIELD_COMP, IoType.UPDATE]),
+        st.binary(max_size=60),
+        st.integers(0, 2**64 - 1),
+        before=st.just(value=True),
+        user=st.just(b""),
+    )
+    return plain | before

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import TableMapping
-from ggshell.databases.postgres.apply_images import Field, split_image, values_of, walk
 from ggshell.databases.postgres.apply_wire import Step
 from ggshell.databases.postgres.batch_rows import array_literal, runs_of_distinct
 from ggshell.databases.postgres.copy_rows import copy_text
@@ -19,6 +18,7 @@ from ggshell.databases.postgres.describe import quote_table
 from ggshell.databases.postgres.statements import Operation, Statements
 from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch, IoType
+from ggshell.record.fields import Field, after_images, split_image, values_of, walk
 from ggshell.record.image import split_key_update
 from ggshell.types import TableName
 
@@ -113,9 +113,19 @@ class StepMaker:
 
     def _fields(self, run: _Run) -> list[Field] | None:
         start, length = run.batch.start[run.first : run.last], run.batch.length[run.first : run.last]
-        if run.io_type in _TWO_IMAGES or (start[1:] < start[:-1]).any() or int(length.sum()) > LARGEST_RUN:
+        raw = np.frombuffer(run.batch.buffer, dtype=np.uint8)
+        if (start[1:] < start[:-1]).any() or int(length.sum()) > LARGEST_RUN:
             return None
-        return walk(np.frombuffer(run.batch.buffer, dtype=np.uint8), start, length)
+        if run.io_type in _TWO_IMAGES:
+            mapping = run.statements.mapping
+            if run.io_type != IoType.UNIFIED_UPDATE or not mapping.source.key or mapping.key != mapping.source.key:
+                return None
+            # The key did not change: the image after, which has it, is all that an update needs.
+            after = after_images(raw, start, length)
+            if after is None:
+                return None
+            start, length = after
+        return walk(raw, start, length)
 
     def _bulk(self, run: _Run, fields: list[Field], result: list[Step]) -> bool:
         if run.io_type == IoType.INSERT:

@@ -13,12 +13,20 @@ from ggshell.capture.messages import Messages
 from ggshell.capture.source import MessageRun
 from ggshell.databases.postgres import pgoutput
 from ggshell.databases.postgres.frames import HEAD
-from ggshell.databases.postgres.rows import EncodedRow, TableShape, encode_row, position_of, truncated
+from ggshell.databases.postgres.rows import (
+    NEW_ROW,
+    OLD_ROW,
+    EncodedRow,
+    TableShape,
+    encode_row,
+    position_of,
+    truncated,
+)
 from ggshell.databases.postgres.vectors import big32, encode_tuples
 from ggshell.errors import CaptureError
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece
 from ggshell.record.image import LONGEST_SHORT
-from ggshell.trail.ragged import copy_pieces, items
+from ggshell.record.ragged import copy_pieces, items
 
 FEW_ROWS = 24
 
@@ -28,7 +36,7 @@ _VECTOR_OPERATIONS = {
     pgoutput.DELETE: IoType.DELETE,
 }
 _POSITION = np.arange(1, 9, dtype=np.int64)
-_READY = np.dtype([("transaction", "V4"), ("relation", "<u4"), ("io_type", "u1"), ("position", "<u8")])
+_READY = np.dtype([("transaction", "V4"), ("relation", "<u4"), ("io_type", "u1"), ("before", "?"), ("position", "<u8")])
 """What stands before a ready row's data area; ``transaction`` first, where ``Messages.without`` looks for it."""
 
 
@@ -43,6 +51,7 @@ class Rows(NamedTuple):
     buffer: bytes
     start: NDArray[np.int64]
     length: NDArray[np.int64]
+    before: NDArray[np.bool_] | None = None
 
 
 def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
@@ -84,7 +93,8 @@ def _rows(chunk: Chunk, messages: Messages) -> tuple[Rows, NDArray[np.int64]]:
     if chunk.ready:
         return rows_of_ready(messages, chunk.definitions), np.ones(len(messages), dtype=np.int64)
     place = pgoutput.PAYLOAD + 1 + (4 if chunk.streamed else 0)
-    encode = _one_by_one if len(messages) <= FEW_ROWS or _any_truncate(messages) else _at_once
+    singly = len(messages) <= FEW_ROWS or _any_truncate(messages) or _any_befores(chunk.definitions)
+    encode = _one_by_one if singly else _at_once
     return encode(messages, chunk.definitions, place)
 
 
@@ -98,6 +108,8 @@ def make_ready(chunk: Chunk) -> Messages:
         heads["transaction"] = np.repeat(marks, counts)
     heads["relation"] = np.array(rows.relations, dtype=np.uint32)[rows.table]
     heads["io_type"], heads["position"] = rows.io_type, rows.position
+    if rows.before is not None:
+        heads["before"] = rows.before
     edges = np.zeros(len(heads) + 1, dtype=np.int64)
     np.cumsum(rows.length + _READY.itemsize, out=edges[1:])
     out = bytearray(int(edges[-1]))
@@ -121,12 +133,18 @@ def rows_of_ready(messages: Messages, shapes: Mapping[int, TableShape]) -> Rows:
         messages.data,
         first + _READY.itemsize,
         np.diff(messages.edges) - _READY.itemsize,
+        heads["before"] if heads["before"].any() else None,
     )
 
 
 def _any_truncate(messages: Messages) -> bool:
     raw = np.frombuffer(messages.data, dtype=np.uint8)
     return bool((raw[messages.edges[:-1] + HEAD + pgoutput.PAYLOAD] == pgoutput.TRUNCATE).any())
+
+
+def _any_befores(shapes: Mapping[int, TableShape]) -> bool:
+    """Whether a message may give two rows."""
+    return any(shape.wanted and shape.images.befores and not shape.images.unified for shape in shapes.values())
 
 
 def _pieces(owners: list[tuple[TransactionHeader, bool, bool, int]]) -> list[TransactionPiece]:
@@ -167,7 +185,7 @@ def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int
             relation = int.from_bytes(message[place : place + 4], "big")
             shape = _shape(shapes, relation)
             if shape.wanted:
-                rows.append(encode_row(message, shape, relation, place))
+                rows += encode_row(message, shape, relation, place)
         counts[number] = len(rows) - before
     used = list(dict.fromkeys(row.relation for row in rows))
     length = np.array([len(row.data) for row in rows], dtype=np.int64)
@@ -180,6 +198,7 @@ def _one_by_one(messages: Messages, shapes: Mapping[int, TableShape], place: int
         b"".join(row.data for row in rows),
         np.cumsum(length) - length,
         length,
+        np.array([row.before for row in rows], dtype=bool) if any(row.before for row in rows) else None,
     )
     return part, counts
 
@@ -194,17 +213,23 @@ def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -
     chosen = np.flatnonzero(wanted)
     offset, table = offset[chosen], inverse[chosen].astype(np.uint16)
     kind, form = raw[offset + pgoutput.PAYLOAD], raw[offset + place + 4]
-    encoded = encode_tuples(raw, offset + place + 5, _kept(kind, table, known), LONGEST_SHORT)
+    images = [shape.images for shape in known]
+    whole = np.array([rules.whole_updates and not rules.unified for rules in images], dtype=bool)[table]
+    keep = _kept(kind, form, table, known)
+    encoded = encode_tuples(raw, offset + place + 5, keep, LONGEST_SHORT, ask_lacking=bool(whole.any()))
     length, start = encoded.length, encoded.start
     io_type = np.zeros(len(chosen), dtype=np.uint8)
     for operation, code in _VECTOR_OPERATIONS.items():
         io_type[kind == operation] = code
-    single = np.flatnonzero((length < 0) | ((kind == pgoutput.UPDATE) & (form != 0x4E)))
+    if encoded.lacking is not None:
+        io_type[(kind == pgoutput.UPDATE) & whole & ~encoded.lacking] = IoType.UPDATE
+    unified = np.array([rules.unified is not None for rules in images], dtype=bool)[table]
+    single = np.flatnonzero((length < 0) | ((kind == pgoutput.UPDATE) & ((form != NEW_ROW) | unified)))
     extra: list[bytes] = []
     size = len(encoded.buffer)
     for row in single.tolist():
         message = messages[int(chosen[row])][HEAD:]
-        one = encode_row(message, known[int(table[row])], int(relations[table[row]]), place)
+        (one,) = encode_row(message, known[int(table[row])], int(relations[table[row]]), place)
         io_type[row], start[row], length[row] = one.io_type, size, len(one.data)
         size += len(one.data)
         extra.append(one.data)
@@ -214,9 +239,12 @@ def _at_once(messages: Messages, shapes: Mapping[int, TableShape], place: int) -
     ), counts
 
 
-def _kept(kind: NDArray[np.uint8], table: NDArray[np.uint16], known: list[TableShape]) -> NDArray[np.bool_] | None:
-    """Which columns go into the images: all, but of deleted rows only the identifying ones."""
-    deleted = kind == pgoutput.DELETE
+def _kept(
+    kind: NDArray[np.uint8], form: NDArray[np.uint8], table: NDArray[np.uint16], known: list[TableShape]
+) -> NDArray[np.bool_] | None:
+    """Which columns go into the images: all, but of deleted rows mostly the identifying ones."""
+    whole = np.array([shape.images.all_of_deletes for shape in known], dtype=bool)[table] & (form == OLD_ROW)
+    deleted = (kind == pgoutput.DELETE) & ~whole
     if not deleted.any():
         return None
     widest = max(len(shape.definition.columns) for shape in known)
@@ -250,4 +278,13 @@ def _assemble(parts: list[Rows], pieces: list[TransactionPiece]) -> ChangeBatch 
         length=length,
         rba=np.zeros(len(length), dtype=np.int64),
         pieces=tuple(pieces),
+        befores=_befores(parts),
+    )
+
+
+def _befores(parts: list[Rows]) -> NDArray[np.bool_] | None:
+    if all(part.before is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(len(part.start), dtype=bool) if part.before is None else part.before for part in parts]
     )

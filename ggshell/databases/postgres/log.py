@@ -23,7 +23,7 @@ from ggshell.clock import Clock
 from ggshell.databases.postgres import pgoutput, session, wire
 from ggshell.databases.postgres.encode import encode_runs, make_ready
 from ggshell.databases.postgres.frames import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
-from ggshell.databases.postgres.relations import Keys, Relations, no_keys
+from ggshell.databases.postgres.relations import Images, Keys, Relations, default_images, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
 from ggshell.errors import ConnectionLostError, GgsError
 from ggshell.record import ChangeBatch, TransactionHeader
@@ -70,8 +70,10 @@ class PostgresLog:
         wanted: Callable[[TableName], bool],
         clock: Clock,
         keys: Keys = no_keys,
+        images: Images = default_images,
     ) -> PostgresLog:
-        """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything; ``keys``: KEYCOLS.
+        """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything; ``keys``: KEYCOLS;
+        ``images``: which images are made of a table's rows.
 
         Raises CaptureError when the slot is lost, or ahead of ``durable`` (rows between would be skipped in silence);
         DatabaseError when it is missing or taken, ConnectionLostError when nobody answers.
@@ -96,7 +98,7 @@ class PostgresLog:
             connection.close()
             control.close()
             raise
-        return cls(stream, inbox, Relations(control, wanted, keys), durable, clock)
+        return cls(stream, inbox, Relations(control, wanted, keys, images), durable, clock)
 
     @property
     def state(self) -> LogState:

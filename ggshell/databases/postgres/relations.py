@@ -9,9 +9,16 @@ from ggshell.databases.postgres import describe, pgoutput
 from ggshell.databases.postgres.rows import TableShape
 from ggshell.errors import GgsError
 from ggshell.record import Column, TableDefinition
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.types import TableName
 
 Keys = Callable[[TableName], tuple[str, ...]]
+Images = Callable[[TableName], ImageRules]
+
+
+def default_images(_: TableName) -> ImageRules:
+    """Every table has GoldenGate's defaults."""
+    return DEFAULT_IMAGES
 
 
 def no_keys(_: TableName) -> tuple[str, ...]:
@@ -25,13 +32,21 @@ class Relations:
     ``shapes`` is replaced, not changed, when a known table gets another shape, so rows that refer to the old dictionary
     keep their meaning.  The catalog is asked once a Relation message, over a connection of its own; it may be ahead of the
     log, so the message decides what the columns are, and the catalog only adds type names and the primary key.
-    ``keys``: the KEYCOLS of a table, by name; nothing where the table's own key identifies rows.
+    ``keys``: the KEYCOLS of a table, by name; nothing where the table's own key identifies rows.  ``images``: which images are
+    made of its rows.
     """
 
-    def __init__(self, connection: Any, wanted: Callable[[TableName], bool], keys: Keys = no_keys) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        wanted: Callable[[TableName], bool],
+        keys: Keys = no_keys,
+        images: Images = default_images,
+    ) -> None:
         self._connection = connection
         self._wanted = wanted
         self._keys = keys
+        self._images = images
         self.shapes: dict[int, TableShape] = {}
 
     def learn(self, relation: pgoutput.Relation) -> None:
@@ -66,4 +81,4 @@ class Relations:
         chosen = self._keys(name)
         if chosen:
             key = tuple(index for index, column in enumerate(relation.columns) if column.name in chosen)
-        return TableShape(TableDefinition(name, tuple(columns), key), self._wanted(name), full)
+        return TableShape(TableDefinition(name, tuple(columns), key), self._wanted(name), self._images(name))

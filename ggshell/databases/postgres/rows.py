@@ -12,27 +12,31 @@ from ggshell.databases.postgres import pgoutput
 from ggshell.errors import CaptureError
 from ggshell.record import IoType, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules, Unified
 
 Value = bytes | None
+OLD_KEY, OLD_ROW, NEW_ROW = ord("K"), ord("O"), ord("N")
 UNCHANGED = b"\0unchanged"
 """Stands for a TOAST value that the log does not hold, since the update did not touch it."""
 
 
 class TableShape(NamedTuple):
-    """A table as rows refer to it: its definition, whether its rows are wanted, and whether old rows come whole."""
+    """A table as rows refer to it: its definition, whether its rows are wanted, and which images are made of them."""
 
     definition: TableDefinition
     wanted: bool
-    full: bool
+    images: ImageRules = DEFAULT_IMAGES
 
 
 class EncodedRow(NamedTuple):
-    """One row: its table's id in the log, the operation, the data area, the log position."""
+    """One row: its table's id in the log, the operation, the data area, the log position, and whether it is the image before
+    the update that follows."""
 
     relation: int
     io_type: int
     data: bytes
     position: int
+    before: bool = False
 
 
 def position_of(message: bytes) -> int:
@@ -72,39 +76,94 @@ def _image(values: list[Value], columns: tuple[int, ...] | range) -> bytes:
     return encode_image((index, values[index]) for index in columns if values[index] is not UNCHANGED)
 
 
-def encode_row(message: bytes, shape: TableShape, relation: int, place: int) -> EncodedRow:
-    """One Insert, Update or Delete; ``place`` is where its table's id stands."""
+def encode_row(message: bytes, shape: TableShape, relation: int, place: int) -> tuple[EncodedRow, ...]:
+    """One Insert, Update or Delete, with its before image in front where that is asked for; ``place`` is where its table's id
+    stands."""
     kind, position = message[pgoutput.PAYLOAD], position_of(message)
     definition = shape.definition
     place += 4
+    form = message[place]
     if kind == pgoutput.INSERT:
         values, _ = _tuple(message, place + 1)
-        return EncodedRow(relation, IoType.INSERT, _image(values, range(len(values))), position)
+        return (EncodedRow(relation, IoType.INSERT, _image(values, range(len(values))), position),)
     if kind == pgoutput.DELETE:
         values, _ = _tuple(message, place + 1)
-        return EncodedRow(relation, IoType.DELETE, _image(values, definition.identity), position)
-    before: list[Value] | None = None
-    if message[place] in (0x4B, 0x4F):  # K, O
-        before, place = _tuple(message, place + 1)
+        whole = form == OLD_ROW and shape.images.all_of_deletes
+        columns = range(len(values)) if whole else definition.identity
+        return (EncodedRow(relation, IoType.DELETE, _image(values, columns), position),)
+    old: list[Value] | None = None
+    if form in (OLD_KEY, OLD_ROW):
+        old, place = _tuple(message, place + 1)
     after, _ = _tuple(message, place + 1)
-    return _update(relation, position, shape, before, after)
+    before = _Before.of(definition, old, after, whole=form == OLD_ROW)
+    return tuple(
+        EncodedRow(relation, io_type, data, position, is_before)
+        for io_type, data, is_before in _update(definition, before, after, shape.images)
+    )
 
 
-def _update(
-    relation: int, position: int, shape: TableShape, before: list[Value] | None, after: list[Value]
-) -> EncodedRow:
-    identity = shape.definition.identity
-    everything = range(len(after))
-    if before is None:
-        return EncodedRow(relation, IoType.FIELD_COMP, _image(after, everything), position)
-    moved = any(after[index] is not UNCHANGED and before[index] != after[index] for index in identity)
-    if not shape.definition.key or moved:
-        data = join_key_update(_image(before, identity), _image(after, everything))
-        return EncodedRow(relation, IoType.KEY_FIELD_COMP, data, position)
-    if not shape.full:
-        return EncodedRow(relation, IoType.FIELD_COMP, _image(after, everything), position)
-    changed = tuple(index for index in everything if index in identity or before[index] != after[index])
-    filled = [
-        before[index] if index in identity and after[index] is UNCHANGED else after[index] for index in everything
-    ]
-    return EncodedRow(relation, IoType.FIELD_COMP, _image(filled, changed), position)
+class _Before(NamedTuple):
+    """What is known of a row before its update: values (UNCHANGED where nothing is), whether all of it, whether the columns
+    that identify the row have changed."""
+
+    values: list[Value]
+    whole: bool
+    moved: bool
+
+    @classmethod
+    def of(cls, definition: TableDefinition, old: list[Value] | None, after: list[Value], *, whole: bool) -> _Before:
+        identity = definition.identity
+        if old is None:  # the identifying columns did not change
+            known = set(identity)
+            return cls([value if index in known else UNCHANGED for index, value in enumerate(after)], False, False)
+        moved = any(after[index] is not UNCHANGED and old[index] != after[index] for index in identity)
+        if not whole:
+            known = set(identity)
+            old = [value if index in known else UNCHANGED for index, value in enumerate(old)]
+        return cls(old, whole, moved or not definition.key)
+
+    def filled(self, after: list[Value]) -> list[Value]:
+        """The row after the update, large values that it did not touch from the row before, where that is known."""
+        return [old if new is UNCHANGED else new for old, new in zip(self.values, after, strict=True)]
+
+
+_Made = tuple[int, bytes, bool]
+"""Operation, data area, whether it is a before image."""
+
+
+def _update(definition: TableDefinition, before: _Before, after: list[Value], rules: ImageRules) -> list[_Made]:
+    identity, everything = definition.identity, range(len(after))
+    modified = _modified(before, after, identity)
+    if rules.unified is not None:
+        full = rules.unified is Unified.FULL
+        old = _image(before.values, everything if full or rules.supplemental else modified)
+        new = _image(before.filled(after), everything if full else modified)
+        kind = IoType.UNIFIED_KEY_UPDATE if before.moved else IoType.UNIFIED_UPDATE
+        return [(kind, join_key_update(old, new), False)]
+    made: list[_Made] = []
+    if rules.befores:
+        columns = everything if rules.whole_updates else modified
+        made.append((IoType.FIELD_COMP, _image(before.values, columns), True))
+    filled = before.filled(after)
+    whole = rules.whole_updates and UNCHANGED not in filled
+    if before.moved:
+        new = _image(filled if whole else after, everything)
+        made.append((IoType.KEY_FIELD_COMP, join_key_update(_image(before.values, identity), new), False))
+    elif rules.whole_updates:
+        made.append((IoType.UPDATE if whole else IoType.FIELD_COMP, _image(filled, everything), False))
+    elif before.whole:
+        kept = [filled[index] if index in identity else value for index, value in enumerate(after)]
+        made.append((IoType.FIELD_COMP, _image(kept, modified), False))
+    else:
+        made.append((IoType.FIELD_COMP, _image(after, everything), False))
+    return made
+
+
+def _modified(before: _Before, after: list[Value], identity: tuple[int, ...]) -> tuple[int, ...]:
+    """The identifying columns and those that changed, or may have: of what is not known before, nobody can tell."""
+    key = set(identity)
+    return tuple(
+        index
+        for index, (old, new) in enumerate(zip(before.values, after, strict=True))
+        if index in key or (new is not UNCHANGED and (old is UNCHANGED or old != new))
+    )

@@ -20,11 +20,15 @@ _NULL_HEAD = 6
 
 
 class Encoded(NamedTuple):
-    """Data areas in one buffer; rows with a value too long for this form have length -1."""
+    """Data areas in one buffer; rows with a value too long for this form have length -1.
+
+    ``lacking``: the rows of which the log does not hold every column, where that was asked for.
+    """
 
     buffer: Bytes
     start: Ints
     length: Ints
+    lacking: NDArray[np.bool_] | None = None
 
 
 class _Heads(NamedTuple):
@@ -59,10 +63,13 @@ def big16(raw: Bytes, place: Ints) -> Ints:
     return everywhere(raw, ">u2")[place].astype(np.int64)
 
 
-def encode_tuples(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int) -> Encoded:
+def encode_tuples(
+    raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int, *, ask_lacking: bool = False
+) -> Encoded:
     """The images of the tuples that begin at ``first`` (at their column count).
 
     ``keep``: rows x columns, which columns go into the image (None: all).  ``longest``: the longest value of the short form.
+    ``ask_lacking``: whether to tell which rows lack a column.
     """
     steps, long_rows = _walk(raw, first, keep, longest)
     rows = len(first)
@@ -83,7 +90,14 @@ def encode_tuples(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longe
     taken = np.cumsum(source_edges[:-1], dtype=np.int8).view(bool)
     given = np.cumsum(target_edges[:-1], dtype=np.int8).view(bool)
     out[given] = raw[taken]
-    return Encoded(out, start, np.where(bad, -1, sizes))
+    return Encoded(out, start, np.where(bad, -1, sizes), _lacking(steps, rows) if ask_lacking else None)
+
+
+def _lacking(steps: list[_Step], rows: int) -> NDArray[np.bool_]:
+    found = np.zeros(rows, dtype=bool)
+    for step in steps:
+        found[step.rows[step.size == -2]] = True
+    return found
 
 
 def _walk(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int) -> tuple[list[_Step], Ints]:

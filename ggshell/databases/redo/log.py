@@ -29,6 +29,8 @@ from ggshell.types import Csn, LogPosition, TableName
 
 _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.DDL})
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_LOB_LOCATOR, Operation.SELECT_FOR_UPDATE})
+UNKNOWN = "UNKNOWN"
+"""The owner of what LogMiner's dictionary does not know, or not in the form that it had then."""
 _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
 
@@ -211,6 +213,8 @@ class RedoLog:
     def _change(self, row: RedoRow, cache: TransactionCache) -> None:
         transaction = cache.open.get(row.xid)
         if not self._is_wanted(row):
+            if row.owner == UNKNOWN:
+                self._problem(row.owner, row.table, "LogMiner's dictionary did not know the table")
             return
         if transaction is None:
             if row.xid not in cache.decided and self.cursor > self._known_to:

@@ -17,6 +17,7 @@ Image = tuple[tuple[int, ...], list[Value]]
 _HEAD = struct.Struct("<HHHH")
 _LONG = struct.Struct("<I")
 _SHORTEST = 6
+_LONG_PART = 0xFFFF
 
 
 class Field(NamedTuple):
@@ -47,6 +48,14 @@ def split_image(image: bytes) -> Image:
         place = first + size
         values.append(image[first:place])
     return tuple(columns), values
+
+
+def after_images(raw: Bytes, start: Ints, length: Ints) -> tuple[Ints, Ints] | None:
+    """Where the images after lie in data areas of two images; None when a part before is long."""
+    size = raw[start].astype(np.int64) | raw[start + 1].astype(np.int64) << 8
+    if (size == _LONG_PART).any():
+        return None
+    return start + 2 + size, length - 2 - size
 
 
 def walk(raw: Bytes, start: Ints, length: Ints) -> list[Field] | None:

@@ -1,0 +1,138 @@
+"""The large engine: Spark, over the data source ``ggtrail``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
+from ggshell.spark.dialect import for_spark, literal, pieces, quoted_name, spelled
+from ggshell.spark.pushdown import conditions_text
+from ggshell.spark.session import WarmSession
+from ggshell.spark.views import ParquetView, RowsView, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NUMBERS = itertools.count(1)
+_TRAIL_FAULT = re.compile(r"ggshell\.errors\.\w+: ([^\n]*)")
+_STATE = re.compile(r"\s*SQLSTATE: (\w{5})")
+_ASKED_WRONGLY = frozenset({"0A", "21", "22", "42", "54"})
+"""Classes of SQLSTATE that speak of the statement: not supported, cardinality, data, syntax and names, limits."""
+_CAUSE = re.compile(r"^(?:Caused by|): [\w.$]+: ([^\n]+)", re.MULTILINE)
+
+
+def ask_spark(
+    session: WarmSession, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
+) -> pa.Table:
+    """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage, DatabaseError for what else fails."""
+    names = {view.name.lower(): f"ggshell_{view.name}_{next(_NUMBERS)}" for view in views}
+    text = for_spark(_renamed(spelled(sql), names))
+
+    def work(spark: SparkSession) -> pa.Table:
+        for view in views:
+            frame = _data_frame(spark, view, once=scans_once(text, names[view.name.lower()]))
+            frame.createOrReplaceTempView(names[view.name.lower()])
+        try:
+            return spark.sql(text).toArrow()
+        finally:
+            for name in names.values():
+                spark.catalog.dropTempView(name)
+
+    try:
+        return session.run(work, told)
+    except (GgsError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise refusal(error, sql, names) from error
+
+
+def _renamed(sql: str, names: dict[str, str]) -> str:
+    """Views stand under names of their own, so that questions that run together do not meet; the asked names stay aliases."""
+    found = pieces(sql)
+    words = [place for place, piece in enumerate(found) if not piece.isspace()]
+    for number, place in enumerate(words):
+        name = found[place].strip('"').lower()
+        before = found[words[number - 1]].lower() if number else ""
+        if name not in names or before not in ("from", "join"):
+            continue
+        after = found[words[number + 1]].lower() if number + 1 < len(words) else ""
+        alone = not after or not re.match(r"[\w\"]", after) or after in _CLAUSES
+        found[place] = names[name] + (f" AS {quoted_name(name)}" if alone else "")
+    return "".join(found)
+
+
+_CLAUSES = frozenset(
+    re.findall(
+        r"\w+",
+        "where group order having limit union intersect except join inner left right full cross on using window qualify"
+        " offset lateral pivot unpivot tablesample natural semi anti",
+    )
+)
+
+
+def scans_once(sql: str, name: str) -> bool:
+    """Whether a statement surely scans a view once; in doubt not.  WITH may be read for each place that names it."""
+    words = [piece.strip('"').lower() for piece in pieces(sql)]
+    return words.count(name.lower()) == 1 and "with" not in words
+
+
+def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
+    if isinstance(view, RowsView):
+        return spark.createDataFrame(view.table)
+    if isinstance(view, ParquetView):
+        return spark.read.option("mergeSchema", "true").parquet(*view.files)
+    return (
+        spark.read.format("ggtrail")
+        .option("columns", ",".join(view.columns))
+        .option("path", ",".join(view.files))
+        .option("mode", view.on_damage.value)
+        .option("conditions", conditions_text(view.conditions))
+        .option("pushdown", str(once).lower())
+        .load()
+        .where(for_spark(_where(view.conditions)))
+    )
+
+
+def _where(conditions: Sequence[Any]) -> str:
+    said = ["1 = 1"]
+    for each in conditions:
+        values = each.value if each.comparison == "in" else (each.value,)
+        texts = [
+            f"timestamp_micros({value.timestamp() * 1e6:.0f})" if hasattr(value, "timestamp") else literal(value)
+            for value in values
+        ]
+        right = f"({', '.join(texts)})" if each.comparison == "in" else texts[0]
+        said.append(f"{quoted_name(each.column)} {each.comparison} {right}")
+    return " AND ".join(said)
+
+
+def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = None) -> GgsError:
+    """Spark's failure in its own words, without the stacks of Java and Python.
+
+    ``names``: what views are called by the engine, for each as it was asked.
+    """
+    text = str(error)
+    for asked, name in (names or {}).items():
+        text = text.replace(f"`{name}`", f"`{asked}`").replace(name, asked)
+    fault = _TRAIL_FAULT.findall(text)
+    if fault:
+        return TrailError(fault[-1].strip())
+    if "OutOfMemoryError" in text or "Java heap space" in text:
+        return DatabaseError(
+            "Spark ran out of memory", code="GGS-00708", hint="memory in dirprm/spark.conf; or more, smaller partitions"
+        )
+    state = _STATE.search(text)
+    if state is not None and state[1][:2] in _ASKED_WRONGLY:
+        return StatementError(_flat(text[: state.start()]), code="GGS-00703", source=" ".join(sql.split()))
+    causes = _CAUSE.findall(text)
+    short = text[: state.start()] if state is not None else causes[-1] if causes else text.partition("\n")[0]
+    return DatabaseError(f"Spark: {_flat(short)}", code="GGS-00709", hint="dirrpt/spark.log has it whole")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,104 @@
+"""One SQL for both engines, and what each of them needs said differently.
+
+The common language is Spark's, with double quotes around names: where DuckDB has another name for a function a macro gives
+it Spark's, and where a column of trails is called by a word that DuckDB keeps for itself it is quoted for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+MACROS: Final = (
+    "CREATE OR REPLACE MACRO element_at(collection, key) AS collection[key]",
+    "CREATE OR REPLACE MACRO map_contains_key(collection, key) AS map_contains(collection, key)",
+    "CREATE OR REPLACE MACRO unix_micros(moment) AS epoch_us(moment)",
+    "CREATE OR REPLACE MACRO timestamp_micros(number) AS make_timestamp(number)::TIMESTAMPTZ",
+    "CREATE OR REPLACE MACRO rlike(value, pattern) AS regexp_matches(value, pattern)",
+)
+"""DuckDB's part."""
+
+_PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|\w+|.", re.DOTALL)
+_RESERVED: Final = frozenset({"table"})
+_STATEMENT = re.compile(r"\s*(?:--[^\n]*\n\s*)*(?:SELECT|WITH|FROM|VALUES|\()", re.IGNORECASE)
+
+
+def is_query(sql: str) -> bool:
+    """Whether a statement only asks."""
+    return _STATEMENT.match(sql) is not None
+
+
+def pieces(sql: str) -> list[str]:
+    """A statement cut into texts, quoted names, comments, words and single characters."""
+    return _PIECE.findall(sql)
+
+
+def spelled(sql: str) -> str:
+    """A statement with quotes around the words that are columns of trails and that an engine keeps for itself."""
+    return "".join(f'"{piece}"' if piece.lower() in _RESERVED else piece for piece in pieces(sql)).strip().rstrip(";")
+
+
+def for_spark(sql: str) -> str:
+    """A statement in which backslashes of texts stand for themselves, also as Spark reads it."""
+    return "".join(piece.replace("\\", "\\\\") if piece.startswith("'") else piece for piece in pieces(sql))
+
+
+def columns_of(sql: str, every: Iterable[str]) -> tuple[str, ...]:
+    """Which of these columns a statement can mean: those whose names stand in it, or all where a star may mean any.
+
+    A star that counts, multiplies or opens a comment's end is none; when in doubt it is one.
+    """
+    found = [piece for piece in pieces(sql) if not piece.isspace() and not piece.startswith("--")]
+    words = {
+        _name(piece) for place, piece in enumerate(found) if not piece.startswith("'") and not _is_view(found, place)
+    }
+    columns = tuple(every)
+    stars = [place for place, piece in enumerate(found) if piece == "*"]
+    if "natural" in words or any(not _counts(found, place) for place in stars):
+        return columns
+    if _name(found[0] if found else "") == "from":  # a statement without SELECT takes all
+        return columns
+    return tuple(name for name in columns if name in words)
+
+
+def _name(piece: str) -> str:
+    return piece.strip('"').lower()
+
+
+def _is_view(found: list[str], place: int) -> bool:
+    """Whether a word stands where a view is named: behind FROM or JOIN, or before a dot."""
+    before = found[place - 1].lower() if place else ""
+    after = found[place + 1] if place + 1 < len(found) else ""
+    return before in ("from", "join") or (after == "." and before != ".")
+
+
+def _counts(found: list[str], place: int) -> bool:
+    """Whether the star at a place is that of ``count(*)``, or stands between two values."""
+    before = found[place - 1].lower() if place else ""
+    if before == "(":
+        return place > 1 and found[place - 2].lower() == "count"
+    after = found[place + 1].lower() if place + 1 < len(found) else ""
+    multiplied = before not in ("select", ",", ".", "distinct", "all") and bool(re.match(r"[\w(\"']", after))
+    return multiplied and after not in ("from", "exclude", "except", "replace")
+
+
+def quoted_name(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str | int | float) -> str:
+    """A value in SQL, where a backslash stands for itself; for Spark see ``for_spark``."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+SPARK_SETTINGS: Final = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+"""What makes Spark read the common language."""

@@ -1,0 +1,87 @@
+"""The small engine: DuckDB in this process, over the same columns that Spark reads.  No Java, no waiting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ggshell.errors import GgsError, StatementError
+from ggshell.spark.dialect import MACROS, literal, pieces, quoted_name, spelled
+from ggshell.spark.views import ParquetView, RowsView, TrailView, View
+
+
+class LocalEngine:
+    """Asks DuckDB; a connection a question."""
+
+    name = "local"
+
+    def __init__(self) -> None:
+        self._running: Any = None
+
+    def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
+        """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage."""
+        import duckdb
+
+        text = spelled(sql)
+        connection = duckdb.connect(":memory:")
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            for macro in MACROS:
+                connection.execute(macro)
+            for view in views:
+                self._make_view(connection, view, text)
+            self._running = connection
+            try:
+                return connection.sql(text).to_arrow_table()
+            except duckdb.BinderException:
+                connection.execute(text)  # refuses with the place, which the other way leaves out
+                raise
+        except duckdb.Error as error:
+            raise _refused(sql, error) from error
+        finally:
+            self._running = None
+            connection.close()
+
+    def cancel(self) -> None:
+        """End the question that runs."""
+        running = self._running
+        if running is not None:
+            running.interrupt()
+
+    def _make_view(self, connection: Any, view: View, text: str) -> None:
+        if isinstance(view, RowsView):
+            connection.register(view.name, view.table)
+        elif isinstance(view, ParquetView):
+            files = ", ".join(map(literal, view.files))
+            source = f"read_parquet([{files}], union_by_name = true)"
+            connection.execute(f"CREATE VIEW {quoted_name(view.name)} AS SELECT * FROM {source}")
+        else:
+            self._read_trail(connection, view, text)
+
+    def _read_trail(self, connection: Any, view: TrailView, text: str) -> None:
+        """A stream can be read once: where the statement names the view several times, it is kept as a table, which may
+        go to disk."""
+        name = view.name.lower()
+        uses = sum(piece.strip('"').lower() == name for piece in pieces(text))
+        if uses <= 1:
+            connection.register(view.name, view.read())
+            return
+        stream = view.read()
+        connection.register("a_trail_to_keep", stream)
+        connection.execute(f"CREATE TEMP TABLE {quoted_name(view.name)} AS SELECT * FROM a_trail_to_keep")
+        connection.unregister("a_trail_to_keep")
+
+
+def _refused(sql: str, error: Exception) -> GgsError:
+    """DuckDB's words without its own picture of the statement, which stands below anyway."""
+    cause = error.__cause__
+    if isinstance(cause, GgsError):
+        return cause
+    text = str(error).split("\n\nLINE ")[0].strip()
+    place = re.search(r"\n(LINE \d+: )(.*)\n( *)\^", str(error))
+    column = len(place[3]) - len(place[1]) + 1 if place else 1
+    source = " ".join(sql.split()) if place is None else place[2]
+    return StatementError(text, code="GGS-00703", column=max(1, column), source=source)

@@ -1,0 +1,142 @@
+"""Which trail files a text means: a trail's name, one of its files, a folder, a glob; local, or on another file system.
+
+Files of other systems (``hdfs://``, ``s3a://`` … whatever Arrow reaches) are copied to a folder of this machine where they
+are read, each once as long as its size and time stay the same.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ggshell.errors import NotFoundError, UsageError
+from ggshell.trail import TrailName
+
+_FILE = re.compile(r"..(\d{9}|\d{6})")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
+_BLOCK = 4 << 20
+_HINT = "a trail (./dirdat/ea), a file of one (./dirdat/ea000000000), a folder or a glob"
+
+
+def is_elsewhere(text: str) -> bool:
+    """Whether a text names a place that is not in this machine's own file system."""
+    match = _SCHEME.match(text)
+    return match is not None and match[1] != "file"
+
+
+def trail_files(text: str, base: Path | None = None) -> list[str]:
+    """The files that a text means, a trail's in the order of their numbers.
+
+    ``base``: where relative paths begin.  Raises NotFoundError when there are none, UsageError when a folder also holds
+    files of other kinds whose names a trail could have.
+    """
+    if is_elsewhere(text):
+        return _files_elsewhere(text)
+    path = Path(text.removeprefix("file://"))
+    if base is not None and not path.is_absolute():
+        path = base / path
+    found = _local_files(path)
+    if not found:
+        raise NotFoundError(f"{text} is no trail", hint=_HINT)
+    return [str(each) for each in found]
+
+
+def _local_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return trail_files_among(path.iterdir())
+    if path.is_file():
+        if not _FILE.fullmatch(path.name):
+            raise UsageError(f"{path} is no trail file", hint=_HINT)
+        return [path]
+    if len(path.name) == 2 and not glob.has_magic(path.name):
+        name = TrailName(path.parent, path.name)
+        return [name.file(seqno) for seqno in name.sequences()]
+    return trail_files_among(map(Path, glob.glob(str(path))))  # noqa: PTH207 - an absolute pattern
+
+
+def trail_files_among(entries: Iterable[Path]) -> list[Path]:
+    """Those whose names are trail files', in order."""
+    return sorted((each for each in entries if _FILE.fullmatch(each.name)), key=_order)
+
+
+def _order(path: Path) -> tuple[str, str, int]:
+    return (str(path.parent), path.name[:2], int(path.name[2:]))
+
+
+def total_bytes(files: Iterable[str]) -> int:
+    """The size of local files together."""
+    return sum(Path(file).stat().st_size for file in files if not is_elsewhere(file))
+
+
+def _file_system(text: str) -> tuple[Any, str]:
+    """Arrow's file system for a place, and its path there.  Raises NotFoundError where it cannot be reached."""
+    from pyarrow import fs
+
+    try:
+        system, path = fs.FileSystem.from_uri(text.replace("s3a://", "s3://", 1))
+    except (OSError, ValueError) as error:
+        raise NotFoundError(
+            f"cannot reach {text}: {error}", hint="see Arrow's file systems for what it needs"
+        ) from None
+    return system, path
+
+
+def _files_elsewhere(text: str) -> list[str]:
+    from pyarrow import fs
+
+    folder, _, last = text.rstrip("/").rpartition("/")
+    system, path = _file_system(folder)
+    patterns = [last, last + "[0-9]*"]
+    if not glob.has_magic(last) and system.get_file_info(f"{path}/{last}").type == fs.FileType.Directory:
+        folder, path, patterns = text.rstrip("/"), f"{path}/{last}", ["*"]
+    try:
+        entries = system.get_file_info(fs.FileSelector(path))
+    except OSError as error:
+        raise NotFoundError(f"cannot read {text}: {error}") from None
+    names = [entry.base_name for entry in entries if any(fnmatchcase(entry.base_name, each) for each in patterns)]
+    found = [f"{folder}/{name}" for name in sorted(names) if _FILE.fullmatch(name)]
+    if not found:
+        raise NotFoundError(f"{text} is no trail", hint=_HINT)
+    return found
+
+
+def local_copy(file: str) -> Path:
+    """A file where this process can read it: itself, or its copy, with what tells where the trail ends beside it."""
+    if not is_elsewhere(file):
+        return Path(file.removeprefix("file://"))
+    folder, _, name = file.rpartition("/")
+    system, path = _file_system(folder)
+    place = Path(tempfile.gettempdir()) / f"ggshell-trails-{os.getuid()}" / hashlib.sha256(folder.encode()).hexdigest()
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _copy(system, f"{path}/.{name[:2]}.durable", place):
+        following = f"{int(name[2:]) + 1:0{len(name) - 2}d}"
+        _copy(system, f"{path}/{name[:2]}{following}", place)
+    _copy(system, f"{path}/{name}", place)
+    return place / name
+
+
+def _copy(system: Any, path: str, place: Path) -> bool:
+    """Bring a file here unless it is here already as it is there; whether there is one."""
+    from pyarrow import fs
+
+    info = system.get_file_info(path)
+    if info.type != fs.FileType.File:
+        return False
+    target = place / path.rpartition("/")[2]
+    time = info.mtime_ns or 0
+    if target.exists() and (target.stat().st_size, target.stat().st_mtime_ns) == (info.size, time):
+        return True
+    partial = place / f".{target.name}.{os.getpid()}.partial"
+    with system.open_input_stream(path) as source, partial.open("wb") as sink:
+        while block := source.read(_BLOCK):
+            sink.write(block)
+    os.utime(partial, ns=(time, time))
+    partial.replace(target)
+    return True

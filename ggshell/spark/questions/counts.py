@@ -1,0 +1,69 @@
+"""TRAIL COUNT and TRAIL TOP: how much of what, and when."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ggshell.spark.questions.span import EVERYTHING, Span
+from ggshell.spark.questions.trails import Trails
+from ggshell.spark.views import Answer
+
+PERIODS: Final = {"MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
+"""In seconds."""
+_BEGINS: Final = "trans_ind IN (0, 3)"
+
+
+def period(seconds: int) -> str:
+    """The begin of the period that a commit falls into, as SQL."""
+    micros = seconds * 1_000_000
+    return f"timestamp_micros(unix_micros(commit_ts) - unix_micros(commit_ts) % {micros})"
+
+
+def count(trails: Trails, by: str = "", span: Span = EVERYTHING) -> Answer:
+    """Records, bytes and transactions that begin there, by table and operation, or by one thing.
+
+    ``by``: empty, TABLE, OP, or one of ``PERIODS``.
+    """
+    names = {"": "owner, table, op", "TABLE": "owner, table", "OP": "op"}
+    if by in PERIODS:
+        chosen, grouped = f"{period(PERIODS[by])} AS {by.lower()}", by.lower()
+    else:
+        chosen = grouped = names[by]
+    sql = f"""
+        SELECT {grouped}, count(*) AS records, sum(length) AS bytes, sum(begins) AS begins,
+               min(commit_ts) AS first_commit, max(commit_ts) AS last_commit
+          FROM (SELECT {chosen}, length, commit_ts, CASE WHEN {_BEGINS} THEN 1 ELSE 0 END AS begins
+                  FROM trail{span.where}) AS counted
+         GROUP BY {grouped} ORDER BY {grouped}"""
+    return trails.ask("TRAIL COUNT", sql, span.conditions)
+
+
+def largest_transactions(trails: Trails, number: int, span: Span = EVERYTHING) -> Answer:
+    """The transactions with most records, and where each begins."""
+    sql = f"""
+        SELECT csn, xid, min(commit_ts) AS commit_ts, trail, min(CASE WHEN {_BEGINS} THEN seqno END) AS seqno,
+               min(CASE WHEN {_BEGINS} THEN rba END) AS rba, count(*) AS records, sum(length) AS bytes,
+               count(DISTINCT concat(owner, '.', table)) AS tables
+          FROM trail{span.where} GROUP BY trail, csn, xid ORDER BY records DESC, bytes DESC, trail, csn, xid LIMIT {number}"""
+    return trails.ask("TRAIL TOP TRANSACTIONS", sql, span.conditions)
+
+
+def busiest_tables(trails: Trails, number: int, span: Span = EVERYTHING) -> Answer:
+    """The tables with most records, by kind of operation."""
+    kinds = {"inserts": "= 5", "deletes": "= 3", "truncates": "= 100", "updates": "NOT IN (3, 5, 100)"}
+    counts = ", ".join(f"sum(CASE WHEN io_type {those} THEN 1 ELSE 0 END) AS {kind}" for kind, those in kinds.items())
+    sql = f"""
+        SELECT owner, table, count(*) AS records, sum(length) AS bytes, {counts},
+               count(DISTINCT concat(trail, ' ', csn)) AS transactions
+          FROM trail{span.where} GROUP BY owner, table ORDER BY records DESC, owner, table LIMIT {number}"""
+    return trails.ask("TRAIL TOP TABLES", sql, span.conditions)
+
+
+def busiest_minutes(trails: Trails, number: int, span: Span = EVERYTHING) -> Answer:
+    """The minutes in which most records were committed."""
+    sql = f"""
+        SELECT minute, count(*) AS records, sum(length) AS bytes, count(DISTINCT concat(trail, ' ', csn)) AS transactions,
+               count(DISTINCT concat(owner, '.', table)) AS tables
+          FROM (SELECT {period(60)} AS minute, length, trail, csn, owner, table FROM trail{span.where}) AS told
+         GROUP BY minute ORDER BY records DESC, minute LIMIT {number}"""
+    return trails.ask("TRAIL TOP MINUTES", sql, span.conditions)

@@ -1,0 +1,184 @@
+"""The Spark session: started once, in the background, kept warm, shared by all that asks; any master.
+
+A question runs under a tag of its own, so that Ctrl-C ends it and not the session.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ggshell.clock import SystemClock
+from ggshell.errors import ConnectionLostError, GgsError
+from ggshell.spark.dialect import SPARK_SETTINGS
+from ggshell.spark.driver import Driver
+from ggshell.spark.remote import Remote
+from ggshell.spark.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_T = TypeVar("_T")
+LAST_LINES = 12
+LOOK_SECONDS = 0.2
+
+
+class Facts(NamedTuple):
+    """What INFO SPARK says of the session; ``java`` is empty where none is needed or none was started."""
+
+    state: str
+    master: str
+    version: str = ""
+    cores: int = 0
+    java: str = ""
+    seconds: float = 0.0
+    log: str = ""
+
+
+class WarmSession:
+    """At most one session; whoever asks first waits for it, unless ``warm`` was called before."""
+
+    def __init__(self, settings: Settings, log: Path) -> None:
+        self.settings = settings
+        self._log = log
+        self._link: Driver | Remote = Remote(settings, log) if settings.is_remote else Driver(settings, log)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._spark: SparkSession | None = None
+        self._error: BaseException | None = None
+        self._seconds = 0.0
+        self._tags = itertools.count(1)
+
+    def warm(self) -> None:
+        """Begin to start it, and return at once."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._start, name="spark-start", daemon=True)
+                self._thread.start()
+
+    def get(self) -> SparkSession:
+        """The session, when it has started.  Raises NotFoundError without pyspark, StateError without a Java,
+        ConnectionLostError when it does not start."""
+        self.warm()
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            thread.join(LOOK_SECONDS)  # so that Ctrl-C is seen
+        if self._error is not None:
+            error, self._error, self._thread = self._error, None, None
+            raise error
+        if self._spark is None:
+            raise ConnectionLostError("the Spark session has ended", code="GGS-00704")
+        self._link.make_active(self._spark)
+        return self._spark
+
+    @property
+    def is_started(self) -> bool:
+        return self._spark is not None
+
+    def facts(self) -> Facts:
+        """What there is, without waiting."""
+        master = self.settings.shown_master
+        if self._spark is None:
+            state = "starting" if self._thread is not None and self._thread.is_alive() else "not started"
+            return Facts(state, master, log=str(self._log))
+        spark, link = self._spark, self._link
+        version = str(spark.version)
+        return Facts("running", master, version, link.cores(spark), link.java, self._seconds, str(self._log))
+
+    def run(self, work: Callable[[SparkSession], _T], told: Callable[[str], None] | None = None) -> _T:
+        """Do something with the session in a thread of its own; Ctrl-C here ends its jobs.
+
+        ``told`` hears how far the jobs are, a few times a second.  Raises whatever the work does, and ConnectionLostError
+        when Spark itself has ended; the next question starts it again.
+        """
+        spark = self.get()
+        tag = f"ggshell-{os.getpid()}-{next(self._tags)}"
+        done: list[_T] = []
+        failed: list[BaseException] = []
+
+        def tagged() -> None:
+            try:
+                self._link.make_active(spark)
+                with self._link.tagged(spark, tag):
+                    done.append(work(spark))
+            except BaseException as error:  # noqa: BLE001 - it is raised again where the answer is awaited
+                failed.append(error)
+
+        thread = threading.Thread(target=tagged, name=tag, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(LOOK_SECONDS)
+                if told is not None and thread.is_alive():
+                    told(self._progress(spark))
+        except KeyboardInterrupt:
+            self._link.interrupt(spark, tag)
+            thread.join()
+            raise
+        if failed and self._link.has_ended(spark, failed[0]):
+            self.close()
+            raise ConnectionLostError(
+                "Spark has ended while it worked",
+                code="GGS-00704",
+                hint=f"asked again, it is started anew; {self._log} may say why",
+            ) from failed[0]
+        if failed:
+            raise failed[0]
+        return done[0]
+
+    def _progress(self, spark: SparkSession) -> str:
+        """``[####......] 12/30``; empty where nothing is known."""
+        try:
+            ready, whole = self._link.tasks(spark)
+        except Exception:  # noqa: BLE001 - Java may just have ended, which the work itself will tell
+            return ""
+        return bar(ready, whole) if whole else ""
+
+    def close(self) -> None:
+        """End it; a session that is only being started goes with this process."""
+        spark, self._spark, self._thread = self._spark, None, None
+        self._link.close(spark)
+
+    def _start(self) -> None:
+        began = SystemClock().steady()
+        try:
+            spark = self._link.start()
+            self._prepare(spark)
+            self._spark = spark
+            self._seconds = SystemClock().steady() - began
+        except GgsError as error:
+            self._error = error
+        except Exception as error:  # noqa: BLE001 - Py4J, gRPC and Java raise what they like; the cause is kept
+            self._error = self._failed(error)
+            self._error.__cause__ = error
+
+    def _prepare(self, spark: SparkSession) -> None:
+        from ggshell.spark import register
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for key, value in SPARK_SETTINGS.items():
+                spark.conf.set(key, value)
+        register(spark)
+
+    def _failed(self, error: Exception) -> GgsError:
+        where = self.settings.shown_master
+        text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        lines = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:] if self._log.exists() else []
+        told = next((line for line in reversed(lines) if "rror" in line or "xception" in line), "")
+        return ConnectionLostError(
+            f"Spark ({where}) does not start: {told or text}",
+            code="GGS-00705",
+            hint=f"the whole story is in {self._log}" if not self.settings.is_remote else "is the server there?",
+        )
+
+
+def bar(ready: int, whole: int, width: int = 20) -> str:
+    """A progress bar of tasks."""
+    full = ready * width // whole
+    return f"[{'#' * full}{'.' * (width - full)}] {ready}/{whole}"

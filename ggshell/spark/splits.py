@@ -1,0 +1,149 @@
+"""How parallel readers share the files of a trail, and which tables those define; by looking for few records, not at all.
+
+A split ends where a transaction begins, so every transaction lies in one split unless a file ends within it.  Each is given
+the definitions that stand before it: its reader need not step there.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from ggshell.errors import NotFoundError
+from ggshell.record import IoType, TableDefinition
+from ggshell.trail.columnar import sync_points
+from ggshell.trail.context import Context
+from ggshell.trail.look import LookedFile, Seen, definition_of
+from ggshell.trail.markers import table_index
+from ggshell.types import TableName
+
+_OPENING = b'{"owner":'
+"""What the data of a Metadata record begin with (trail/FORMAT.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to what is durable).
+
+    ``definitions`` stand before it by their table indexes; None where its reader must look for itself, as a transaction may
+    be open at ``first``.
+    """
+
+    file: str
+    first: int = 0
+    last: int | None = None
+    definitions: tuple[tuple[int, TableDefinition], ...] | None = None
+
+    @property
+    def known(self) -> Context | None:
+        """What stands before the split; None where the reader learns it."""
+        return None if self.definitions is None else Context(dict(self.definitions), None)
+
+
+class Definitions:
+    """The table definitions of one file, looked for no further than asked and nowhere twice: the file may grow."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._searched = 0
+        self._found: list[tuple[int, int, TableDefinition]] = []
+
+    def before(self, place: int) -> tuple[tuple[int, TableDefinition], ...]:
+        """(table index, definition) of those that stand before a place where a record begins."""
+        if place > self._searched:
+            self._found += metadata_records(self._path, self._searched, place)
+            self._searched = place
+        return tuple((index, table) for rba, index, table in self._found if rba < place)
+
+
+def splits_of(
+    file: str,
+    path: Path,
+    size: int,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    known: Definitions | None = None,
+) -> list[Split]:
+    """A file, or a range of it, in splits of about so many bytes; ``path`` is where it can be read.
+
+    ``known``: the file's definitions, where the range begins between two transactions.
+    """
+    definitions = known or Definitions(path)
+    opening = definitions.before(first) if first and known is not None else None
+    end = path.stat().st_size if last is None else last
+    if end - first <= size * 3 // 2:
+        return [Split(file, first, last, opening)]
+    cuts = [point for point in sync_points(path, size, first) if first < point < end]
+    return [
+        Split(file, first, cuts[0] if cuts else last, opening),
+        *(Split(file, low, high, definitions.before(low)) for low, high in pairwise([*cuts, last]) if low is not None),
+    ]
+
+
+def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:
+    """(RBA, table index, definition) of each readable Metadata record of a file, in order; or of a range of records."""
+    if not path.stat().st_size:
+        return
+    looked = LookedFile(path)
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            end = len(content) if last is None else min(last, len(content))
+            place = content.find(_OPENING, first, end)
+            while place >= 0:
+                seen = looked.good_before(place)
+                definition = _definition(looked, seen, place)
+                if seen is not None and seen.record is not None and definition is not None:
+                    yield seen.rba, table_index(seen.record.audit_rba), definition
+                place = content.find(_OPENING, place + 1, end)
+    finally:
+        looked.close()
+
+
+def _definition(file: LookedFile, seen: Seen | None, place: int) -> TableDefinition | None:
+    """The definition in a record that holds a place."""
+    if seen is None or seen.record is None or seen.record.io_type != IoType.METADATA:
+        return None
+    return definition_of(file, seen) if seen.rba + seen.size > place else None
+
+
+def find_definitions(files: Iterable[Path], table: str) -> list[TableDefinition]:
+    """Every definition that files have of a table (``owner.table``), the newest last; names compare without case where
+    nothing is spelled exactly so.  Raises NotFoundError when there is none, with the tables that there are."""
+    every: dict[TableDefinition, None] = {}
+    for path in files:
+        for _, _, definition in metadata_records(path):
+            every.pop(definition, None)
+            every[definition] = None
+    name = _parse(table)
+    exact = [each for each in every if each.name == name]
+    found = exact or [each for each in every if _folded(each.name) == _folded(name)]
+    if not found:
+        there = sorted({str(each.name) for each in every})
+        raise NotFoundError(
+            f"the trail has no table {table}", hint=f"it has {', '.join(there)}" if there else "it has no table at all"
+        )
+    return found
+
+
+def _parse(text: str) -> TableName:
+    try:
+        return TableName.parse(text)
+    except ValueError as error:
+        raise NotFoundError(str(error)) from None
+
+
+def _folded(name: TableName) -> tuple[str, str]:
+    return name.owner.lower(), name.name.lower()
+
+
+def merged_columns(definitions: Sequence[TableDefinition]) -> list[tuple[str, str]]:
+    """(name, type text) of a table's columns: those of its newest definition, then those that only older ones have."""
+    found: dict[str, str] = {}
+    for definition in reversed(definitions):
+        for column in definition.columns:
+            found.setdefault(column.name, column.type_name)
+    return list(found.items())

@@ -1,0 +1,78 @@
+"""What a question is about: named views over trails, Parquet files or rows at hand; the same for either engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ggshell.spark import facts, paths
+from ggshell.spark.layout import Layout, plan
+from ggshell.spark.pushdown import Condition, wanted_by
+from ggshell.trail.columnar import OnDamage
+
+
+@dataclass(frozen=True, slots=True)
+class TrailView:
+    """Trails under a name; ``conditions`` say what of them is needed at most."""
+
+    name: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...] = facts.COLUMNS
+    conditions: tuple[Condition, ...] = ()
+    on_damage: OnDamage = OnDamage.RAISE
+
+    @property
+    def size(self) -> int:
+        return paths.total_bytes(self.files)
+
+    def read(self) -> pa.RecordBatchReader:
+        """Its rows, file by file.  Raises TrailError for damage."""
+        layout = Layout(self.columns, on_damage=self.on_damage)
+        wanted = wanted_by(self.conditions)
+        batches = (batch for split in plan(self.files, 1 << 62) for batch in layout.batches(split, wanted))
+        return pa.RecordBatchReader.from_batches(layout.schema, batches)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetView:
+    """Parquet files under a name; columns by their names."""
+
+    name: str
+    files: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(Path(file).stat().st_size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsView:
+    """A table that is at hand."""
+
+    name: str
+    table: pa.Table
+
+    @property
+    def size(self) -> int:
+        return int(self.table.nbytes)
+
+
+View = TrailView | ParquetView | RowsView
+
+
+class Answer(NamedTuple):
+    """Rows of plain values: texts, numbers, truth values, None, dicts and lists of these; times as ISO 8601 in UTC."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    engine: str = ""
+    seconds: float = 0.0
+
+
+def total_size(views: Sequence[View]) -> int:
+    """The bytes that a question may have to read."""
+    return sum(view.size for view in views)

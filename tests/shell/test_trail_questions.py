@@ -1,0 +1,147 @@
+"""TRAIL SQL, COUNT, FIND, TOP and GAPS as statements: answers, refusals, and Spark never started for them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from batches import Row, Tx, make_batch
+from shell.ground import Shell
+
+from ggshell.clock import FakeClock
+from ggshell.errors import UsageError
+from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.image import encode_image
+from ggshell.shell.key_values import key_values
+from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.types import TableName
+
+ORDERS = TableDefinition(
+    TableName("shop", "orders"), (Column("order_id", "bigint", 20), Column("name", "text", 25)), (0,)
+)
+
+
+@pytest.fixture
+def trail(shell: Shell) -> TrailName:
+    """Ten orders, each inserted and then updated in transactions of their own."""
+    shell.home.ensure()
+    name = TrailName.parse("./dirdat/ea", shell.home.root)
+    writer = TrailWriter.open(
+        name, clock=FakeClock(), producer=Producer("EXT1", "Extract", "PostgreSQL", "n", "18"), max_bytes=1000
+    )
+    for number in range(10):
+        key = (0, str(number).encode())
+        for csn, kind, text in ((2 * number + 1, IoType.INSERT, b"new"), (2 * number + 2, IoType.FIELD_COMP, b"it's")):
+            writer.write(make_batch([Tx(csn, [Row(ORDERS, kind, encode_image([key, (1, text)]))])]))
+            writer.flush()
+    writer.close()
+    return name
+
+
+def test_a_count_is_a_table_with_its_sums(shell: Shell, trail: TrailName) -> None:
+    answer = shell.batch("TRAIL COUNT FROM ./dirdat/ea")
+    assert (answer.code, answer.err) == (0, "")
+    assert "shop   orders  FieldComp" in answer.out
+    assert "20 records, 410 bytes of data, 20 transactions begin there" in answer.out
+    assert "pyspark" not in sys.modules or "(local, " in answer.out
+
+
+def test_sql_sees_all_trails_and_each_by_its_name(shell: Shell, trail: TrailName) -> None:
+    statement = (
+        'TRAIL SQL "select t.op, count(*) as n from trail t join ea e on e.rba = t.rba and e.seqno = t.seqno'
+        " where element_at(t.columns, 'name') <> 'it''s' group by t.op\" FROM ./dirdat"
+    )
+    found = shell.run("--format", "json", "-c", statement).objects[0]
+    assert (found["columns"], found["rows"]) == (["op", "n"], [["Insert", 10]])
+
+
+def test_wrong_sql_is_shown_with_its_place(shell: Shell, trail: TrailName) -> None:
+    answer = shell.batch("TRAIL SQL 'select opp from trail' FROM ./dirdat/ea")
+    assert answer.code == 1
+    assert '"op"' in answer.err
+    assert "  select opp from trail\n         ^\n" in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [
+        ("TRAIL SQL 'drop table trail' FROM ./dirdat/ea", "only questions"),
+        ("TRAIL COUNT FROM ./dirdat/zz", "is no trail"),
+        ("TRAIL COUNT FROM ./GLOBALS", "is no trail"),
+        ("TRAIL COUNT FROM ./dirdat/ea, ONLY shop.order", "it has shop.orders"),
+        ("TRAIL FIND TABLE shop.orders KEY (1, 2) FROM ./dirdat/ea", "the key is (order_id)"),
+        ("TRAIL FIND TABLE shop.orders KEY (99) FROM ./dirdat/ea", "no row of shop.orders"),
+        ("TRAIL FIND TRANSACTION 1 FROM ./dirdat/ea", "no transaction 1"),
+        ("TRAIL FIND CSN zz FROM ./dirdat/ea", "zz"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName, statement: str, part: str) -> None:
+    (shell.home.root / "GLOBALS").touch()
+    answer = shell.batch(statement)
+    assert answer.code != 0
+    assert part in answer.err
+
+
+def test_a_row_is_found_by_its_key(shell: Shell, trail: TrailName) -> None:
+    statement = "TRAIL FIND TABLE SHOP.ORDERS KEY (ORDER_ID = 3) FROM ./dirdat/ea"
+    found = shell.run("--format", "json", "-c", statement).objects[0]
+    place = found["columns"].index
+    assert [row[place("columns")] for row in found["rows"]] == [
+        {"order_id": "3", "name": "new"},
+        {"order_id": "3", "name": "it's"},
+    ]
+
+
+def test_top_has_three_parts_or_one(shell: Shell, trail: TrailName) -> None:
+    assert "Top 2 minutes" in shell.batch("TRAIL TOP 2 FROM ./dirdat/ea").out
+    found = shell.run("--format", "json", "-c", "TRAIL TOP 2 FROM ./dirdat/ea").objects[0]
+    assert [row[0] for row in found["rows"]] == ["transactions", "transactions", "tables", "minutes"]
+    assert [row[2] for row in found["rows"]][2] == "shop.orders"
+    found = shell.run("--format", "json", "-c", "TRAIL TOP 1 FROM ./dirdat/ea BY TABLES").objects[0]
+    assert found["rows"][0][:3] == ["shop", "orders", 20]
+
+
+def test_gaps_make_the_exit_code(shell: Shell, trail: TrailName) -> None:
+    assert shell.batch("TRAIL GAPS FROM ./dirdat/ea").code == 0
+    trail.file(1).unlink()
+    answer = shell.batch("TRAIL GAPS FROM ./dirdat/ea")
+    assert answer.code == 1
+    assert "GAP  files" in answer.out
+    assert "something is missing or wrong" in answer.err
+
+
+def test_bytes_that_are_not_read_are_said(shell: Shell, trail: TrailName) -> None:
+    last: Path = trail.file(max(trail.sequences()))
+    size = last.stat().st_size
+    with last.open("ab") as file:
+        file.write(b"torn")
+    answer = shell.batch("TRAIL COUNT FROM ./dirdat/ea")
+    assert answer.code == 0
+    assert f"is read up to RBA {size:,}; 4 bytes behind it" in answer.err
+
+
+def test_questions_leave_no_line_in_the_error_log(shell: Shell, trail: TrailName) -> None:
+    shell.batch("TRAIL COUNT FROM ./dirdat/ea")
+    log = shell.home.root / "ggserr.log"
+    assert not log.exists() or "TRAIL COUNT" not in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        ("(1, 'a, b')", ("1", "a, b")),
+        ("(B = 'it''s', a = 1)", ("1", "it's")),
+        ("(NULL, 'NULL')", (None, "NULL")),
+        ('("a" = "x=y", b = null)', ("x=y", None)),
+    ],
+)
+def test_keys_are_read_as_they_are_written(body: str, values: tuple[str | None, ...]) -> None:
+    assert key_values(body, ("a", "b")) == (("a", "b"), values)
+
+
+@pytest.mark.parametrize("body", ["()", "(1)", "(1, 2, 3)", "(a = 1, a = 2)", "(a = 1, c = 2)"])
+def test_keys_that_do_not_fit_are_refused(body: str) -> None:
+    with pytest.raises(UsageError, match=r"the key is \(a, b\)"):
+        key_values(body, ("a", "b"))

@@ -1,0 +1,126 @@
+"""TRAIL GAPS: a whole trail is proven whole, and each way to lose something is told with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from batches import Tx, make_batch
+from both import local_engine
+from trail.trail_kit import cut_records
+from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
+
+from ggshell.clock import FakeClock
+from ggshell.record import TransInd
+from ggshell.spark.questions.gaps import Finding, State, gaps
+from ggshell.spark.questions.trails import trails
+from ggshell.trail import TrailName, TrailWriter
+from ggshell.types import Csn
+
+CHECKS = ("files", "damage", "continuity", "transactions", "csn", "restarts", "pauses")
+
+
+def look(name: TrailName, pause: float = 3600) -> list[Finding]:
+    return gaps(trails([str(name)], name.folder, local_engine()), pause)
+
+
+def bad(found: list[Finding]) -> list[tuple[str, int | None]]:
+    return [(each.check, each.seqno) for each in found if each.state is State.GAP]
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> TrailName:
+    found = trail_in(tmp_path)
+    write_trail(found, random_transactions(7, 150), max_bytes=9000)
+    assert len(found.sequences()) > 4
+    return found
+
+
+def test_a_whole_trail_is_proven_whole(name: TrailName) -> None:
+    found = look(name)
+    assert [(each.check, each.state) for each in found] == [(check, State.GOOD) for check in CHECKS]
+    assert next(each.detail for each in found if each.check == "transactions").startswith("150 transactions with ")
+
+
+def test_a_missing_file_is_told(name: TrailName) -> None:
+    name.file(2).unlink()
+    assert bad(look(name)) == [("files", 2)]
+
+
+def test_a_file_of_another_size_is_told_by_the_next_ones_header(name: TrailName) -> None:
+    """Cut behind a whole transaction: nothing in the file itself is wrong."""
+    content = name.file(2).read_bytes()
+    ends = [rba for rba, record in cut_records(content) if record[8 + 28] in (TransInd.BEGIN, TransInd.SOLE)]
+    name.file(2).write_bytes(content[: ends[-1]])
+    assert ("continuity", 3) in bad(look(name))
+
+
+def test_damage_is_told_with_file_and_place_and_the_rest_is_still_looked_at(name: TrailName) -> None:
+    content = bytearray(name.file(1).read_bytes())
+    place = len(content) // 2
+    content[place] ^= 0xFF
+    name.file(1).write_bytes(content)
+    found = look(name)
+    told = next(each for each in found if each.check == "damage")
+    assert told.state is State.GAP
+    assert f"{name.file(1)}" in told.detail
+    assert ("files", State.GOOD) in [(each.check, each.state) for each in found]
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> TrailName:
+    """A trail with a transaction that lies in files 0 to 4 and more."""
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=3000)
+    for csn, begins, ends in ((1, True, True), *((2, n == 0, n == 19) for n in range(20)), (3, True, True)):
+        rows = [insert(EMPLOYEES, id=str(n), name="x" * 500) for n in range(3)]
+        writer.write(make_batch([Tx(csn, rows, begins, ends)]))
+    writer.flush()
+    writer.close()
+    assert len(name.sequences()) >= 5
+    return name
+
+
+def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
+    assert [each.state for each in look(long)] == [State.GOOD] * len(CHECKS)
+
+
+def test_a_transaction_that_lost_its_middle_is_told(long: TrailName) -> None:
+    long.file(2).unlink()
+    assert bad(look(long)) == [("files", 2), ("transactions", 3)]
+
+
+def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
+    long.file(0).unlink()
+    long.file(1).unlink()
+    found = look(long)
+    assert bad(found) == []
+    assert [(each.check, each.seqno) for each in found if each.state is State.NOTE] == [("transactions", 2)]
+
+
+def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
+    for csn in (1, 2, 5, 4, 6):
+        writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id="1")])]))
+        writer.flush()
+    writer.close()
+    found = [each for each in look(name) if each.state is State.GAP]
+    assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
+
+
+def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(8, 20))
+    end = name.file(0).stat().st_size
+    write_trail(name, random_transactions(9, 20), first_csn=500_000)  # a millisecond a CSN
+    size = name.file(0).stat().st_size
+    with name.file(0).open("ab") as file:
+        file.write(b"torn")
+    found = look(name, pause=400)
+    assert bad(found) == []
+    assert [(each.check, each.rba) for each in found if each.state is State.NOTE][:2] == [
+        ("restarts", end),
+        ("end", size),
+    ]
+    assert "for 500 seconds" in next(each.detail for each in found if each.check == "pauses")

@@ -1,0 +1,130 @@
+"""Trails for the tests of questions and Spark: three tables, every operation, several files."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+from batches import Row, Tx, make_batch
+
+from ggshell.clock import FakeClock
+from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.image import encode_image, join_key_update
+from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.types import TableName
+
+EMPLOYEES = TableDefinition(
+    TableName("hr", "employees"),
+    (
+        Column("id", "integer", 23, False),
+        Column("name", "text", 25),
+        Column("salary", "numeric(10,2)", 1700),
+        Column("hired", "timestamp with time zone", 1184),
+        Column("active", "boolean", 16),
+    ),
+    (0,),
+)
+NOTES = TableDefinition(TableName("hr", "notes"), (Column("id", "bigint", 20, False), Column("body", "text", 25)), (0,))
+ODD = TableDefinition(TableName("Shop", "Order lines"), (Column("a b", "smallint", 21), Column("t", "date", 1082)), ())
+PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
+BEGIN = 1_700_000_000_000_000
+"""The commit time of CSN 0 (tests/batches.py counts a millisecond a CSN)."""
+
+
+class Written(NamedTuple):
+    """A trail, and what was written to it: a tuple (csn, operation name, table, columns) a row."""
+
+    name: TrailName
+    rows: list[tuple[int, str, str, dict[str, str | None]]]
+
+    @property
+    def path(self) -> str:
+        return str(self.name)
+
+
+def _image(definition: TableDefinition, values: dict[str, str | None]) -> bytes:
+    names = [column.name for column in definition.columns]
+    return encode_image(
+        [(names.index(name), None if value is None else value.encode()) for name, value in values.items()]
+    )
+
+
+def insert(definition: TableDefinition, **values: str | None) -> Row:
+    return Row(definition, IoType.INSERT, _image(definition, values))
+
+
+def update(definition: TableDefinition, **values: str | None) -> Row:
+    return Row(definition, IoType.FIELD_COMP, _image(definition, values))
+
+
+def delete(definition: TableDefinition, **values: str | None) -> Row:
+    return Row(definition, IoType.DELETE, _image(definition, values))
+
+
+def move(definition: TableDefinition, before: dict[str, str | None], after: dict[str, str | None]) -> Row:
+    """An update of the key."""
+    data = join_key_update(_image(definition, before), _image(definition, after))
+    return Row(definition, IoType.KEY_FIELD_COMP, data)
+
+
+def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+
+
+def write_trail(
+    name: TrailName, transactions: list[list[Row]], *, max_bytes: int = 1 << 30, first_csn: int = 1
+) -> None:
+    """A flush a transaction; CSNs are 1, 2, 3 …"""
+    writer = open_writer(name, max_bytes)
+    for csn, rows in enumerate(transactions, first_csn):
+        writer.write(make_batch([Tx(csn, rows)]))
+        writer.flush()
+    writer.close()
+
+
+def random_transactions(seed: int, count: int, most: int = 6) -> list[list[Row]]:
+    """Transactions over three tables in which every row has a life that makes sense."""
+    chance = random.Random(seed)
+    numbers = itertools.count(1)
+    living: list[int] = []
+    found = []
+    for _ in range(count):
+        rows = []
+        for _ in range(chance.randint(1, most)):
+            kind = chance.random()
+            if kind < 0.45 or not living:
+                number = next(numbers)
+                living.append(number)
+                rows.append(_hired(number, chance))
+            elif kind < 0.7:
+                number = chance.choice(living)
+                salary = None if chance.random() < 0.2 else f"{chance.randint(1, 9999)}.{chance.randint(0, 99):02}"
+                rows.append(update(EMPLOYEES, id=str(number), salary=salary))
+            elif kind < 0.8:
+                number, new = living.pop(chance.randrange(len(living))), next(numbers)
+                living.append(new)
+                rows.append(move(EMPLOYEES, {"id": str(number)}, {"id": str(new), "name": f"moved {new} ü"}))
+            elif kind < 0.9:
+                number = living.pop(chance.randrange(len(living)))
+                rows.append(delete(EMPLOYEES, id=str(number)))
+            else:
+                rows.append(insert(NOTES, id=str(chance.randint(1, 1 << 40)), body="x'\\\n" * chance.randint(0, 30)))
+        found.append(rows)
+    return found
+
+
+def _hired(number: int, chance: random.Random) -> Row:
+    values = {
+        "id": str(number),
+        "name": None if chance.random() < 0.1 else f"name {number}",
+        "salary": f"{chance.randint(1, 9999)}.50",
+        "hired": f"2026-11-{chance.randint(1, 28):02} 10:00:0{chance.randint(0, 9)}.25+00",
+        "active": chance.choice(["t", "f"]),
+    }
+    return insert(EMPLOYEES, **values)
+
+
+def trail_in(folder: Path, name: str = "ea") -> TrailName:
+    return TrailName(folder / "dirdat", name)
