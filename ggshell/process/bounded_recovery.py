@@ -51,6 +51,7 @@ class ExtractRecovery:
         self._source = source
         self._bounded: BoundedRecovery | None = None
         self._previous: BoundedCheckpoint | None = None
+        self._seconds = 0.0
         self.recovering: Recovering | None = None
         given = parameters.bounded
         if source.unbounded:
@@ -78,6 +79,7 @@ class ExtractRecovery:
         if self._source.unbounded:
             return None
         checkpoint, given = self._context.checkpoint, self._parameters.bounded
+        began = self._context.clock.steady()
         read = checkpoint.read
         incarnation = int(checkpoint.options.get(OPTION, {}).get("incarnation", 0))
         settings = self._settings(incarnation or self._context.clock.now())
@@ -110,7 +112,7 @@ class ExtractRecovery:
         self._say_start(started, place, current)
         begin_time = started.plan.checkpoint.restart_time if started.plan.checkpoint else read.recovery_time
         target = current.csn, read.current_time
-        self.recovering = Recovering(started.plan, begin_time, target, self._context.clock)
+        self.recovering = Recovering(started.plan, begin_time, target, self._context.clock, began)
         return place
 
     def opened(self, cache: TransactionCache) -> None:
@@ -135,6 +137,7 @@ class ExtractRecovery:
             self._event(Severity.INFO, code, f"Recovery complete: {recovering.words()}.")
         if not (bounded.due(log.time) and capture.settled):
             return
+        began = self._context.clock.steady()
         save()
         here = log.position(log.state.read)
         place = Place(log.state.read, log.cursor, log.time, log.waiting, here, log.begin_of)
@@ -149,7 +152,12 @@ class ExtractRecovery:
         start, end = _shown(made.restart_place, made.restart_time), _shown(made.position_place, made.position_time)
         text = f"BOUNDED RECOVERY: CHECKPOINT: CP.{made.group}.{made.number:09d}: start={start}, end={end}"
         self._event(Severity.INFO, "OGG-01738", f"{text}, persisted: {_names(made)}.")
-        save()
+        self._seconds += self._context.clock.steady() - began
+
+    def counts(self) -> dict[str, Any]:
+        """What BRSTATS counts since the start; ``microseconds``: the time of checkpoints, with all that belongs to them."""
+        counted = self._bounded.counts() if self._bounded is not None else {}
+        return {**counted, "microseconds": round(self._seconds * 1e6)}
 
     def restart_floor(self) -> int | None:
         """The lowest place that a bounded recovery may begin to read at; None without a checkpoint."""

@@ -55,7 +55,11 @@ class BoundedRequests:
             raise UsageError(f"BR has no request {action}")
         if action not in ("BRSTATUS", "BRSTATS"):
             self._context.report.event(Severity.INFO, "OGG-01021", f"Command received from GGSCI: BR {action}.")
-        return {**self._recovery.options(capture)["br"], "counts": bounded.counts(), "now": self._context.clock.now()}
+        return {
+            **self._recovery.options(capture)["br"],
+            "counts": self._recovery.counts(),
+            "now": self._context.clock.now(),
+        }
 
     def _require(self) -> tuple[BoundedRecovery, Capture, BoundedLog]:
         if self._source.unbounded:

@@ -12,12 +12,13 @@ from ggshell.clock import Clock
 class Recovering:
     """From the place where reading begins to the one that it had reached before (``target``: position and time)."""
 
-    def __init__(self, plan: Plan, begin_time: int, target: tuple[int, int], clock: Clock) -> None:
+    def __init__(self, plan: Plan, begin_time: int, target: tuple[int, int], clock: Clock, started: float) -> None:
+        """``started``: when it began by the steady clock; restoring counts to it."""
         self.plan = plan
         self._begin_time = begin_time
         self._target, self._target_time = target
         self._clock = clock
-        self._started = clock.steady()
+        self._started = started
         self._seconds = 0.0
         self._bytes = 0
         self._fraction = 0.0

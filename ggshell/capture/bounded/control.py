@@ -35,9 +35,7 @@ class BoundedRecovery:
         self.forced: int | None = None
         self.failure = ""
         self._log_due = self._due = 0
-        self._counts = dict.fromkeys(
-            ("checkpoints", "failed", "objects_written", "objects_kept", "bytes_written", "microseconds"), 0
-        )
+        self._counts = dict.fromkeys(("checkpoints", "failed", "objects_written", "objects_kept", "bytes_written"), 0)
 
     @property
     def interval(self) -> int:
@@ -123,7 +121,6 @@ class BoundedRecovery:
             self._keeper.clean(made)
         except DiskError as error:  # the checkpoint is whole; the next one removes what is left
             self.failure = str(error)
-        self._counts["microseconds"] += self._clock.now() - begin
         return made
 
     def _plan_next(self, log_time: int, part: int = 1) -> None:
@@ -180,5 +177,5 @@ class BoundedRecovery:
         }
 
     def counts(self) -> dict[str, int]:
-        """What BRSTATS counts since the start: checkpoints, failed ones, objects, bytes, and the time that they took."""
+        """What BRSTATS counts since the start: checkpoints, failed ones, objects, bytes."""
         return dict(self._counts)
