@@ -62,8 +62,8 @@ class Capture:
 
     @property
     def latest(self) -> Csn:
-        """The CSN of the last commit that was read, or of what was written before."""
-        return self._latest
+        """The CSN of the last commit that was read, of what is still to be forced, or of what was written before."""
+        return max([self._latest, *(item.csn for item in self._cache.undone())])
 
     @property
     def past_written(self) -> bool:

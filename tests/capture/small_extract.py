@@ -137,7 +137,7 @@ class SmallExtract:
     def decide(self, action: Action, number: int) -> None:
         """SKIPTRANS or FORCETRANS of an open transaction: durable first, then done."""
         found = sorted(self.cache.unfinished(), key=lambda item: item.begin)
-        if not found or not (self.capture.settled and self.capture.past_written) or self.cache.undone():
+        if not found or not self.capture.past_written:
             return
         chosen = found[number % len(found)]
         if chosen.until is not None:
