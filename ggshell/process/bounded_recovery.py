@@ -22,7 +22,7 @@ from ggshell.params import ExtractParameters
 from ggshell.params.transactions import BoundedParameters, capture_fingerprint
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.recovering import Recovering
-from ggshell.process.source import SourceDatabase
+from ggshell.process.source import BoundedLog, SourceDatabase
 from ggshell.store.events import Severity
 from ggshell.types import Csn, LogPosition
 
@@ -116,9 +116,12 @@ class ExtractRecovery:
         return place
 
     def opened(self, cache: TransactionCache) -> None:
-        """The log is open: tell it what was restored."""
+        """The log is open: tell it what was restored, and where to pause."""
         log, plan = self._source.bounded, self.recovering.plan if self.recovering is not None else None
-        if log is None or plan is None or plan.checkpoint is None:
+        if log is None or self._bounded is None:
+            return
+        log.pause_time = self._bounded.log_due
+        if plan is None or plan.checkpoint is None:
             return
         for item in plan.checkpoint.objects:
             if item.xid in cache.open:
@@ -135,8 +138,13 @@ class ExtractRecovery:
         if recovering is not None and recovering.look(log.state.read, log.time, log.bytes_read):
             code = "OGG-01644" if recovering.plan.kind is Kind.BOUNDED else "GGS-00541"
             self._event(Severity.INFO, code, f"Recovery complete: {recovering.words()}.")
-        if not (bounded.due(log.time) and capture.settled):
-            return
+        if bounded.due(log.time) and capture.settled:
+            self._checkpoint(bounded, log, capture, save)
+        log.pause_time = bounded.log_due
+
+    def _checkpoint(
+        self, bounded: BoundedRecovery, log: BoundedLog, capture: Capture, save: Callable[[], None]
+    ) -> None:
         began = self._context.clock.steady()
         save()
         here = log.position(log.state.read)
@@ -174,6 +182,7 @@ class ExtractRecovery:
         found: dict[str, Any] = {
             "incarnation": before.get("incarnation", 0),
             **bounded.facts(capture.cache, log.time),
+            "log_time": log.time,
             "folder": str(self.folder()),
             "recovering": dict(self.recovering.facts()) if self.recovering is not None else None,
         }

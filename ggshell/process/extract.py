@@ -248,7 +248,10 @@ class LogExtract:
     def _status(self) -> dict[str, Any]:
         state = self._capture.state if self._capture is not None else None
         reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {**(self._source.shown(state.safe) if state else {}), "timestamp": self._progress.record_time}
+        read = {
+            **(self._source.shown(state.read if self._source.bounded else state.safe) if state else {}),
+            "timestamp": self._progress.record_time,
+        }
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())

@@ -28,6 +28,9 @@ class BoundedLog(LogSource, Protocol):
         """Of the last record, in microseconds since 1970."""
         ...
 
+    pause_time: int
+    """A feed ends at a record of this time or a later one: something is to be done there."""
+
     @property
     def first_time(self) -> int:
         """The same of the first record that was read."""

@@ -12,6 +12,7 @@ from ggshell.clock import Clock
 from ggshell.errors import DiskError, GgsError
 
 SECOND = 1_000_000
+NEVER = 1 << 62
 RETRY_PART = 10
 """A checkpoint that failed is tried again after this part of an interval."""
 
@@ -74,7 +75,7 @@ class BoundedRecovery:
     def see(self, first_time: int) -> None:
         """The log's time is known from its first record on."""
         if not self._log_due and first_time:
-            self._log_due = first_time + self.interval * SECOND
+            self._log_due = self._following(first_time)
 
     def is_saved(self, transaction: OpenTransaction) -> bool:
         """Whether what is in files is all there is of a transaction."""
@@ -123,8 +124,20 @@ class BoundedRecovery:
             self.failure = str(error)
         return made
 
+    @property
+    def log_due(self) -> int:
+        """The log's time at which the next checkpoint falls: reading should not go far beyond it without a pause."""
+        return self._log_due if self.status == "ON" else NEVER
+
+    def _following(self, log_time: int) -> int:
+        """The next whole interval of the log's time: checkpoints fall on the same hours, whenever Extract was started."""
+        span = self.interval * SECOND
+        return (log_time // span + 1) * span
+
     def _plan_next(self, log_time: int, part: int = 1) -> None:
-        self._log_due = log_time + self.interval * SECOND // part if log_time else 0
+        self._log_due = self._following(log_time) if log_time else 0
+        if part > 1:
+            self._log_due = log_time + self.interval * SECOND // part
         self._due = self._clock.now() + self.interval * SECOND // part
 
     def turn_on(self, log_time: int) -> None:
@@ -140,9 +153,9 @@ class BoundedRecovery:
 
     def set_interval(self, seconds: int) -> None:
         """BRINTERVAL for the rest of the run."""
-        before = self.interval
+        before, due = self.interval, self._log_due
         self._keeper.set_interval(seconds)
-        self._log_due += (seconds - before) * SECOND
+        self._log_due = self._following(due - before * SECOND) if due else 0
         self._due += (seconds - before) * SECOND
 
     def set_durable(self, *, durable: bool) -> None:

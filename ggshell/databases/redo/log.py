@@ -31,6 +31,7 @@ _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Oper
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_LOB_LOCATOR, Operation.SELECT_FOR_UPDATE})
 UNKNOWN = "UNKNOWN"
 """The owner of what LogMiner's dictionary does not know, or not in the form that it had then."""
+NEVER = 1 << 62
 _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
 
@@ -81,6 +82,7 @@ class RedoLog:
         self._strangers: set[int] = set()
         self.problems: Counter[tuple[str, str]] = Counter()
         self.time = self.first_time = 0
+        self.pause_time = NEVER
         self.quiet = False
 
     @property
@@ -166,7 +168,7 @@ class RedoLog:
                 self._next += 1
                 taken += 1
                 self._take(row, cache, committed)
-                if committed and committed[-1].transaction.count > most:
+                if row.time >= self.pause_time or (committed and committed[-1].transaction.count > most):
                     break
         finally:
             for xid in list(self._pending):
