@@ -89,7 +89,7 @@ class LogExtract:
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         self._recovery = ExtractRecovery(context, parameters, self._source)
-        OpenTransactions(context, parameters, self._source, lambda: self._capture, self._save)
+        OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
         BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
         context.verb("STATUS", lambda _: self._status())

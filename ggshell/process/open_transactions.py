@@ -12,6 +12,7 @@ from ggshell.clock import to_datetime
 from ggshell.errors import CaptureError
 from ggshell.params import ExtractParameters
 from ggshell.params.transactions import MINUTE, interval_seconds
+from ggshell.process.bounded_recovery import ExtractRecovery
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.source import BoundedLog, SourceDatabase
 from ggshell.store.events import Severity
@@ -30,11 +31,13 @@ class OpenTransactions:
         context: GroupContext,
         parameters: ExtractParameters,
         source: SourceDatabase,
+        recovery: ExtractRecovery,
         capture: Callable[[], Capture | None],
         save: Callable[[], None],
     ) -> None:
         self._context = context
         self._source = source
+        self._recovery = recovery
         self._capture = capture
         self._save = save
         self._long = parameters.long
@@ -59,11 +62,21 @@ class OpenTransactions:
             found = [item for item in found if item.begin_time <= before]
         if arguments.get("count"):
             found = found[: int(arguments["count"])]
-        oldest = capture.cache.oldest() if capture is not None else None
         return {
-            "restart": self._source.shown(oldest.begin) if oldest is not None else None,
+            "restart": self._restart(capture),
             "transactions": [self._facts(item, detail=bool(arguments.get("detail"))) for item in found],
         }
+
+    def _restart(self, capture: Capture | None) -> dict[str, Any] | None:
+        """The oldest place of the log that a restart needs: with Bounded Recovery what is in files is not read again."""
+        oldest = capture.cache.oldest() if capture is not None else None
+        last = self._recovery.control.last if self._recovery.control is not None else None
+        if oldest is None:
+            return None
+        if last is None or oldest.begin >= last.restart:
+            return self._source.shown(oldest.begin)
+        place = last.restart_place
+        return {"scn": str(place.csn), "seqno": place.sequence, "rba": place.rba, "thread": place.thread or 1}
 
     def _facts(self, item: OpenTransaction, *, detail: bool = False) -> dict[str, Any]:
         facts = {
@@ -93,12 +106,12 @@ class OpenTransactions:
                 code=CODE,
                 hint="ask again once the log has moved on",
             )
-        name = self._source.transaction_id(item.xid)
+        name, count = self._source.transaction_id(item.xid), item.count
         self._make(capture.cache, Decision(action, item.xid, name, item.begin, until, csn, log.time))
-        text = f"Transaction {name} with {item.count} items" if action is Action.SKIP else f"Transaction {name}"
+        text = f"Transaction {name} with {count} items"
         what = "is left out (SKIPTRANS)" if action is Action.SKIP else "is written as if it had committed (FORCETRANS)"
         self._context.report.event(Severity.WARNING, "GGS-00543", f"{text} {what}.")
-        return {"xid": name, "items": item.count}
+        return {"xid": name, "items": count}
 
     def _make(self, cache: TransactionCache, decision: Decision) -> None:
         """Write it down, then carry it out."""
@@ -189,9 +202,9 @@ class OpenTransactions:
         for xid, item in list(capture.cache.open.items()):
             if xid == latest[xid >> _SLOT] or item.ignored or xid in capture.cache.decided:
                 continue
-            name = self._source.transaction_id(xid)
+            name, count = self._source.transaction_id(xid), item.count
             self._make(capture.cache, Decision(Action.SKIP, xid, name, item.begin, log.cursor, time=log.time))
-            text = f"Orphaned transaction {name} with {item.count} items is left out: its undo slot is in use again"
+            text = f"Orphaned transaction {name} with {count} items is left out: its undo slot is in use again"
             self._context.report.event(
                 Severity.WARNING, "GGS-00544", f"{text} by {self._source.transaction_id(latest[xid >> _SLOT])}."
             )

@@ -31,9 +31,9 @@ class Identity(NamedTuple):
         """What is not the same; empty when everything is."""
         names = ("machine", "operating system", "version of ggshell")
         found = [
-            f"another {name} ({theirs}, here {mine})"
-            for name, mine, theirs in zip(names, self, other, strict=True)
-            if mine != theirs
+            f"another {name} ({there}, here {here})"
+            for name, there, here in zip(names, self, other, strict=True)
+            if there != here
         ]
         return ", ".join(found)
 

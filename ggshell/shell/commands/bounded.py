@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from ggshell.clock import from_datetime
 from ggshell.errors import GgsError, StateError, UsageError
@@ -77,59 +78,72 @@ def show(session: Session, *, group_name: str) -> Timeline:
         raise StateError(
             f"{found.name} has no Bounded Recovery yet.", hint="it is for Extracts on Oracle redo, once they have run"
         )
-    return _timeline(found, kept, _open_now(found))
-
-
-def _open_now(found: View) -> list[dict[str, Any]] | None:
-    """The open transactions of a running Extract; None when it does not run."""
     if not found.runs:
-        return None
+        return _timeline(found, kept, None)
     try:
-        answer = request(supervision.process_of(found).socket, "SHOWTRANS", timeout=_ASK_SECONDS)
-    except GgsError:
-        return None
-    return list(answer.get("transactions", ()))
+        socket = supervision.process_of(found).socket
+        answer = request(socket, "SHOWTRANS", timeout=_ASK_SECONDS)
+        kept = request(socket, "BR", timeout=_ASK_SECONDS, action="BRSTATUS")
+    except GgsError:  # it begins, or ends: what its file says is true as well
+        return _timeline(found, kept, None)
+    return _timeline(found, kept, [item for item in answer["transactions"] if item["status"] == "Running"])
+
+
+class _Restart(NamedTuple):
+    """Where a restart would begin: SCN, segment, time, and why there."""
+
+    scn: int
+    sequence: int
+    time: int
+    reason: str
 
 
 def _timeline(found: View, kept: dict[str, Any], now: list[dict[str, Any]] | None) -> Timeline:
+    """``now``: the open transactions that a running process has told; None when it does not run."""
     read = found.checkpoint.read
     persisted = {item[0]: item for item in kept.get("persisted", ())}
     if now is None:
         bars = [Bar(item[0], item[1], True, bool(item[5])) for item in persisted.values()]
     else:
-        bars = [_bar(item, persisted) for item in now if item.get("status") == "Running"]
-    begin, end = kept.get("begin"), kept.get("end")
-    recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
-    sequence = read.recovery.sequence if isinstance(read.recovery, LogPosition) else 0
-    restart, reason = (
-        read.recovery_time,
-        "the begin of the oldest open transaction" if bars else "no transaction is open",
-    )
-    if begin and recovery < begin[2]:
-        restart, sequence = begin[4], begin[0]
-        name = kept.get("restart_name") or "the checkpoint itself"
-        reason = f"what is older is restored from files, {name} is not in files"
-        if not kept.get("restart_name"):
-            reason = "what is older is restored from files"
-    last = max([read.current_time, *(bar.begin for bar in bars)], default=0)
+        bars = [_bar(item, persisted) for item in now]
+    end = kept.get("end") or [0] * 5
+    restart = _restart(found, kept, now)
     return Timeline(
         found.group,
-        end=max(last, end[4] if end else 0),
+        end=max([read.current_time, int(kept.get("log_time", 0)), end[4], *(bar.begin for bar in bars)]),
         bars=tuple(sorted(bars, key=lambda bar: bar.begin)),
-        checkpoint=end[4] if end else 0,
+        checkpoint=end[4],
         number=int(kept.get("last_number", 0)),
         interval=int(kept.get("interval", 0)),
-        restart=restart,
-        restart_sequence=sequence,
+        restart=restart.time,
+        restart_sequence=restart.sequence,
         end_sequence=read.current.sequence if isinstance(read.current, LogPosition) else 0,
-        reason=reason,
+        reason=restart.reason,
         running=now is not None,
     )
 
 
-def _bar(item: dict[str, Any], persisted: dict[str, Any]) -> Bar:
-    from datetime import datetime
+def _restart(found: View, kept: dict[str, Any], now: list[dict[str, Any]] | None) -> _Restart:
+    read = found.checkpoint.read
+    place = read.recovery if isinstance(read.recovery, LogPosition) else LogPosition(0, 0, 0)
+    oldest = _Restart(place.csn, place.sequence, read.recovery_time, "the begin of the oldest open transaction")
+    if now:
+        first = min(now, key=lambda item: int(item["scn"]))
+        oldest = oldest._replace(scn=int(first["scn"]), sequence=first["seqno"], time=_begin(first))
+    elif now is not None or read.recovery == read.current:
+        oldest = oldest._replace(reason="no transaction is open")
+    begin = kept.get("begin")
+    if not begin or oldest.scn >= begin[2] or kept.get("status") == "OFF":
+        return oldest
+    name = kept.get("restart_name")
+    reason = "what is older is restored from files" + (f", {name} is not in files" if name else "")
+    return _Restart(begin[2], begin[0], begin[4], reason)
 
-    begin = from_datetime(datetime.fromisoformat(item["start_time"]))
+
+def _begin(item: dict[str, Any]) -> int:
+    return from_datetime(datetime.fromisoformat(item["start_time"]))
+
+
+def _bar(item: dict[str, Any], persisted: dict[str, Any]) -> Bar:
     saved = persisted.get(item["xid"])
-    return Bar(item["xid"], begin, saved is not None, bool(saved and saved[5]), item["items"])
+    return Bar(item["xid"], _begin(item), saved is not None, bool(saved and saved[5]), item["items"])

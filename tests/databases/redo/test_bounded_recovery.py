@@ -13,8 +13,10 @@ import pytest
 from processes import until, until_state
 from redo_home import RedoHome
 
+from ggshell.clock import FakeClock
 from ggshell.demo.redo_writer import OpenXid
 from ggshell.process import extract
+from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.state import ProcessState
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
@@ -255,3 +257,48 @@ def test_bounded_recovery_is_refused_for_postgresql(tmp_path: Path) -> None:
     )
     assert extract.run(home, "EXT1") == 1
     assert "BR is for Oracle redo: a PostgreSQL server keeps its log" in home.report("EXT1").read_text()
+
+
+class HastyClock(FakeClock):
+    """Each look at it lets a minute pass."""
+
+    def steady(self) -> float:
+        self.advance(60)
+        return super().steady()
+
+
+def test_long_transactions_are_warned_of_and_orphans_left_out(home: RedoHome) -> None:
+    """In this process, with a clock that is moved: nobody waits for an interval."""
+    day = Day(home)
+    home.add("SCN 1")
+    old, orphan = home.writer.begin(500), home.writer.begin(601)
+    day.change(old, "old1")
+    day.change(orphan, "lost")
+    day.pass_by(70)
+    heir = home.writer.begin(601 + 160 * 7)  # the same undo segment and slot, seven uses later
+    assert (heir.usn, heir.slot) == (orphan.usn, orphan.slot)
+    home.writer.flush()
+    file = home.home.parameters("ext1")
+    file.write_text(file.read_text() + "TRANLOGOPTIONS PURGEORPHANEDTRANSACTIONS\nWARNLONGTRANS 1H\n")
+    clock = HastyClock(1_790_000_000_000_000)
+    seen: list[str] = []
+
+    def look() -> None:
+        text = home.home.report("EXT1").read_text()
+        seen.append(text)
+        if len(seen) > 40 or ("OGG-01027" in text and "GGS-00544" in text):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def body(context: GroupContext) -> None:
+        context.runner.every(60, look)
+        extract._body(context)
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert run_group(home.home, "EXT1", GroupType.EXTRACT, body, clock) == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    text = home.home.report("EXT1").read_text()
+    assert f"Long Running Transaction: XID {old.text}, Items 1, Extract EXT1, Redo Thread 1, SCN 100" in text
+    assert f"Orphaned transaction {orphan.text} with 1 items is left out" in text
+    assert home.ids() == day.wanted
