@@ -50,13 +50,18 @@ class TableStatement(NamedTuple):
 
 
 class MapStatement(NamedTuple):
-    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows."""
+    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows; ``thread``, ``threadrange``: their texts;
+    ``barrier``: COORDINATED."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
     clauses: Clauses = NO_CLAUSES
+    thread: str = ""
+    threadrange: str = ""
+    barrier: bool = False
+    line: int = 0
 
 
 class ExtractParameters(NamedTuple):
@@ -78,7 +83,8 @@ class ExtractParameters(NamedTuple):
 
 
 class ReplicatParameters(NamedTuple):
-    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS."""
+    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS; ``appliers``: APPLY_PARALLELISM; ``full_serialization``:
+    COMMIT_SERIALIZATION."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -91,6 +97,9 @@ class ReplicatParameters(NamedTuple):
     discard_append: bool = True
     discard_megabytes: int = 50
     checkpoint_seconds: int = 10
+    appliers: int = 4
+    full_serialization: bool = False
+    look_ahead: int = 10_000
 
 
 class RestartRule(NamedTuple):
@@ -162,7 +171,17 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored, clauses)
+        MapStatement(
+            item.args["source_table"],
+            item.args["target"],
+            item.args.get("keycols", ()),
+            ignored,
+            clauses,
+            item.args.get("thread", ""),
+            item.args.get("threadrange", ""),
+            "coordinated" in item.args,
+            item.line,
+        )
         for (item, ignored), (_, clauses) in zip(
             _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
         )
@@ -181,6 +200,9 @@ def load_replicat(path: Path) -> ReplicatParameters:
         discard_append="purge" not in discard,
         discard_megabytes=discard.get("megabytes", 50),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        appliers=_last(found, "APPLY_PARALLELISM", "number", 0) or _last(found, "MAX_APPLY_PARALLELISM", "number", 4),
+        full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
+        look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ggshell.apply.delivery import Delivery
 from ggshell.apply.mapping import Mapper, MapRule
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.columns.environment import Environment
@@ -21,11 +20,12 @@ def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
 
 
 def replicat_stage(
-    maps: tuple[MapStatement, ...], mapper: Mapper, delivery: Delivery, environment: Environment
+    maps: tuple[MapStatement, ...], mapper: Mapper, flush: Callable[[], None], environment: Environment
 ) -> Work:
-    """What stands between trail and delivery; ``environment``: what @GETENV tells."""
+    """What stands between trail and delivery; ``environment``: what @GETENV tells; ``flush``
+    applies what is on its way."""
     sources = [each.source.lower() for each in maps]
     if not any(each.clauses.active for each in maps) and len(set(sources)) == len(sources):
         return lambda batch: batch
     environment.database()  # asked now, while nothing is on its way
-    return Stage(RowMapping(mapper, environment, delivery.flush).programs).run
+    return Stage(RowMapping(mapper, environment, flush).programs).run

@@ -19,7 +19,7 @@ from ggshell.demo.redo_workload import Shape, Workload, redo_writers, write_defi
 from ggshell.demo.redo_writer import Change, RedoWriter
 from ggshell.errors import CaptureError, ParameterError
 from ggshell.record import IoType
-from ggshell.types import TableName
+from ggshell.types import LogPosition, TableName
 
 
 def line(**fields: Any) -> bytes:
@@ -246,6 +246,37 @@ def test_a_silent_thread_holds_back_only_what_may_come_before_its_rows(tmp_path:
         assert log.state.read == one.scn
         one.scn = two.scn
         one.commit(one.begin(78))
+        one.flush()
+        assert [row.after["id"] for row in collect(capture)] == [b"2"]
+
+
+def test_every_thread_must_reach_back_to_the_start(tmp_path: Path) -> None:
+    writers = list(redo_writers(tmp_path, 2, segment_bytes=2000))
+    Workload(Shape(span=2, rate=20), writers).run()
+    start = LogPosition(1, 0, 1005, 1)
+    second = sorted(tmp_path.glob("redo_2_*"))
+    with capturing(tmp_path, start=start):
+        second[0].unlink()
+        second[1].unlink()
+    with pytest.raises(CaptureError, match="redo of thread 2 from SCN 1005 on is gone: the oldest segment is 3"):
+        read_all(tmp_path, start=start)
+
+
+def test_a_thread_that_is_opened_later_is_taken_up(tmp_path: Path) -> None:
+    one = RedoWriter(tmp_path)
+    first = one.begin(1)
+    one.insert(first, "ITEMS", {"ID": "1"})
+    one.commit(first)
+    one.flush()
+    with capturing(tmp_path, start=LogPosition(1, 0, 1001, 1)) as (capture, _):
+        assert [row.after["id"] for row in collect(capture)] == [b"1"]
+        two = RedoWriter(tmp_path, thread=2, segment=57, scn=one.scn + 100)
+        second = two.begin(2)
+        two.insert(second, "ITEMS", {"ID": "2"})
+        two.commit(second)
+        two.flush()
+        one.scn = two.scn + 1
+        one.begin(3)
         one.flush()
         assert [row.after["id"] for row in collect(capture)] == [b"2"]
 
