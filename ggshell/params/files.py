@@ -47,6 +47,8 @@ class TableStatement(NamedTuple):
     tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
+    target: str = ""
+    clauses: Clauses = NO_CLAUSES
 
 
 class MapStatement(NamedTuple):
@@ -147,7 +149,7 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=_tables(found),
+        tables=_tables(found, path),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=trail_statements(found, path),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
@@ -233,7 +235,7 @@ def load_globals(path: Path) -> Globals:
     )
 
 
-def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
     """TABLE lines in order; switches of images count for the lines below them."""
     return tuple(
         TableStatement(
@@ -243,8 +245,12 @@ def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
             _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
+            item.args.get("target", ""),
+            clauses,
         )
-        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
+        for (item, ignored), images, (_, clauses) in zip(
+            _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
+        )
     )
 
 

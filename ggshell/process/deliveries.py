@@ -25,11 +25,10 @@ from ggshell.process.lifecycle import GroupContext
 from ggshell.process.tables import matches
 from ggshell.record import TableDefinition
 from ggshell.store.events import Severity
+from ggshell.store.threads import thread_name
 from ggshell.types import TableName
 
 AnyDelivery = Delivery | ParallelDelivery | CoordinatedDelivery
-_GROUP_LETTERS = 5
-"""A coordinated group's threads are named by so many letters and three digits, as the checkpoint table's column allows."""
 
 
 class Kind(StrEnum):
@@ -132,7 +131,7 @@ def _coordinated(around: Around, target: WatermarkTarget, table: TableName, mapp
     lanes: dict[int, Lane] = {}
     try:
         for number, thread in enumerate(sorted(used)):
-            name = f"{around.context.group[:_GROUP_LETTERS]}{thread:03d}"
+            name = thread_name(around.context.group, thread)
             own = PostgresTarget(around.conninfo, name, around.home, table, start)
             delivery = _delivery(around, own, mapper, start, counters)
             delivery.start()

@@ -13,6 +13,7 @@ from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
+from ggshell.columns.environment import Environment
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
@@ -94,6 +95,7 @@ class Replicat:
         self._target: PostgresTarget | None = None
         self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
+        self._environment: Environment | None = None
         self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
         context.verb("GETLAG", lambda _: self._lag())
@@ -133,8 +135,10 @@ class Replicat:
             context.report.event(Severity.WARNING, "GGS-00517", text)
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
-        environment = row_environment(context, self._trail, target.database_facts)
-        self._work = replicat_stage(parameters.maps, mapper, delivery.flush, environment)
+        self._environment = environment = row_environment(context, self._trail, target.database_facts, self._conninfo)
+        self._work = replicat_stage(
+            parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
+        )
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
@@ -231,6 +235,9 @@ class Replicat:
         self._progress.behind()
 
     def _close(self) -> None:
+        if self._environment is not None and self._environment.queries is not None:
+            self._environment.queries.close()
+            self._environment = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None

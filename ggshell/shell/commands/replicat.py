@@ -11,9 +11,9 @@ from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
+from ggshell.store.threads import LETTERS, thread_name
 from ggshell.types import TableName
 
-LETTERS = 5
 MOST_THREADS = 25
 
 
@@ -106,12 +106,20 @@ def _delete_row(session: Session, found: View, *, force: bool) -> list[str]:
     try:
         from ggshell.databases.postgres import checkpoint_sql
 
-        checkpoint_sql.cleanup(session.connection(), TableName.parse(table), found.group)
+        for name in _row_names(found):
+            checkpoint_sql.cleanup(session.connection(), TableName.parse(table), name)
     except (StateError, NotFoundError, DatabaseError) as error:
         if not force:
             raise _unreachable(found, table, error) from error
         return [f"The row of {found.group} in {table} could not be removed: {error.message}"]
     return []
+
+
+def _row_names(found: View) -> list[str]:
+    """The groups that the checkpoint table knows a Replicat by: itself, and the threads of a coordinated one."""
+    options = found.checkpoint.options
+    threads = range(int(options.get("maxthreads", MOST_THREADS)) + 1) if options.get("kind") == "COORDINATED" else ()
+    return [found.group, *(thread_name(found.group, thread) for thread in threads)]
 
 
 def _unreachable(found: View, table: str, error: GgsError) -> StateError:
