@@ -13,6 +13,7 @@ USAGE = """usage: ggshell [options]                      the shell; with input t
        ggshell [options] -c STATEMENTS        statements, by newline or ;
        ggshell [options] FILE...              run obey files; - is standard input
        ggshell [options] paramfile FILE       a GGSCI session that reads from a file
+       ggshell extract paramfile FILE [reportfile FILE]   an Extract in the foreground (replicat: a Replicat)
        ggshell check FILE...                  check obey and parameter files without running anything
        ggshell logdump [TRAILFILE]            look at trail files record by record
        ggshell demo up|load|status|down       two embedded databases and a workload
@@ -30,7 +31,8 @@ options:
 
 
 class Options(NamedTuple):
-    """What the command line asks for.  ``commands``: the texts of ``-c``; ``files``: obey files, or the paramfile."""
+    """What the command line asks for.  ``commands``: the texts of ``-c``; ``files``: obey files, or the paramfile;
+    ``process``: a group started by hand."""
 
     home: str = "."
     format: str = "ggsci"
@@ -44,6 +46,7 @@ class Options(NamedTuple):
     commands: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     paramfile: str = ""
+    process: tuple[str, ...] = ()
 
 
 _FLAGS: dict[str, tuple[str, bool]] = {
@@ -94,6 +97,8 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
 def _checked(options: Options, words: list[str]) -> Options:
     if options.format not in FORMATS:
         raise UsageError(f"unknown format {options.format}", hint=f"one of {', '.join(FORMATS)}")
+    if len(words) > 1 and words[0].lower() in ("extract", "replicat"):
+        return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":
         if len(words) != 2:
             raise UsageError("paramfile takes one file", hint="ggshell paramfile FILE")

@@ -23,7 +23,7 @@ def info_groups(result: InfoGroups) -> str:
 
 
 def _group(info: GroupInfo, result: InfoGroups) -> str:
-    lines = [*heading(info), *read_lines(info.checkpoint)]
+    lines = [*heading(info), *read_lines(info.checkpoint), *_recovery(info)]
     if result.detail:
         lines += _detail(info)
     if result.showch:
@@ -31,6 +31,20 @@ def _group(info: GroupInfo, result: InfoGroups) -> str:
 
         lines += ["", "", *showch(info.checkpoint)]
     return "\n".join(lines) + "\n"
+
+
+def _recovery(info: GroupInfo) -> list[str]:
+    """A recovery under way: which kind, how much of the log is read and left, and the time that will take."""
+    found = (info.checkpoint.options.get("br") or {}).get("recovering")
+    if info.pid is None or not found or found["complete"]:
+        return []
+    lines = [
+        labelled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
+    ]
+    if found["left_seconds"] is not None:
+        left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
+        lines.append(labelled("", left))
+    return lines
 
 
 def labelled(label: str, text: str) -> str:
