@@ -23,7 +23,7 @@ FUNCTION_LINES = 60
 FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (True, frozenset({"types", "errors", "clock", "files", "__init__"})),
     (False, frozenset({"syntax", "record"})),
-    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
+    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
     (False, frozenset({"databases"})),
     (False, frozenset({"process", "spark", "check", "logdump"})),
     (False, frozenset({"demo"})),
