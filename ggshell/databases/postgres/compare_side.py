@@ -87,7 +87,7 @@ class PostgresTableSide:
         where, values = self._where(keys)
         hashes = ", ".join(f"coalesce(sum(hashtextextended(content, {seed})), 0)::text" for seed in _SEEDS)
         rows = self._ask(
-            f"SELECT count(*), {hashes} FROM (SELECT {self._row} AS content FROM {self._table}{where}) t", values
+            f"SELECT count(*), {hashes} FROM (SELECT {self._row} AS content FROM {self._table} r{where}) t", values
         )
         return RangeSum(int(rows[0][0]), tuple(rows[0][1:]))
 
@@ -96,7 +96,7 @@ class PostgresTableSide:
         where, values = self._where(keys)
         texts = ", ".join(f"({each})::text AS k{place}" for place, each in enumerate(self._key))
         names = ", ".join(f"k{place}" for place in range(len(self._key)))
-        numbered = f"SELECT {texts}, row_number() OVER (ORDER BY {', '.join(self._key)}) AS n FROM {self._table}{where}"
+        numbered = f"SELECT {texts}, row_number() OVER (ORDER BY {', '.join(self._key)}) AS n FROM {self._table} r{where}"
         found = self._ask(f"SELECT {names} FROM ({numbered}) t WHERE n %% {step} = 0 ORDER BY n", values)
         # Rows without a key may share their hash: a bound stands once, and makes no empty range.
         return [key for key in dict.fromkeys(tuple(row) for row in found) if key != keys.low]
@@ -118,7 +118,7 @@ class PostgresTableSide:
         texts = ", ".join(f"({each})::text" for each in self._key)
         order = ", ".join([*self._key, *([] if self._keyed else [f'{self._row} COLLATE "C"'])])
         found = self._ask(
-            f"SELECT {texts}, {', '.join(self._texts)} FROM {self._table}{where} ORDER BY {order}", values
+            f"SELECT {texts}, {', '.join(self._texts)} FROM {self._table} r{where} ORDER BY {order}", values
         )
         width = len(self._key)
         if self._keyed:
@@ -151,7 +151,7 @@ def _escaped(sql: str) -> str:
 
 
 def _name(column: Column) -> str:
-    return _escaped(quote(column.name))
+    return f"r.{_escaped(quote(column.name))}"
 
 
 def _text(column: Column, other_type: str) -> str:
