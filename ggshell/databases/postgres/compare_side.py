@@ -96,7 +96,9 @@ class PostgresTableSide:
         where, values = self._where(keys)
         texts = ", ".join(f"({each})::text AS k{place}" for place, each in enumerate(self._key))
         names = ", ".join(f"k{place}" for place in range(len(self._key)))
-        numbered = f"SELECT {texts}, row_number() OVER (ORDER BY {', '.join(self._key)}) AS n FROM {self._table} r{where}"
+        numbered = (
+            f"SELECT {texts}, row_number() OVER (ORDER BY {', '.join(self._key)}) AS n FROM {self._table} r{where}"
+        )
         found = self._ask(f"SELECT {names} FROM ({numbered}) t WHERE n %% {step} = 0 ORDER BY n", values)
         # Rows without a key may share their hash: a bound stands once, and makes no empty range.
         return [key for key in dict.fromkeys(tuple(row) for row in found) if key != keys.low]
