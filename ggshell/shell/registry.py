@@ -64,6 +64,7 @@ _KEYS = {
     " SPOOL, WATCH, FC",
     "logdump": "LOGDUMP",
     "compare": "COMPARE TO",
+    "lag_report": "LAG REPORT",
     "trail_questions": "TRAIL SQL, TRAIL COUNT, TRAIL FIND TRANSACTION, TRAIL FIND CSN, TRAIL FIND TABLE, TRAIL TOP,"
     " TRAIL GAPS, TRAIL ASOF CSN, TRAIL ASOF TIME",
     "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",

@@ -31,7 +31,8 @@ class Way(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        return f"{self.remote}: {self.path}" if self.path else self.remote
+        ends = f"{self.remote} to {self.local}" if self.local else f"from {self.remote}"
+        return f"{ends}: {self.path}" if self.path else ends
 
 
 class HopLag(NamedTuple):
