@@ -132,4 +132,5 @@ def test_durations_and_scales_are_read_at_once() -> None:
     ]  # fmt: skip
     assert ticks(10.0) == [0.0, 5.0, 10.0]
     assert ticks(0.0) == [0.0]
+    assert ticks(600.0) == [0.0, 300.0, 600.0]
     assert (shade(0.0), shade(1e9)) == (SHADES[0], SHADES[-1])

@@ -71,7 +71,7 @@ def _about(figures: LagFigures) -> str:
 
 def _ways(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> str:
     trends = {each.way: each for each in figures.trends}
-    heads = ("", "Deployment", "From", "To", "Way", "Heartbeats", "p50", "p95 of the worst", "Longest", "Now", "Trend")
+    heads = ("", "Deployment", "From", "To", "Way", "Heartbeats", "p50", "worst p95", "Longest", "Now", "Trend")
     rows = []
     for way, group in groupby(figures.windows, key=lambda each: each.way):
         mine = list(group)
@@ -93,13 +93,13 @@ def _ways(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> st
 
 
 def _trend(trend: Trend | None) -> str:
-    """In words; what moves less than a thousandth of the time stands still."""
-    if trend is None or abs(trend.slope) < 1e-3:
+    """In words; what moves less than a ten-thousandth of the time stands still."""
+    if trend is None or abs(trend.slope) < 1e-4:
         return "steady"
-    pace = f"{abs(trend.slope) * 3600:.3g} s an hour"
+    pace = f"{abs(trend.slope) * 3600:.3g} s/h"
     if trend.caught_up is None:
-        return f"falls behind, {pace}"
-    return f"catches up in {seconds_text(trend.caught_up)}, {pace}"
+        return f"\N{NORTH EAST ARROW} {pace}"
+    return f"\N{SOUTH EAST ARROW} {pace}, gone in {seconds_text(trend.caught_up)}"
 
 
 def _areas(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> list[str]:
@@ -112,7 +112,16 @@ def _areas(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> l
 
 
 def _windows(windows: Iterable[Window], names: dict[Way, str], period: str) -> str:
-    heads = ("Time", "Way", "Heartbeats", "p50", "p95", "p99", "Longest", *(f"{hop}, mean" for hop in HOPS[:-1]))
+    heads = (
+        "Time",
+        "Way",
+        "Heartbeats",
+        "p50",
+        "p95",
+        "p99",
+        "Longest",
+        *(f"\N{DIAMETER SIGN} {hop}" for hop in HOPS[:-1]),
+    )
     told = list(windows)
     most = max((each.total.p95 or 0.0 for each in told), default=0.0)
     rows = [

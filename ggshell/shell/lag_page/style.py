@@ -9,7 +9,7 @@ STYLE = """
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 14px/1.5 system-ui, sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 28px 24px 60px; }
+main { max-width: 1200px; margin: 0 auto; padding: 28px 24px 60px; }
 h1 { font-size: 26px; margin: 0 0 4px; }
 h2 { font-size: 18px; margin: 36px 0 8px; }
 h3 { font-size: 14px; margin: 20px 0 4px; font-weight: 600; }
@@ -30,7 +30,7 @@ svg rect.none { fill: var(--none); }
 .key i.line { height: 0; border-top: 2px dashed var(--ink); vertical-align: 4px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 10px; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
+th, td { padding: 4px 8px; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; font-size: 12px; }
 .n { text-align: right; }
 .bar { display: inline-block; height: 9px; margin-right: 8px; border-radius: 2px; }

@@ -51,19 +51,21 @@ class Scale(NamedTuple):
 
 
 def ticks(high: float, count: int = 4) -> list[float]:
-    """Round values from 0 up to a maximum."""
+    """Round values from 0 up to a maximum: of seconds, from two minutes on of minutes, from two hours on of hours."""
     if high <= 0:
         return [0.0]
-    raw = high / count
+    unit = 3600.0 if high >= 7200 else 60.0 if high >= 120 else 1.0
+    raw = high / unit / count
     power = 10.0 ** floor(log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
-    return [number * step for number in range(int(high / step + 1.001))]
+    return [number * step * unit for number in range(int(high / unit / step + 1.001))]
 
 
 def time_marks(begins: Sequence[int], most: int = 8) -> list[int]:
     """Some of the begins of periods, evenly, to stand under a chart."""
     step = max(1, -(-len(begins) // most))
-    return list(begins[::step])
+    marks = list(begins[::step])
+    return marks[:-1] if len(marks) > 1 and len(begins) - begins.index(marks[-1]) < step / 2 else marks
 
 
 def time_text(microseconds: int, period: str) -> str:
