@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
-from ggshell.spark.dialect import pieces, quoted_name, spelled
+from ggshell.spark.dialect import for_spark, literal, pieces, quoted_name, spelled
 from ggshell.spark.pushdown import conditions_text
 from ggshell.spark.session import WarmSession
 from ggshell.spark.views import ParquetView, RowsView, View
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _NUMBERS = itertools.count(1)
 _TRAIL_FAULT = re.compile(r"ggshell\.errors\.\w+: ([^\n]*)")
-_STACK = re.compile(r"\n\s*(?:JVM stacktrace|Driver stacktrace|at [\w$.]+\(|Traceback|== SQL|;\n'|\n)")
+_STATE = re.compile(r"\s*SQLSTATE: (\w{5})")
+_ASKED_WRONGLY = frozenset({"0A", "21", "22", "42", "54"})
+"""Classes of SQLSTATE that speak of the statement: not supported, cardinality, data, syntax and names, limits."""
+_CAUSE = re.compile(r"^(?:Caused by|): [\w.$]+: ([^\n]+)", re.MULTILINE)
 
 
 def ask_spark(
@@ -28,7 +31,7 @@ def ask_spark(
 ) -> pa.Table:
     """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage, DatabaseError for what else fails."""
     names = {view.name.lower(): f"ggshell_{view.name}_{next(_NUMBERS)}" for view in views}
-    text = _renamed(spelled(sql), names)
+    text = for_spark(_renamed(spelled(sql), names))
 
     def work(spark: SparkSession) -> pa.Table:
         for view in views:
@@ -45,7 +48,7 @@ def ask_spark(
     except (GgsError, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise refusal(error, sql) from error
+        raise refusal(error, sql, names) from error
 
 
 def _renamed(sql: str, names: dict[str, str]) -> str:
@@ -91,13 +94,11 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
         .option("conditions", conditions_text(view.conditions))
         .option("pushdown", str(once).lower())
         .load()
-        .where(_where(view.conditions))
+        .where(for_spark(_where(view.conditions)))
     )
 
 
 def _where(conditions: Sequence[Any]) -> str:
-    from ggshell.spark.dialect import literal
-
     said = ["1 = 1"]
     for each in conditions:
         values = each.value if each.comparison == "in" else (each.value,)
@@ -110,9 +111,14 @@ def _where(conditions: Sequence[Any]) -> str:
     return " AND ".join(said)
 
 
-def refusal(error: BaseException, sql: str) -> GgsError:
-    """Spark's failure in its own words, without the stacks of Java and Python."""
+def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = None) -> GgsError:
+    """Spark's failure in its own words, without the stacks of Java and Python.
+
+    ``names``: what views are called by the engine, for each as it was asked.
+    """
     text = str(error)
+    for asked, name in (names or {}).items():
+        text = text.replace(f"`{name}`", f"`{asked}`").replace(name, asked)
     fault = _TRAIL_FAULT.findall(text)
     if fault:
         return TrailError(fault[-1].strip())
@@ -120,7 +126,13 @@ def refusal(error: BaseException, sql: str) -> GgsError:
         return DatabaseError(
             "Spark ran out of memory", code="GGS-00708", hint="memory in dirprm/spark.conf; or more, smaller partitions"
         )
-    short = _STACK.split(text)[0].strip()
-    if type(error).__name__ in ("AnalysisException", "ParseException", "SparkRuntimeException", "ArithmeticException"):
-        return StatementError(short, code="GGS-00703", source=" ".join(sql.split()))
-    return DatabaseError(f"Spark: {short}", code="GGS-00709", hint="dirrpt/spark.log has it whole")
+    state = _STATE.search(text)
+    if state is not None and state[1][:2] in _ASKED_WRONGLY:
+        return StatementError(_flat(text[: state.start()]), code="GGS-00703", source=" ".join(sql.split()))
+    causes = _CAUSE.findall(text)
+    short = text[: state.start()] if state is not None else causes[-1] if causes else text.partition("\n")[0]
+    return DatabaseError(f"Spark: {_flat(short)}", code="GGS-00709", hint="dirrpt/spark.log has it whole")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -39,6 +39,11 @@ def spelled(sql: str) -> str:
     return "".join(f'"{piece}"' if piece.lower() in _RESERVED else piece for piece in pieces(sql)).strip().rstrip(";")
 
 
+def for_spark(sql: str) -> str:
+    """A statement in which backslashes of texts stand for themselves, also as Spark reads it."""
+    return "".join(piece.replace("\\", "\\\\") if piece.startswith("'") else piece for piece in pieces(sql))
+
+
 def columns_of(sql: str, every: Iterable[str]) -> tuple[str, ...]:
     """Which of these columns a statement can mean: those whose names stand in it, or all where a star may mean any.
 
@@ -84,7 +89,7 @@ def quoted_name(name: str) -> str:
 
 
 def literal(value: str | int | float) -> str:
-    """A value in SQL; of both engines a backslash in a text must stand for itself, see ``SPARK_SETTINGS``."""
+    """A value in SQL, where a backslash stands for itself; for Spark see ``for_spark``."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value)
@@ -93,7 +98,6 @@ def literal(value: str | int | float) -> str:
 SPARK_SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
-    "spark.sql.parser.escapedStringLiterals": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
 }

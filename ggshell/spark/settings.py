@@ -49,6 +49,12 @@ class Settings(NamedTuple):
         return self.master or os.environ.get("SPARK_REMOTE", "") or "local[*]"
 
     @property
+    def shown_master(self) -> str:
+        """The master without what may follow a server's address: that can be a token."""
+        master = self.effective_master
+        return master.partition("/;")[0] if master.startswith("sc://") else master
+
+    @property
     def is_remote(self) -> bool:
         """Whether it is a Spark Connect server, which needs no Java here."""
         return self.effective_master.startswith("sc://")

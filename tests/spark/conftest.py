@@ -39,6 +39,6 @@ def spark(warm: WarmSession) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def spark_log(warm: WarmSession) -> Path:
-    """What Java has written, once it has started."""
+    """What Java writes to, once it has started."""
     warm.get()
     return Path(warm.facts().log)

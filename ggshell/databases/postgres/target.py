@@ -76,6 +76,10 @@ class PostgresTarget:
         """The name of the database."""
         return str(self._connection.info.dbname)
 
+    def database_facts(self) -> tuple[str, str, str]:
+        """(database, user, server version); everything sent must be settled."""
+        return session.database_facts(self._idle())
+
     @property
     def confirmed(self) -> int:
         return self._commits + self._wire.commits
