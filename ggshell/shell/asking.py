@@ -9,11 +9,11 @@ from ggshell.errors import GgsError, NotFoundError
 from ggshell.shell.results import Note, Row
 
 if TYPE_CHECKING:
+    from ggshell.record import TableDefinition
     from ggshell.shell.session import Session
     from ggshell.spark.questions.span import Span
     from ggshell.spark.questions.trails import Trails
     from ggshell.spark.views import Answer
-    from ggshell.types import TableName
 
 LONGEST = 60
 """A value is cut to so many characters in text tables; data formats have it whole."""
@@ -50,25 +50,15 @@ def span_of(session: Session, trails: Trails, only: str = "", since: str = "", u
     from ggshell.spark.questions.span import Span
 
     now = session.clock.now()
-    return Span(begin_time(since, now), begin_time(until, now), table_of(trails, only) if only else None)
+    return Span(begin_time(since, now), begin_time(until, now), definition_of(trails, only).name if only else None)
 
 
-def table_of(trails: Trails, text: str) -> TableName:
-    """A table as the trails spell it.  Raises NotFoundError with those that they have."""
-    return _definition(trails, text)[0]
-
-
-def key_of(trails: Trails, table: str) -> tuple[TableName, tuple[str, ...]]:
-    """A table as the trails spell it, and the columns that identify its rows.  Raises NotFoundError."""
-    return _definition(trails, table)
-
-
-def _definition(trails: Trails, text: str) -> tuple[TableName, tuple[str, ...]]:
+def definition_of(trails: Trails, text: str) -> TableDefinition:
+    """A table as the trails define it, the newest way.  Raises NotFoundError with those that they have."""
     from ggshell.spark.paths import local_copy
     from ggshell.spark.splits import find_definitions
 
-    definition = find_definitions(map(local_copy, trails.files), text)[-1]
-    return definition.name, tuple(definition.columns[index].name for index in definition.identity)
+    return find_definitions(map(local_copy, trails.files), text)[-1]
 
 
 def answered(trails: Trails, answer: Answer, empty: str = "") -> Answered:

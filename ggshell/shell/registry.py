@@ -64,7 +64,7 @@ _KEYS = {
     " SPOOL, WATCH, FC",
     "logdump": "LOGDUMP",
     "trail_questions": "TRAIL SQL, TRAIL COUNT, TRAIL FIND TRANSACTION, TRAIL FIND CSN, TRAIL FIND TABLE, TRAIL TOP,"
-    " TRAIL GAPS",
+    " TRAIL GAPS, TRAIL ASOF CSN, TRAIL ASOF TIME",
     "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",
 }
 MODULES = {key.strip(): module for module, keys in _KEYS.items() for key in keys.split(",")}

@@ -12,7 +12,9 @@ that restarts exactly; 5. rows back into a trail.
 
 Options of reading: ``path`` (a trail, a file, a folder, a glob, several with commas), ``table`` (its own columns instead of
 the trail's), ``with`` (columns of the trail before those), ``columns`` (only these of the trail: less is decoded), ``mode``
-(FAILFAST, the default; DROPMALFORMED; PERMISSIVE with a column ``fault``), ``splitBytes`` (64MB).  Of streams also
+(FAILFAST, the default; DROPMALFORMED; PERMISSIVE with a column ``fault``), ``splitBytes`` (64MB), ``pushdown`` (false;
+true: the reader leaves out files and records by the query's conditions; only for a frame that its query reads once, since
+Spark 4.3 gives the last scan's conditions to all scans of a frame).  Of streams also
 ``startingSeqno``, ``startingRba``, ``maxBytesPerTrigger``.  Of writing: ``path``, ``megabytes`` (500).
 """
 
@@ -30,7 +32,7 @@ answer = spark.read.format("ggtrail").option("table", table).option("with", "op,
 """,
     "some files and records": """
 from pyspark.sql.functions import col
-changes = spark.read.format("ggtrail").load(trail)
+changes = spark.read.format("ggtrail").option("pushdown", "true").load(trail)
 answer = changes.where((col("commit_ts") >= since) & (col("op") == "Insert")).select("csn", "columns")
 """,
     "a stream": """

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
 from ggshell.spark.dialect import for_spark, literal, pieces, quoted_name, spelled
+from ggshell.spark.pushdown import conditions_text
 from ggshell.spark.session import WarmSession
 from ggshell.spark.views import ParquetView, RowsView, View
 
@@ -34,7 +35,8 @@ def ask_spark(
 
     def work(spark: SparkSession) -> pa.Table:
         for view in views:
-            _data_frame(spark, view).createOrReplaceTempView(names[view.name.lower()])
+            frame = _data_frame(spark, view, once=scans_once(text, names[view.name.lower()]))
+            frame.createOrReplaceTempView(names[view.name.lower()])
         try:
             return spark.sql(text).toArrow()
         finally:
@@ -73,7 +75,13 @@ _CLAUSES = frozenset(
 )
 
 
-def _data_frame(spark: SparkSession, view: View) -> DataFrame:
+def scans_once(sql: str, name: str) -> bool:
+    """Whether a statement surely scans a view once; in doubt not.  WITH may be read for each place that names it."""
+    words = [piece.strip('"').lower() for piece in pieces(sql)]
+    return words.count(name.lower()) == 1 and "with" not in words
+
+
+def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
     if isinstance(view, RowsView):
         return spark.createDataFrame(view.table)
     if isinstance(view, ParquetView):
@@ -83,6 +91,8 @@ def _data_frame(spark: SparkSession, view: View) -> DataFrame:
         .option("columns", ",".join(view.columns))
         .option("path", ",".join(view.files))
         .option("mode", view.on_damage.value)
+        .option("conditions", conditions_text(view.conditions))
+        .option("pushdown", str(once).lower())
         .load()
         .where(for_spark(_where(view.conditions)))
     )

@@ -6,12 +6,13 @@ them again to what is read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from ggshell.clock import from_datetime
+from ggshell.clock import from_datetime, to_datetime
 from ggshell.trail import iotypes
 from ggshell.trail.columnar import EVERYTHING, Wanted
 from ggshell.types import Csn
@@ -23,6 +24,28 @@ class Condition(NamedTuple):
     column: str
     comparison: str
     value: Any
+
+
+def conditions_text(conditions: Iterable[Condition]) -> str:
+    """Conditions as an option of ``ggtrail`` holds them: JSON, times as microseconds since 1970."""
+    return json.dumps([[each.column, each.comparison, _plain_value(each.value)] for each in conditions])
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return {"microseconds": from_datetime(value)}
+    return [_plain_value(each) for each in value] if isinstance(value, tuple) else value
+
+
+def conditions_from(text: str) -> list[Condition]:
+    """The conditions of such an option."""
+    return [Condition(column, comparison, _read(value)) for column, comparison, value in json.loads(text or "[]")]
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return to_datetime(value["microseconds"])
+    return tuple(map(_read, value)) if isinstance(value, list) else value
 
 
 def wanted_by(conditions: Iterable[Condition]) -> Wanted:

@@ -14,10 +14,10 @@ from pyspark.sql import datasource as spark
 from pyspark.sql.types import StructType
 
 from ggshell.spark.layout import SPLIT_BYTES, Layout, files_of, layout_of, plan
-from ggshell.spark.pushdown import Condition, wanted_by
+from ggshell.spark.pushdown import Condition, conditions_from, wanted_by
 from ggshell.spark.settings import parse_size
 from ggshell.spark.splits import Split
-from ggshell.trail.columnar import EVERYTHING, Wanted
+from ggshell.trail.columnar import Wanted
 
 NAME = "ggtrail"
 _COMPARISONS = {
@@ -68,11 +68,15 @@ class TrailBatchReader(spark.DataSourceReader):
     def __init__(self, options: dict[str, str], layout: Layout) -> None:
         self.options = options
         self.layout = layout
-        self.wanted: Wanted = EVERYTHING
+        self.known = conditions_from(options.get("conditions", ""))
+        self.wanted: Wanted = wanted_by(self.known)
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
-        if not self.layout.table:  # there conditions name the table's own columns
-            self.wanted = wanted_by(conditions_of(filters))
+        """Spark 4.3 keeps one reader for all scans of a frame: what the last of them pushes down all get.  So nothing is
+        taken unless option ``pushdown`` promises that the frame is scanned once in its query."""
+        once = self.options.get("pushdown", "false").lower() == "true"
+        if once and not self.layout.table:  # there conditions name the table's own columns
+            self.wanted = wanted_by([*self.known, *conditions_of(filters)])
         return filters
 
     def partitions(self) -> list[spark.InputPartition]:

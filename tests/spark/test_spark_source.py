@@ -115,7 +115,7 @@ def test_conditions_leave_out_what_does_not_fit_and_nothing_else(
     name = trail_in(tmp_path_factory.getbasetemp() / "conditions")
     if not name.sequences():
         write_trail(name, random_transactions(4, 80), max_bytes=5000)
-    pushed = load(spark, name).where(condition).select("seqno", "rba").collect()
+    pushed = load(spark, name, pushdown="true").where(condition).select("seqno", "rba").collect()
     whole = load(spark, name).localCheckpoint().where(condition).select("seqno", "rba").collect()
     assert sorted(map(tuple, pushed)) == sorted(map(tuple, whole))
 
@@ -127,7 +127,7 @@ def test_files_that_cannot_have_wanted_rows_are_not_opened(spark: SparkSession, 
     content = bytearray(last.read_bytes())
     content[-20] ^= 0xFF  # to read it is an error
     last.write_bytes(content)
-    early = load(spark, name).where(f"commit_ts < timestamp_micros({BEGIN + 5000})")
+    early = load(spark, name, pushdown="true").where(f"commit_ts < timestamp_micros({BEGIN + 5000})")
     assert early.count() == len([row for row in in_trail_before(name) if row["commit_ts"] < to_datetime(BEGIN + 5000)])
     with pytest.raises(Exception, match="damaged"):
         load(spark, name).count()

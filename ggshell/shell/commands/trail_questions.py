@@ -1,4 +1,4 @@
-"""TRAIL SQL, COUNT, FIND, TOP and GAPS: questions about what trails hold."""
+"""TRAIL SQL, COUNT, FIND, TOP, GAPS and ASOF: questions about what trails hold."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from ggshell.shell import asking
 from ggshell.shell.asking import Answered, answered, trails_of
 from ggshell.shell.key_values import key_values
 from ggshell.shell.registry import command
+from ggshell.shell.results import Note
 from ggshell.shell.session import Session
 
 if TYPE_CHECKING:
+    from ggshell.spark.questions.asof import Moment
     from ggshell.spark.questions.gaps import Finding
     from ggshell.spark.questions.trails import Trails
     from ggshell.spark.views import Answer
@@ -82,8 +84,9 @@ def trail_find_row(session: Session, *, table: str, key: str, from_: tuple[str, 
     from ggshell.spark.questions.finding import find_row
 
     trails = trails_of(session, from_)
-    name, columns = asking.key_of(trails, table)
-    names, values = key_values(key, columns)
+    definition = asking.definition_of(trails, table)
+    name = definition.name
+    names, values = key_values(key, tuple(definition.columns[index].name for index in definition.identity))
     answer = find_row(trails, name, names, values)
     hidden = ("owner", "table", "io_type", "xid")
     places = [place for place, head in enumerate(answer.columns) if head not in hidden]
@@ -188,3 +191,44 @@ def interval_seconds(text: str) -> float:
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     unit = text[len(number) :].strip().upper()[:1]
     return float(number) * {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86_400, "W": 604_800}[unit]
+
+
+@command("TRAIL ASOF CSN")
+def trail_as_of_csn(session: Session, *, csn: str, table: str, from_: tuple[str, ...]) -> Answered:
+    """A table's rows after a transaction."""
+    from ggshell.spark.questions.asof import Moment
+
+    return _as_of(trails_of(session, from_), table, Moment(csn=csn_text(csn)))
+
+
+@command("TRAIL ASOF TIME")
+def trail_as_of_time(session: Session, *, time: str, table: str, from_: tuple[str, ...]) -> Answered:
+    """A table's rows at a time."""
+    from ggshell.shell.begin import begin_time
+    from ggshell.spark.questions.asof import Moment
+
+    return _as_of(trails_of(session, from_), table, Moment(time=begin_time(time, session.clock.now())))
+
+
+def _as_of(trails: Trails, table: str, moment: Moment) -> Answered:
+    from ggshell.spark.questions.asof import as_of
+    from ggshell.spark.views import Answer
+
+    definition = asking.definition_of(trails, table)
+    found = as_of(trails, definition, moment)
+    result = answered(trails, Answer(found.columns, list(found.rows), found.engine, found.seconds))
+    notes = list(result.notes)
+    if found.older:
+        text = (
+            f"{found.older:,} of these rows were there before the trail begins;"
+            " others that nobody has changed since are not shown: name the trail of an initial load as well"
+        )
+        notes.append(Note("GGS-00712", text))
+    if found.unknown:
+        number, column = found.unknown[0]
+        text = (
+            f"{len(found.unknown):,} values are not known, since no record holds them; the first is {column} of row"
+            f" {number + 1}"
+        )
+        notes.append(Note("GGS-00713", text))
+    return result._replace(notes=tuple(notes))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ggshell.spark.dialect import literal
 from ggshell.spark.pushdown import Condition
-from ggshell.spark.questions.span import Span
+from ggshell.spark.questions.span import Part, Span
 from ggshell.spark.questions.trails import Trails
 from ggshell.spark.views import Answer
 from ggshell.types import TableName
@@ -31,21 +31,36 @@ def find_row(trails: Trails, table: TableName, names: tuple[str, ...], key: Key)
 
     Where a key was used again after a deletion, each of these rows' lives.  ``names`` are the key's columns.
     """
-    keys, answer = {key}, Answer((), [])
+    answer = records_of(trails, table, names, key)
+    return answer._replace(rows=_life(answer, names, key))
+
+
+def records_of(trails: Trails, table: TableName, names: tuple[str, ...], key: Key, limit: Part | None = None) -> Answer:
+    """All records that name a key, or one that a row with that key had before or got later, and truncates.
+
+    ``limit``: only these records of the trail.
+    """
+    keys = {key}
     while True:
-        answer = _records(trails, table, names, keys)
+        answer = _records(trails, table, names, keys, limit)
         found = {each for row in answer.rows for each in _keys(answer, row, names)} - keys
         if not found:
-            return answer._replace(rows=_life(answer, names, key))
+            return answer
         keys |= found
 
 
-def _records(trails: Trails, table: TableName, names: tuple[str, ...], keys: Iterable[Key]) -> Answer:
-    """All records that name one of some keys, before or after, and truncates."""
+def _records(
+    trails: Trails, table: TableName, names: tuple[str, ...], keys: Iterable[Key], limit: Part | None
+) -> Answer:
     span = Span(table=table)
-    ordered = sorted(keys, key=repr)
-    said = " OR ".join(f"({_equal('columns', names, key)}) OR ({_equal('before', names, key)})" for key in ordered)
-    sql = f"SELECT {_COLUMNS}, io_type FROM trail{span.where} AND (io_type = {_TRUNCATE} OR {said}) ORDER BY {_ORDER}"
+    said = " OR ".join(
+        f"({_equal('columns', names, key)}) OR ({_equal('before', names, key)})" for key in sorted(keys, key=repr)
+    )
+    limited = f" AND {limit.sql}" if limit is not None else ""
+    sql = (
+        f"SELECT {_COLUMNS}, io_type FROM trail{span.where}{limited}"
+        f" AND (io_type = {_TRUNCATE} OR {said}) ORDER BY {_ORDER}"
+    )
     return trails.ask("TRAIL FIND TABLE", sql, span.conditions)
 
 
@@ -61,7 +76,7 @@ def _equal(side: str, names: tuple[str, ...], key: Key) -> str:
     return " AND ".join(parts)
 
 
-def _key(values: Mapping[str, str | None] | None, names: tuple[str, ...]) -> Key | None:
+def key_in(values: Mapping[str, str | None] | None, names: tuple[str, ...]) -> Key | None:
     """The key in an image; None when it does not hold all of it."""
     if not values or any(name not in values for name in names):
         return None
@@ -70,7 +85,7 @@ def _key(values: Mapping[str, str | None] | None, names: tuple[str, ...]) -> Key
 
 def _keys(answer: Answer, row: tuple[Any, ...], names: tuple[str, ...]) -> list[Key]:
     place = answer.columns.index
-    found = (_key(row[place("before")], names), _key(row[place("columns")], names))
+    found = (key_in(row[place("before")], names), key_in(row[place("columns")], names))
     return [key for key in found if key is not None]
 
 
@@ -89,7 +104,7 @@ def _life(answer: Answer, names: tuple[str, ...], wanted: Key) -> list[tuple[Any
             for known in [each for each in living if each[0] == trail]:
                 lives[living.pop(known)].append(row)
             continue
-        before, after = _key(row[place("before")], names), _key(row[place("columns")], names)
+        before, after = key_in(row[place("before")], names), key_in(row[place("columns")], names)
         earlier = before or after
         if earlier is None:
             continue
