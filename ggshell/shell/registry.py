@@ -69,6 +69,7 @@ _KEYS = {
     "lag_report": "LAG REPORT",
     "trail_questions": "TRAIL SQL, TRAIL COUNT, TRAIL FIND TRANSACTION, TRAIL FIND CSN, TRAIL FIND TABLE, TRAIL TOP,"
     " TRAIL GAPS, TRAIL ASOF CSN, TRAIL ASOF TIME",
+    "spark": "START SPARK, STOP SPARK, INFO SPARK",
     "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",
 }
 MODULES = {key.strip(): module for module, keys in _KEYS.items() for key in keys.split(",")}
