@@ -22,7 +22,6 @@ from ggshell.types import TableName
 
 HOPS: Final = ("extract", "routing", "read", "apply", "total")
 _TIMES: Final = ("sent", "at_extract", "at_routing", "at_replicat", "received")
-_NAMES: Final = ("remote_database", "local_database", "path")
 _INCOMING: Final = (
     "incoming_heartbeat_ts",
     "incoming_extract_ts",
@@ -30,6 +29,7 @@ _INCOMING: Final = (
     "incoming_replicat_ts",
     "heartbeat_received_ts",
 )
+_WAY: Final = ("incoming_extract", "incoming_routing_path", "incoming_replicat")
 _IN_TRAIL: Final = ("heartbeat_timestamp", "outgoing_extract_ts", "outgoing_routing_ts")
 
 
@@ -54,21 +54,16 @@ class Beats:
 
     def ask(self, name: str, select: str) -> Answer:
         """The answer to a SELECT about ``lags``: a row for each heartbeat, with the lag of each hop in seconds.  A heartbeat
-        that came twice, after a crash or by two sources, counts once."""
+        that a source has twice, after a crash, counts once."""
         union = " UNION ALL ".join(source.sql for source in self.sources)
         hops = ", ".join(f"{sql} AS {hop}_lag" for hop, sql in _lags().items())
         limits = [f"came >= {self.since}"] if self.since else []
         limits += [f"came < {self.until}"] if self.until else []
         where = f" WHERE {' AND '.join(limits)}" if limits else ""
         sql = f"""
-            WITH beats AS (SELECT deployment, {", ".join(_NAMES)}, sent, min(at_extract) AS at_extract,
-                                  min(at_routing) AS at_routing, min(at_replicat) AS at_replicat,
-                                  min(received) AS received
-                             FROM ({union}) AS every WHERE sent IS NOT NULL
-                            GROUP BY deployment, {", ".join(_NAMES)}, sent),
-                 lags AS (SELECT *, {hops} FROM
-                           (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came FROM beats)
-                           AS known{where})
+            WITH beats AS (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came
+                             FROM ({union}) AS every WHERE sent IS NOT NULL),
+                 lags AS (SELECT *, {hops} FROM beats{where})
             {select}"""
         return self.engine.ask(name, sql, [source.view for source in self.sources], self.told)
 
@@ -102,11 +97,16 @@ def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Sour
 
 
 def _of_history(deployment: str, view: str) -> str:
-    path = _path("incoming_extract", "incoming_routing_path", "incoming_replicat")
+    """Each heartbeat once, though it may have been applied, or gathered, again after a crash."""
+    names = ("remote_database", "local_database", *_WAY, _INCOMING[0])
+    least = ", ".join(f"min({name}) AS {name}" for name in _INCOMING[1:])
     times = ", ".join(
         f"unix_micros(CAST({name} AS timestamp)) AS {time}" for name, time in zip(_INCOMING, _TIMES, strict=True)
     )
-    return f"SELECT {literal(deployment)} AS deployment, remote_database, local_database, {path} AS path, {times} FROM {view}"
+    return (
+        f"SELECT {literal(deployment)} AS deployment, remote_database, local_database, {_path(*_WAY)} AS path, {times}"
+        f" FROM (SELECT {', '.join(names)}, {least} FROM {view} GROUP BY {', '.join(names)}) AS {view}_once"
+    )
 
 
 def in_trail(number: int, deployment: str, files: Iterable[str], tables: Iterable[TableName]) -> Source:
