@@ -88,6 +88,17 @@ def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName
     assert part in answer.err
 
 
+def test_damage_is_told_with_its_place_and_without_a_stack(shell: Shell, trail: TrailName) -> None:
+    content = bytearray(trail.file(1).read_bytes())
+    content[-30] ^= 0xFF
+    trail.file(1).write_bytes(content)
+    answer = shell.batch("TRAIL COUNT FROM ./dirdat/ea")
+    assert answer.code == 1
+    assert answer.err.startswith(f"ERROR: trail file {trail.file(1)} is damaged at RBA ")
+    assert answer.err.count("\n") == 2
+    assert "Traceback" not in answer.err
+
+
 def test_a_row_is_found_by_its_key(shell: Shell, trail: TrailName) -> None:
     statement = "TRAIL FIND TABLE SHOP.ORDERS KEY (ORDER_ID = 3) FROM ./dirdat/ea"
     found = shell.run("--format", "json", "-c", statement).objects[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trai
 
 from ggshell.clock import FakeClock
 from ggshell.record import TransInd
+from ggshell.spark.questions import counts
+from ggshell.spark.questions.file_facts import unread_notes
 from ggshell.spark.questions.gaps import Finding, State, gaps
 from ggshell.spark.questions.trails import Trails, trails
 from ggshell.spark.session import WarmSession
@@ -108,6 +111,46 @@ def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
     found = look(long)
     assert bad(found) == []
     assert [(each.check, each.seqno) for each in found if each.state is State.NOTE] == [("transactions", 2)]
+
+
+def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailName) -> None:
+    last = name.file(max(name.sequences()))
+    size = last.stat().st_size
+    os.truncate(last, size - 20)
+    (found,) = [each for each in look(name) if each.state is State.GAP]
+    assert (found.check, found.seqno) == ("damage", max(name.sequences()))
+    assert found.detail.startswith("20 bytes that were durable are missing")
+    (note,) = unread_notes([str(last)])
+    assert note.endswith(f"it is read up to RBA {found.rba:,}")
+    asked = trails([str(name)], name.folder, local_engine())
+    assert counts.count(asked, "OP").rows
+
+
+def test_a_last_file_that_is_gone_is_told_by_the_mark(name: TrailName) -> None:
+    last = max(name.sequences())
+    name.file(last).unlink()
+    assert bad(look(name)) == [("files", last)]
+
+
+def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: TrailName) -> None:
+    (name.folder / ".ea.durable").unlink()
+    last = name.file(max(name.sequences()))
+    end = last.stat().st_size
+    with last.open("ab") as file:
+        file.write(b"torn")
+    found = look(name)
+    assert bad(found) == []
+    assert [(each.check, each.rba) for each in found if each.state is State.NOTE] == [("end", end)]
+
+
+def test_a_file_that_is_none_of_a_trail_is_told(name: TrailName) -> None:
+    other = name.file(max(name.sequences()) + 1)
+    other.write_text("hello")
+    assert bad(look(name)) == [("continuity", max(name.sequences()))]
+    assert unread_notes([str(other)]) == [f"{other} does not begin as a trail file: nothing of it is read"]
+    other.write_bytes(b"")
+    found = look(name)
+    assert (bad(found), [each.detail for each in found if each.state is State.NOTE]) == ([], ["is just begun"])
 
 
 def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
