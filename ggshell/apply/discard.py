@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +35,14 @@ class DiscardFile:
         self._clock = clock
         self._append = append
         self._limit = megabytes << 20
+        self._lock = threading.Lock()
 
     def write(self, discarded: Discarded) -> None:
-        """Append one operation.  Raises DiskError when the file cannot be written or is full."""
+        """Append one operation; several threads may.  Raises DiskError when the file cannot be written or is full."""
+        with self._lock:
+            self._write(discarded)
+
+    def _write(self, discarded: Discarded) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists() or not self._append

@@ -110,6 +110,11 @@ def same_columns(source: TableDefinition, table: TargetTable) -> tuple[TargetCol
     return tuple(_column(source, index, table) for index in range(len(source.columns)))
 
 
+def takes(rule: MapRule, source: TableDefinition) -> bool:
+    """Whether a rule's source is, or has among its wildcards, a table."""
+    return _pattern(rule.source).fullmatch(f"{source.name.owner}\0{source.name.name}") is not None
+
+
 def _pattern(text: str) -> re.Pattern[str]:
     """Wildcards ``*`` and ``?`` in both parts; a NUL stands between them."""
     owner, name = split_name(text)[-2:]

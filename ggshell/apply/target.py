@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.record import ChangeBatch, TableDefinition
@@ -25,11 +26,21 @@ class TargetColumn(NamedTuple):
     identity_always: bool = False
 
 
+class ForeignKey(NamedTuple):
+    """Columns of a table that refer to a parent's."""
+
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+
+
 class TargetTable(NamedTuple):
     """A target table as its catalog describes it.
 
     ``key`` is the primary key, ``unique`` every set of columns that a unique index covers, by names; ``bulk``: rows can be
-    copied in; ``cascades``: the tables whose deleted rows take rows of this one with them.
+    copied in; ``cascades``: the tables whose deleted rows take rows of this one with them; ``foreign``: its foreign keys,
+    ``referenced``: other tables have some on it; ``opaque``: it has a unique rule that columns alone do not tell (an
+    expression, an exclusion, NULLs that are not distinct).
     """
 
     name: TableName
@@ -39,13 +50,17 @@ class TargetTable(NamedTuple):
     partitioned: bool = False
     bulk: bool = True
     cascades: tuple[TableName, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    referenced: bool = False
+    opaque: bool = False
 
 
 class TableMapping(NamedTuple):
     """How rows of a source table become rows of a target table.
 
     ``columns``: for each source column index its target column, None where it is left out.  ``key``: the source column
-    indexes that find a row; ``single``: they find one row at most.
+    indexes that find a row; ``single``: they find one row at most.  ``compared_updates``, ``compared_deletes``: others whose
+    old values, where a record holds them, must be those of the target's row (COMPARECOLS).
     """
 
     source: TableDefinition
@@ -53,6 +68,8 @@ class TableMapping(NamedTuple):
     columns: tuple[TargetColumn | None, ...]
     key: tuple[int, ...]
     single: bool
+    compared_updates: frozenset[int] = frozenset()
+    compared_deletes: frozenset[int] = frozenset()
 
 
 class Split(NamedTuple):
@@ -106,6 +123,11 @@ class Target(Protocol):
         """A table, None when it does not exist.  Everything sent must be settled."""
         ...
 
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        """The present row with a key, by the source's column indexes, and locked; None where there is none.  Everything sent
+        must be settled."""
+        ...
+
     def checkpoint(self) -> CheckpointRow | None:
         """The group's row of the checkpoint table, None when there is none."""
         ...
@@ -118,8 +140,8 @@ class Target(Protocol):
         """Apply one row and wait for the answer."""
         ...
 
-    def commit(self, row: CheckpointRow) -> Refusal | None:
-        """Write the checkpoint row and commit, rows and row in one transaction."""
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
+        """Write the checkpoint row, or name the transactions (``ids``) that end here, and commit, all in one transaction."""
         ...
 
     def settle(self) -> Refusal | None:

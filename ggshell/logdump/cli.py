@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ggshell import __version__
@@ -29,18 +30,23 @@ class Options(NamedTuple):
 
 
 def main(
-    arguments: Sequence[str], *, read: Reader | None = None, terminal: Callable[[Session], Reader] | None = None
+    arguments: Sequence[str],
+    *,
+    read: Reader | None = None,
+    terminal: Callable[[Session], Reader] | None = None,
+    home: Path | None = None,
 ) -> int:
     """Run Logdump; its exit code: 0, or 1 when the file cannot be opened or, outside a session, a statement failed.
 
-    ``read``: where lines come from in place of standard input; ``terminal``: makes the line editor for a person there.
+    ``read``: where lines come from in place of standard input; ``terminal``: makes the line editor for a person there;
+    ``home``: where the wallet is, other than where GGSHELL_HOME says.
     """
     options = _options(list(arguments))
     if options is None:
         sys.stdout.write(USAGE)
         return 0
     clock = SystemClock()
-    session = Session(clock, Progress(clock) if sys.stderr.isatty() else None)
+    session = Session(clock, Progress(clock) if sys.stderr.isatty() else None, home)
     session.shell = options.shell
     try:
         if options.statements:

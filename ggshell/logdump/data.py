@@ -24,7 +24,7 @@ from ggshell.logdump.answers import (
 from ggshell.logdump.filters import Filters
 from ggshell.record import TableDefinition
 from ggshell.trail import iotypes
-from ggshell.trail.record import Columns
+from ggshell.trail.record import Columns, Record
 
 _FIELDS = (
     *(
@@ -105,6 +105,7 @@ def _record(answer: Shown) -> dict[str, Any]:
         "table": answer.table.name if answer.table is not None else record.name,
         **{name: getattr(record, name) for name in _FIELDS},
         "tokens": {name: value.decode(errors="replace") for name, value in record.tokens.items()},
+        "user_tokens": _user_tokens(record),
     }
     try:
         found |= {
@@ -114,6 +115,14 @@ def _record(answer: Shown) -> dict[str, Any]:
     except TrailError:
         found["data"] = record.data.hex()
     return found
+
+
+def _user_tokens(record: Record) -> dict[str, str] | str:
+    """By name, or in hexadecimal where they cannot be taken apart."""
+    try:
+        return {name: value.decode(errors="replace") for name, value in record.named_user_tokens().items()}
+    except TrailError:
+        return record.user_tokens.hex()
 
 
 def _named(columns: Columns, definition: TableDefinition | None) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
-from ggshell.errors import StatementError, UsageError
+from ggshell.errors import StatementError, TrailError, UsageError
 from ggshell.record import TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.record import Record
@@ -31,6 +31,7 @@ _COMPARE: Final[dict[str, Compare]] = {
 _SIGN = r"<=|>=|<>|!=|==|=|<|>|\b(?:EQ|NE|LT|GT|LE|GE)\b"
 _COMPARISON = re.compile(rf"\s*({_SIGN})?\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _BEHIND = re.compile(rf"\s*(.*?)\s*({_SIGN})\s*", re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^\s=<>!]+)\s*(.*?)\s*", re.DOTALL)
 _RANGE = re.compile(r"(.*?)(?:[,\s]+(\d+)(?::(\d+))?)?\s*", re.DOTALL)
 _NUMBERS: Final[dict[str, Callable[[Candidate], int]]] = {
     "RBA": lambda candidate: candidate.rba,
@@ -277,14 +278,22 @@ def _integer_test(width: int, text: str) -> Test:
     return lambda candidate: any(each in candidate.record.data for each in wanted)
 
 
+def _has_user_token(record: Record, name: str, compare: Compare | None, value: str) -> bool:
+    """Whether a record has a user token of that name (in any case), with such a value."""
+    try:
+        named = record.named_user_tokens()
+    except TrailError:  # another producer's: whether the words are in it at all
+        return all(word.encode() in record.user_tokens for word in (name, value))
+    found = next((text for token, text in named.items() if token.upper() == name.upper()), None)
+    return found is not None and (compare is None or compare(found.decode(errors="replace"), value))
+
+
 def _token_test(subject: str, text: str) -> Test:
-    name, _, rest = text.partition(" ")
-    compare, value = _comparison(rest) if rest.strip() else (None, "")
+    match = _TOKEN.fullmatch(text)
+    name, rest = (match[1].strip("'\""), match[2]) if match is not None else (text, "")
+    compare, value = _comparison(rest) if rest else (None, "")
     if subject == "USERTOKEN":
-        needle = name.strip("'\"").encode()
-        return lambda candidate: (
-            needle in candidate.record.user_tokens and (not value or value.encode() in candidate.record.user_tokens)
-        )
+        return lambda candidate: _has_user_token(candidate.record, name, compare, value)
     letter = _TOKENS.get(name.upper(), name if len(name) == 1 else "")
     if not letter:
         raise StatementError(f"no token is called {name}", hint=f"one of {', '.join(_TOKENS)}")

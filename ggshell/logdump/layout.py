@@ -135,8 +135,7 @@ def _shown(answer: Shown, display: Display) -> Iterator[str]:
     if display.ggs_tokens is not Level.OFF and record.tokens:
         yield from _tokens(record, display)
     if display.user_tokens is not Level.OFF:
-        yield f"User tokens: {len(record.user_tokens):>4} bytes"
-        yield from hex_rows(record.user_tokens, display.record_length) if record.user_tokens else ()
+        yield from _user_tokens(record, display)
     yield ""
 
 
@@ -292,6 +291,18 @@ def _tokens(record: Record, display: Display) -> Iterator[str]:
         yield _token_line(ord(name), _TOKEN_NAMES.get(name, ""), 0, len(value))
         if display.ggs_tokens is Level.MORE:
             yield from hex_rows(value, display.record_length)
+
+
+def _user_tokens(record: Record, display: Display) -> Iterator[str]:
+    yield f"User tokens: {len(record.user_tokens):>4} bytes"
+    try:
+        named = record.named_user_tokens()
+    except TrailError:  # another producer's, or damaged: as they are
+        yield from hex_rows(record.user_tokens, display.record_length)
+        return
+    for name, value in named.items():
+        shown = value.decode(errors="backslashreplace") if display.user_tokens is Level.MORE else f"{len(value)} bytes"
+        yield f"{name:<20}: {shown}"
 
 
 def _header_record(answer: Shown, display: Display) -> Iterator[str]:

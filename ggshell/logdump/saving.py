@@ -16,7 +16,7 @@ from ggshell.logdump.session import Session
 from ggshell.logdump.walk import is_row
 from ggshell.record import IoType, TransactionHeader, TransInd
 from ggshell.trail import layout
-from ggshell.trail.fileheader import Continuity, Producer, encode_header
+from ggshell.trail.fileheader import Continuity, Form, Producer, decode_header, encode_header
 from ggshell.trail.look import Seen
 from ggshell.trail.markers import definition_record
 from ggshell.trail.record import Record
@@ -53,6 +53,8 @@ def save(
         raise ConflictError(f"{path} is the open file", hint="SAVE another file")
     if path.exists() and not (force or truncate):
         raise ConflictError(f"{path} exists already", hint=f"SAVE {file} ! {n} {'BYTES' if bytes else 'RECORDS'}")
+    if session.file.ours and session.file.header_fault:
+        raise UsageError(f"the record at RBA 0 is damaged: expected {session.file.header_fault}; nothing was saved")
     saved = _Saved(session, path, _WANTED[transind.upper()] if transind else None)
     for seen in session.walk.records():
         if not seen.size or (seen.fault and not seen.is_header):
@@ -81,7 +83,9 @@ class _Saved:
         if self._own:
             producer = Producer("LOGDUMP", "ggshell logdump")
             seqno = int(match[1]) if match else 0
-            header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity())
+            found = decode_header(session.file.header)
+            form = Form(found.compatibility, found.seal, (*found.uris, found.uri))
+            header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity(), form)
         self.content = bytearray(header)
         self._defined: set[int] = set()
         self._pending: list[Seen] = []

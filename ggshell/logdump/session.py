@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ggshell.clock import Clock
-from ggshell.errors import DiskError, UsageError
+from ggshell.errors import DiskError, GgsError, UsageError
 from ggshell.logdump.answers import Answer, Lost, Shown, TransactionSize
 from ggshell.logdump.display import Display, Level
 from ggshell.logdump.filters import Filters
@@ -16,15 +16,19 @@ from ggshell.logdump.progress import Progress
 from ggshell.logdump.walk import Walk
 from ggshell.record import IoType
 from ggshell.trail.look import LookedFile, Seen
+from ggshell.trail.sealing import Keys
 
 RECORD_LIMIT, BYTE_LIMIT = 100, 100_000
 
 
 class Session:
-    """``progress`` is told how far a long look is; ``aside`` shows an answer before the statement ends."""
+    """``home``: where the wallet is (else where GGSHELL_HOME says, or here).
 
-    def __init__(self, clock: Clock, progress: Progress | None = None) -> None:
+    ``progress`` is told how far a long look is; ``aside`` shows an answer before the statement ends."""
+
+    def __init__(self, clock: Clock, progress: Progress | None = None, home: Path | None = None) -> None:
         self.clock = clock
+        self.home = home
         self.display = Display(clock)
         self.filters = Filters()
         self.progress = progress
@@ -41,6 +45,7 @@ class Session:
         self.finished = False
         self._log: TextIO | None = None
         self._walk: Walk | None = None
+        self._keys: Keys | None = None
 
     @property
     def log_name(self) -> str:
@@ -87,10 +92,21 @@ class Session:
         return self.walk.file
 
     def open(self, path: Path) -> None:
-        """Raises NotFoundError, and leaves the file that is open."""
+        """Raises NotFoundError, or TrailError where it cannot be decrypted, and leaves the file that is open."""
         file = LookedFile(path)
+        try:
+            file.decrypt(self._keys)
+        except GgsError:
+            file.close()
+            raise
         self.close()
         self._walk, self.last = Walk(file), None
+
+    def decrypt(self, keys: Keys | None) -> None:
+        """Show rows of this and further files with these keys, None: as they stand.  Raises NotFoundError, TrailError."""
+        if self._walk is not None:
+            self._walk.file.decrypt(keys)
+        self._keys = keys
 
     def close(self) -> None:
         """Close the trail file."""

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ggshell.clock import to_datetime
-from ggshell.errors import NotFoundError, StateError, UsageError
+from ggshell.errors import NotFoundError, StateError
 from ggshell.logdump.answers import Answer, LargeTransactions, Lines
 from ggshell.logdump.display import Level, zone_of
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
+from ggshell.params import load_globals
+from ggshell.store.home import Home
+from ggshell.store.wallet import Wallet
 
 
 @action("DETAIL", "DETAIL", "detail")
@@ -118,9 +121,14 @@ def scan_scrolling(session: Session, *, on: bool = False, off: bool = False) -> 
 
 @action("DECRYPT")
 def decrypt(session: Session, *, on: bool = False, off: bool = False, keyname: str = "") -> Iterator[Answer]:
-    """Trails are not encrypted yet, so there is nothing to decrypt.  Raises UsageError when it is asked for."""
-    if on:
-        raise UsageError("no trail of this version is encrypted", hint="DECRYPT OFF")
+    """Show encrypted rows in the clear, with keys of the home's wallet.  Raises NotFoundError, TrailError for a wrong key."""
+    home = Home(session.home or Path(os.environ.get("GGSHELL_HOME") or "."))
+
+    def keys(name: str, version: int) -> bytes:
+        found = load_globals(home.globals)
+        return Wallet(home, found.wallet_location, found.master_key).secret(keyname or name, version)
+
+    session.decrypt(keys if on else None)
     yield from ()
 
 

@@ -41,20 +41,27 @@ class TableStatement(NamedTuple):
     tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
+    target: str = ""
+    clauses: Clauses = NO_CLAUSES
 
 
 class MapStatement(NamedTuple):
-    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows."""
+    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows; ``thread``, ``threadrange``: their texts;
+    ``barrier``: COORDINATED."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
     clauses: Clauses = NO_CLAUSES
+    thread: str = ""
+    threadrange: str = ""
+    barrier: bool = False
+    line: int = 0
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -70,7 +77,8 @@ class ExtractParameters(NamedTuple):
 
 
 class ReplicatParameters(NamedTuple):
-    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS."""
+    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS; ``appliers``: APPLY_PARALLELISM; ``full_serialization``:
+    COMMIT_SERIALIZATION."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -83,6 +91,9 @@ class ReplicatParameters(NamedTuple):
     discard_append: bool = True
     discard_megabytes: int = 50
     checkpoint_seconds: int = 10
+    appliers: int = 4
+    full_serialization: bool = False
+    look_ahead: int = 10_000
 
 
 class RestartRule(NamedTuple):
@@ -130,14 +141,14 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=_tables(found),
+        tables=_tables(found, path),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=trail_statements(found, path),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
-        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
+        definitions=_last(found, "SOURCEDEFS", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
@@ -150,7 +161,17 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored, clauses)
+        MapStatement(
+            item.args["source_table"],
+            item.args["target"],
+            item.args.get("keycols", ()),
+            ignored,
+            clauses,
+            item.args.get("thread", ""),
+            item.args.get("threadrange", ""),
+            "coordinated" in item.args,
+            item.line,
+        )
         for (item, ignored), (_, clauses) in zip(
             _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
         )
@@ -169,6 +190,9 @@ def load_replicat(path: Path) -> ReplicatParameters:
         discard_append="purge" not in discard,
         discard_megabytes=discard.get("megabytes", 50),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        appliers=_last(found, "APPLY_PARALLELISM", "number", 0) or _last(found, "MAX_APPLY_PARALLELISM", "number", 4),
+        full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
+        look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
     )
 
 
@@ -199,7 +223,7 @@ def load_globals(path: Path) -> Globals:
     )
 
 
-def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
     """TABLE lines in order; switches of images count for the lines below them."""
     return tuple(
         TableStatement(
@@ -209,8 +233,12 @@ def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
             _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
+            item.args.get("target", ""),
+            clauses,
         )
-        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
+        for (item, ignored), images, (_, clauses) in zip(
+            _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
+        )
     )
 
 

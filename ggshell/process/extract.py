@@ -23,6 +23,8 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
+from ggshell.process.row_environment import queries_login, row_environment
+from ggshell.process.row_stage import TableStage
 from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
@@ -32,6 +34,7 @@ from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
+from ggshell.trail import TrailName
 from ggshell.types import Csn, LogPosition
 
 IDLE_SECONDS = 1.0
@@ -55,7 +58,11 @@ def _body(context: GroupContext) -> None:
     if context.checkpoint.read.source is SourceType.TRAIL:
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
+        trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
+        rows = TableStage(
+            parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
+        )
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
         return
     LogExtract(context, parameters, tables).run()
 
@@ -81,6 +88,8 @@ class LogExtract:
         self._capture: Capture | None = None
         path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
         self._tokens = user_tokens(parameters.tables, around, path)
+        login = queries_login(context.home, parameters)
+        self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -98,6 +107,11 @@ class LogExtract:
             if self._outputs is not None:
                 self._outputs.close()
 
+    def _database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells."""
+        found = {name: self._source.database_fact(name) for name in ("DBNAME", "DBUSER", "DBVERSION", "SERVERNAME")}
+        return {name: value for name, value in found.items() if value}
+
     def _open(self) -> Capture:
         """Begin to read behind what the trail holds."""
         context, checkpoint = self._context, self._context.checkpoint
@@ -105,11 +119,10 @@ class LogExtract:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        after = max(self._outputs.after or Csn(0), begin)
+        after = max(self._outputs.after or begin, begin)
         since = int(checkpoint.options.get("since", 0))
-        self._outputs.begin(
-            self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
-        )
+        wanted, ignored = self._rows.around(self._wanted, self._ignored)
+        self._outputs.begin(wanted, begin, truncates=self._parameters.truncates, since=since, ignored=ignored)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         return Capture(self._source.open(after, begin), cache, after)
 
@@ -129,7 +142,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
+                for part in outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header

@@ -9,16 +9,17 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
+from ggshell.columns.environment import Environment
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
+from ggshell.process.deliveries import AnyDelivery, Around, end_delivery, open_delivery, open_target
 from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
@@ -69,7 +70,7 @@ def _responses(context: GroupContext) -> Responses:
 
 
 class Replicat:
-    """One run of a classic Replicat."""
+    """One run of a Replicat of any kind."""
 
     def __init__(self, context: GroupContext, parameters: ReplicatParameters) -> None:
         self._context = context
@@ -92,8 +93,9 @@ class Replicat:
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
         self._target: PostgresTarget | None = None
-        self._delivery: Delivery | None = None
+        self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
+        self._environment: Environment | None = None
         self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
         context.verb("GETLAG", lambda _: self._lag())
@@ -109,30 +111,21 @@ class Replicat:
             self._heartbeats.close()
             self._close()
 
-    def _open(self) -> tuple[Delivery, TrailReader]:
+    def _open(self) -> tuple[AnyDelivery, TrailReader]:
         """Log in, and go to the place that the checkpoint table says."""
         context, parameters = self._context, self._parameters
         place = context.checkpoint.read.current
         begin = place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
-        home = str(context.home.root)
-        self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
+        around = Around(
+            context, parameters, self._conninfo, self._table, self._begin(begin), self._discard, self._responses
+        )
+        self._target = target = open_target(around)
         self._heartbeats.open(target, target.database)
         rules = map_rules(parameters.maps)
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes)
-        self._delivery = delivery = Delivery(
-            target,
-            mapper,
-            group_operations=parameters.group_operations,
-            max_operations=parameters.max_operations,
-            counted=context.statistics.add,
-            discard=self._discard,
-            truncates=parameters.truncates,
-            responses=self._responses,
-            discarded=context.statistics.discard,
-            position=self._begin(begin),
-        )
-        applied = delivery.start()
+        self._delivery = delivery = open_delivery(around, target, mapper)
+        applied = delivery.applied
         position = applied.position if applied is not None else begin
         if applied is not None and position < begin:
             text = f"The checkpoint table stands at {position}, before the checkpoint file ({begin}): going back."
@@ -142,8 +135,10 @@ class Replicat:
             context.report.event(Severity.WARNING, "GGS-00517", text)
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
-        environment = row_environment(context, self._trail, target.database_facts)
-        self._work = replicat_stage(parameters.maps, mapper, delivery, environment)
+        self._environment = environment = row_environment(context, self._trail, target.database_facts, self._conninfo)
+        self._work = replicat_stage(
+            parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
+        )
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
@@ -240,9 +235,14 @@ class Replicat:
         self._progress.behind()
 
     def _close(self) -> None:
+        if self._environment is not None and self._environment.queries is not None:
+            self._environment.queries.close()
+            self._environment = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+        if self._delivery is not None:
+            end_delivery(self._delivery)
         if self._target is not None:
             self._target.close()
             self._target = None

@@ -22,6 +22,7 @@ from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionPiece
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
 from ggshell.trail.context import Context
+from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.look import LookedFile
 from ggshell.trail.name import TrailName
@@ -78,11 +79,11 @@ _VALUES = frozenset({"columns", "before", "tokens"})
 
 
 def _require_clear(path: Path) -> None:
-    name, seqno = _trail(path)
-    file = open_file(name, seqno)
-    file.close()
-    if file.header.seal is not None:
-        what = file.header.seal.protection
+    """Raises TrailError for an encrypted file; a damaged header is told when the file is read."""
+    _trail(path)
+    seal = _header(path).seal
+    if seal is not None:
+        what = seal.protection
         raise TrailError(
             f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
             where=f"{path}, RBA 0",
@@ -232,8 +233,12 @@ def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> 
         here = reader.position
         if end is None or here >= end or here.seqno != seqno or (last is not None and here.rba >= last):
             return
-        size = reader.name.file(seqno).stat().st_size
-        if here.rba >= size:
+        path = reader.name.file(seqno)
+        size = path.stat().st_size
+        if here.rba >= size and end.seqno > seqno:
+            expected = _header(reader.name.file(seqno + 1)).previous_size
+            if expected not in (None, size):
+                raise damaged(path, size, f"{expected} bytes in this file, by what the next one says")
             return
         batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)))
         if batch is None or batch.seqno != seqno:
@@ -311,12 +316,12 @@ def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: Wanted) -> bool:
 
 
 def _header(path: Path) -> FileHeader:
-    """A file's header; one that says nothing when it is damaged, which reading will tell."""
-    with path.open("rb") as file:
-        try:
+    """A file's header; one that says nothing when it is damaged or away, which reading will tell."""
+    try:
+        with path.open("rb") as file:
             return decode_header(file.read(LONGEST))
-        except ValueError:
-            return FileHeader()
+    except (ValueError, FileNotFoundError):
+        return FileHeader()
 
 
 def _context(path: Path, place: int) -> Context | None:

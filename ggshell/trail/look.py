@@ -80,12 +80,7 @@ class LookedFile:
         tokens = [token for group in self.groups for token in group.tokens]
         if not self.header_fault or any(token.name == "Signature" and token.value == SIGNATURE for token in tokens):
             return True
-        at = self.header.find(_BEGIN)
-        while at >= 0:
-            if _is_sealed(self.header[at : at + framed(self.header[at:])], at):
-                return True
-            at = self.header.find(_BEGIN, at + 1)
-        return False
+        return any(_is_sealed(self.header[match.start() :]) for match in re.finditer(_BEGIN, self.header))
 
     def read(self, size: int, place: int) -> bytes:
         """Bytes from a place on, fewer at the end of the file.  Raises DiskError."""
@@ -125,9 +120,15 @@ class LookedFile:
         return mark.position.rba if mark.position.seqno == seqno else 0
 
     def decrypt(self, keys: Keys | None) -> None:
-        """Show rows in the clear from now on, or (None) as they stand.  Raises NotFoundError, TrailError for a wrong key."""
+        """Show rows in the clear from now on, or (None) as they stand.  Raises NotFoundError, TrailError for a wrong key or a
+        damaged header."""
         self._cipher = None
-        if keys is not None and self.ours and self.first:
+        if keys is not None and self.ours:
+            if self.header_fault:
+                raise TrailError(
+                    f"trail file {self.path} is damaged at RBA 0: expected {self.header_fault}",
+                    where=f"{self.path}, RBA 0",
+                )
             seal = decode_header(self.header).seal
             self._cipher = cipher_of(seal, keys, self.path) if seal is not None else None
 
@@ -153,13 +154,15 @@ class LookedFile:
             record = decode_record(data, rba=rba)
         except TrailError as error:
             return Seen(rba, data, self._unchecked(data), _expected(error))
+        if record.checksum is None:
+            return Seen(rba, data, record, "a checksum token")
         if self._cipher is not None and record.table_index is not None:
             try:
                 opened = (self._cipher.open_area(record.data), self._cipher.open_area(record.user_tokens))
             except ValueError:  # a fragment, which is a part of what was encrypted
                 return Seen(rba, data, record)
             record = replace(record, data=opened[0], user_tokens=opened[1])
-        return Seen(rba, data, record, "" if record.checksum is not None else "a checksum token")
+        return Seen(rba, data, record)
 
     def _unchecked(self, data: bytes) -> Record | None:
         try:
@@ -253,10 +256,10 @@ def _header_fault(header: bytes) -> str:
     return "" if found.signature == SIGNATURE else f"signature {SIGNATURE!r}, not {found.signature!r}"
 
 
-def _is_sealed(data: bytes, rba: int) -> bool:
-    """Whether bytes are an undamaged record as ours are."""
+def _is_sealed(data: bytes) -> bool:
+    """Whether these bytes begin with an undamaged record of ours, at its place or at another."""
     try:
-        return decode_record(data, rba=rba).checksum is not None
+        return decode_record(data[: framed(data)]).checksum is not None
     except TrailError:
         return False
 

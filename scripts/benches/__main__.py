@@ -9,7 +9,7 @@ import sys
 from benches.figures import machine
 from benches.ground import Failed
 
-NAMES = ("extract", "replicat", "latency", "startup", "memory", "language", "heartbeat", "trail")
+NAMES = ("extract", "replicat", "latency", "startup", "memory", "language", "heartbeat", "trail", "redo")
 
 
 def main() -> int:

@@ -7,16 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batches import read_rows
+from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from logdump.dumps import Dump, small_trail
+from trail.damage_kit import KINDS, exhibit
+from trail.trail_kit import PRODUCER, A
 
+from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError
 from ggshell.logdump import cli
 from ggshell.logdump.registry import actions
 from ggshell.logdump.talk import divided, earlier
-from ggshell.trail import TrailName, TrailReader
+from ggshell.record import IoType
+from ggshell.record.image import encode_image
+from ggshell.store.home import Home
+from ggshell.store.wallet import Wallet
+from ggshell.trail import Protection, TrailName, TrailReader, TrailWriter, WriterOptions
 
 
 @pytest.fixture
@@ -189,6 +196,24 @@ def test_a_value_in_pieces_is_saved_whole(dump: Dump, tmp_path: Path) -> None:
     reader.close()
 
 
+def test_user_tokens_by_name_with_lengths_or_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = exhibit(tmp_path, KINDS["user tokens"])
+    dump = Dump(capsys)
+    dump.say(f"open {shown.path}", "usertoken on")
+    text = dump.say("filter usertoken TK-HOST=north", "n")
+    assert (
+        f"User tokens: {15 + 11 + 10:>4} bytes\nTK-HOST             : 5 bytes\nTK-EMPTY            : 0 bytes\n" in text
+    )
+    text = dump.say("pos first", "usertoken detail", "n")
+    assert "TK-HOST             : north\nTK-EMPTY            : \nTK-\u00dc                : \0\\xff\n" in text
+    assert "TK-HOST" not in dump.say("pos first", "filter clear", "filter usertoken TK-HOST=south", "n")
+    dump.talk.session.close()
+    dump = Dump(capsys, as_json=True)
+    record = json.loads(dump.say(f"open {shown.path}", f"pos {shown.rba}", "n").splitlines()[-1])
+    assert record["user_tokens"]["TK-HOST"] == "north"
+    dump.talk.session.close()
+
+
 def test_a_bug_is_shown_short_and_kept_whole(dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(session: object) -> None:
         raise ZeroDivisionError("a bug")
@@ -220,4 +245,36 @@ def test_answers_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[st
     assert objects[4]["xid"] == "702"
     assert objects[5] == {"number": 1, "name": "Abort"}
     assert (objects[-1]["status"], objects[-1]["statement"]) == ("error", "n zero")
+    dump.talk.session.close()
+
+
+def test_encrypted_rows_are_shown_in_the_clear_with_the_wallet_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, folder = Home(tmp_path / "home"), tmp_path / "trail"
+    wallet = Wallet(home)
+    home.root.mkdir()
+    wallet.create()
+    wallet.add(FakeClock())
+    options = WriterOptions(protection=Protection("AES256", wallet.name, 1), keys=wallet.secret)
+    name = TrailName(folder, "ea")
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30, options=options)
+    writer.write(make_batch([Tx(1, [Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"a secret")]))])]))
+    writer.flush()
+    writer.close()
+    monkeypatch.setenv("GGSHELL_HOME", str(home.root))
+    dump = Dump(capsys)
+    dump.say(f"open {name.file(0)}", "detail data")
+    assert "a secret" not in dump.say("pos first", "n 3")
+    assert "a secret" in dump.say("decrypt on", "pos first", "n 3")
+    assert "a secret" not in dump.say("decrypt off", "pos first", "n 3")
+    assert "saved to" in dump.say("pos first", f"save {folder}/sv000000000 3 records")
+    text = dump.say("decrypt on", f"open {folder}/sv000000000", "n 4")
+    assert "a secret" in text
+    monkeypatch.setenv("GGSHELL_HOME", str(tmp_path))
+    assert "ERROR: there is no" in dump.say("decrypt on")
+    content = bytearray(name.file(0).read_bytes())
+    content[60] ^= 1
+    name.file(0).write_bytes(content)
+    assert "is damaged at RBA 0: expected a file header" in dump.say(f"open {name.file(0)}")
     dump.talk.session.close()

@@ -113,14 +113,14 @@ def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(way
 
 def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(way: Way) -> None:
     way.add()
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, FILTER (price > 1);\n")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, EVENTACTIONS (STOP);\n")
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     way.start()
-    assert "FILTER of MAP is understood but not carried out" in way.ends(REP1)
+    assert "EVENTACTIONS of MAP is understood but not carried out" in way.ends(REP1)
     assert way.in_south("SELECT count(*) FROM b.items") == [(0,)]
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, FILTER (price > 1);\n")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, EVENTACTIONS (STOP);\n")
     way.start("rep1")
-    assert "FILTER of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
+    assert "EVENTACTIONS of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
     way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS;\n")
     way.start("rep1")
     way.arrives(1)

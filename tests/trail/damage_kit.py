@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from batches import Row, Tx, make_batch
-from trail.trail_kit import A, cut_records, open_writer
+from trail.trail_kit import PRODUCER, A, cut_records
 
+from ggshell.clock import FakeClock
 from ggshell.record import Column, IoType, TableDefinition, TransInd
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.user_tokens import encode_user_tokens
-from ggshell.trail import TrailName, decode_record
+from ggshell.trail import Protection, TrailName, TrailWriter, WriterOptions, decode_record
 from ggshell.trail.fileheader import header_size
 from ggshell.trail.record import Record
 from ggshell.types import TableName
@@ -53,6 +54,8 @@ class Kind:
     max_bytes: int = 1 << 30
     again: bool = False
     """Another writer goes on behind the transaction in the middle."""
+    sealed: bool = False
+    """Rows are encrypted."""
 
 
 def _row(io_type: IoType, data: bytes, *, before: bool = False, user: bytes = b"") -> Row:
@@ -104,6 +107,9 @@ KINDS: dict[str, Kind] = {
     "NULLs": Kind([_row(IoType.INSERT, encode_image([(0, None), (1, None)]))], _of(IoType.INSERT)),
     "empty values": Kind([_row(IoType.INSERT, encode_image([(0, b""), (1, b"")]))], _of(IoType.INSERT)),
     "user tokens": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT)),
+    "encrypted insert": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT), sealed=True),
+    "header of an encrypted file": Kind([INSERT], None, sealed=True),
+    "encrypted fragment": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3), sealed=True),
     "long value, first piece": Kind(LARGE, _of(IoType.INSERT, TransInd.BEGIN)),
     "fragment, middle": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.MIDDLE, 2)),
     "fragment, last": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3)),
@@ -137,10 +143,26 @@ class Exhibit(NamedTuple):
         self.path.write_bytes(content)
 
 
+def keys(name: str, version: int) -> bytes:
+    """The wallet of encrypted exhibits."""
+    return f"{name} {version}".encode().ljust(32, b".")
+
+
+def _open(name: TrailName, kind: Kind) -> TrailWriter:
+    protection = Protection("AES256", "MASTER", 1) if kind.sealed else None
+    return TrailWriter.open(
+        name,
+        clock=FakeClock(),
+        producer=PRODUCER,
+        max_bytes=kind.max_bytes,
+        options=WriterOptions(protection=protection, keys=keys),
+    )
+
+
 def exhibit(folder: Path, kind: Kind) -> Exhibit:
     """Write the trail of a kind and find its record."""
     name = TrailName(folder, "ea")
-    writer = open_writer(name, kind.max_bytes)
+    writer = _open(name, kind)
     first = Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"first")]), 1)
     writer.write(make_batch([Tx(1, [first, first])]))
     writer.flush()
@@ -151,7 +173,7 @@ def exhibit(folder: Path, kind: Kind) -> Exhibit:
         writer.flush()
     if kind.again:
         writer.close()
-        writer = open_writer(name, kind.max_bytes)
+        writer = _open(name, kind)
     for csn in (3, 4):
         writer.write(make_batch([Tx(csn, [Row(A, IoType.INSERT, encode_image([(0, b"%d" % csn)]), csn)])]))
         writer.flush()

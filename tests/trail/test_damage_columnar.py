@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, splices
-from trail.trail_kit import mark_file
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
+from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
 from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table, sync_points
@@ -17,12 +17,12 @@ from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table, s
 Row = dict[str, Any]
 
 
-def read(path: Path, how: OnDamage) -> tuple[list[Row], list[str], TrailError | None]:
+def read(path: Path, how: OnDamage, *, sealed: bool = False) -> tuple[list[Row], list[str], TrailError | None]:
     """Rows, faults that were told among them, and the error that ended the reading."""
     rows: list[Row] = []
     faults: list[str] = []
     try:
-        for batch in read_columnar(path, on_damage=how):
+        for batch in read_columnar(path, on_damage=how, keys=keys if sealed else None):
             for row in batch.to_pylist():
                 fault = row.pop(FAULT, None)
                 if fault is None:
@@ -59,38 +59,39 @@ def test_no_damage_gives_a_wrong_row_or_hides_what_lies_behind_it(
 ) -> None:
     rounds = max(1, request.config.getoption("--rounds"))
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(31)
-    good, faults, error = read(shown.path, OnDamage.TELL)
+    good, faults, error = read(shown.path, OnDamage.TELL, sealed=KINDS[name].sealed)
     assert (faults, error) == ([], None)
     expected = [
         row for row in behind(shown, good) if name != "metadata" and not ("metadata" in name and row["xid"] == "702")
     ]
     for content in flips(shown, chance, 0.05 * rounds):
         shown.put(content)
-        rows, _, error = read(shown.path, OnDamage.RAISE)
+        rows, _, error = read(shown.path, OnDamage.RAISE, sealed=KINDS[name].sealed)
         assert rows == good[: len(rows)]
         assert error is not None
         assert names_place(str(error), shown)
-        rows, faults, error = read(shown.path, OnDamage.TELL)
+        rows, faults, error = read(shown.path, OnDamage.TELL, sealed=KINDS[name].sealed)
         assert error is None
         assert is_part(rows, good)
         assert faults
         assert all(names_place(fault, shown) for fault in faults)
         if shown.rba:
             assert rows[len(rows) - len(expected) :] == expected
-            assert read(shown.path, OnDamage.DROP) == (rows, [], None)
+            assert read(shown.path, OnDamage.DROP, sealed=KINDS[name].sealed) == (rows, [], None)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_no_end_or_splice_gives_a_wrong_row(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
     rounds = max(1, request.config.getoption("--rounds"))
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(32)
-    good = read(shown.path, OnDamage.RAISE)[0]
+    good = read(shown.path, OnDamage.RAISE, sealed=KINDS[name].sealed)[0]
     mark = mark_file(shown.name).read_bytes()
-    for number, content in enumerate((*cuts(shown, chance, 0.4), *splices(shown, chance, 40 * rounds))):
+    ends = [shown.content[: shown.rba]] * 2
+    for number, content in enumerate((*ends, *cuts(shown, chance, 0.15), *splices(shown, chance, 24 * rounds))):
         shown.put(content)
         mark_file(shown.name).write_bytes(mark if number % 2 else b"")
         for how in OnDamage:
-            rows, faults, error = read(shown.path, how)
+            rows, faults, error = read(shown.path, how, sealed=KINDS[name].sealed)
             assert is_part(rows, good)
             assert error is None or (how is OnDamage.RAISE and names_place(str(error), shown))
             assert all(names_place(fault, shown) for fault in faults)
@@ -120,3 +121,18 @@ def _range(path: Path, first: int = 0, last: int | None = None) -> tuple[list[Ro
         rows += batch.to_pylist()
     told = read_columnar(path, [], first=first, last=last, on_damage=OnDamage.TELL)
     return rows, [row[FAULT] for batch in told for row in batch.to_pylist() if row[FAULT] is not None]
+
+
+def test_a_middle_file_that_ends_early_is_told_by_what_the_next_one_says(tmp_path: Path) -> None:
+    name = exhibit(tmp_path, KINDS["header of a later file"]).name
+    path = name.file(0)
+    content = path.read_bytes()
+    places = [rba for rba, _ in cut_records(content)]
+    good = read(path, OnDamage.RAISE)[0]
+    path.write_bytes(content[: places[-1]])
+    rows, _, error = read(path, OnDamage.RAISE)
+    assert rows == [row for row in good if row["rba"] < places[-1]]
+    assert f"at RBA {places[-1]}: expected {len(content)} bytes in this file" in str(error)
+    assert len(read(path, OnDamage.TELL)[1]) == 1
+    name.file(1).unlink()
+    assert read(path, OnDamage.RAISE) == (rows, [], None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from batches import read_rows
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, splices
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
 from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
@@ -25,7 +25,7 @@ Rows = list[tuple[object, ...]]
 def read(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> tuple[Rows, TrailError | None]:
     """What is delivered, and the error that ended it.  A reader that goes on without end fails."""
     rows: Rows = []
-    with contextlib.closing(TrailReader(name, position)) as opened:
+    with contextlib.closing(TrailReader(name, position, keys=keys)) as opened:
         try:
             for _ in range(_ROUNDS):
                 batch = opened.read(size)

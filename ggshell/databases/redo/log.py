@@ -27,6 +27,8 @@ from ggshell.types import Csn, LogPosition, TableName
 
 _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.DDL})
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_LOB_LOCATOR, Operation.SELECT_FOR_UPDATE})
+UNKNOWN = "UNKNOWN"
+"""The owner of what LogMiner's dictionary does not know, or not in the form that it had then."""
 _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
 
@@ -53,7 +55,8 @@ class RedoLog:
         self._read = self._safe = start.csn
         self._ordinal = -1
         self._resumed: dict[int, tuple[int, int]] = {}
-        self._at = start
+        self._at: RedoRow | None = None
+        self._start = start
         self._safe_at = start
         self._buffer: list[RedoRow] = []
         self._next = 0
@@ -93,10 +96,17 @@ class RedoLog:
 
     def position(self, scn: int) -> LogPosition:
         """The place of ``state.read``, ``state.safe``, or the begin of an open transaction."""
-        for place in (self._safe_at, self._at, *self._begins.values()):
+        for place in (self._safe_at, self._place(), *self._begins.values()):
             if place.csn == scn:
                 return place
         return LogPosition(0, 0, scn)
+
+    def _place(self) -> LogPosition:
+        """Where reading stands: the first row of the present SCN."""
+        row = self._at
+        if row is None:
+            return self._start
+        return LogPosition(row.segment, row.place & 0xFFFFFFFF, self._read, row.thread)
 
     def begin_of(self, transaction: OpenTransaction) -> LogPosition:
         """Where an open transaction began."""
@@ -145,10 +155,10 @@ class RedoLog:
 
     def _take(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
         self._ordinal += 1
-        if row.scn > self._read or not self._at.sequence:
-            self._ordinal = 0
-            self._at = LogPosition(row.segment, row.place & 0xFFFFFFFF, max(row.scn, self._read), row.thread)
-            self._read = self._at.csn
+        if row.scn > self._read or self._at is None:
+            if row.scn > self._read:
+                self._ordinal, self._read = 0, row.scn
+            self._at = row
             if self._held is not None and self._held.header.csn.value < self._read:
                 self._release(committed)
         self.time = row.time or self.time
@@ -173,11 +183,14 @@ class RedoLog:
 
     def _begin(self, row: RedoRow, cache: TransactionCache) -> None:
         cache.begin(row.xid, row.scn, row.time)
-        self._begins.setdefault(row.xid, LogPosition(row.segment, row.place & 0xFFFFFFFF, row.scn, row.thread))
+        if row.xid not in self._begins:
+            self._begins[row.xid] = LogPosition(row.segment, row.place & 0xFFFFFFFF, row.scn, row.thread)
 
     def _change(self, row: RedoRow, cache: TransactionCache) -> None:
         transaction = cache.open.get(row.xid)
         if not self._is_wanted(row):
+            if row.owner == UNKNOWN:
+                self._problem(row.owner, row.table, "LogMiner's dictionary did not know the table")
             return
         if transaction is None:
             self._stranger(row)
@@ -217,7 +230,8 @@ class RedoLog:
             cache.add(transaction, transaction.chunk(_SHAPES, streamed=True, mark=MARK), Messages.pack(messages))
 
     def _commit(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
-        oldest = cache.oldest()
+        # They stand there in the order in which they began.
+        oldest = next(iter(cache.open.values()), None)
         restart = min(oldest.begin, row.scn) if oldest is not None else row.scn
         transaction = self._end(row.xid, cache, drop=False)
         if transaction is None:
@@ -262,7 +276,7 @@ class RedoLog:
         waiting = [self._held.transaction] if self._held is not None else []
         oldest = cache.oldest()
         begins = [item.begin for item in (*waiting, oldest) if item is not None]
-        place = self._at if self._at.csn == self._read else LogPosition(0, 0, self._read)
+        place = self._place()
         if begins and min(begins) <= self._read:
             self._safe = min(begins)
             place = self.begin_of(oldest) if oldest is not None else LogPosition(0, 0, self._safe)

@@ -45,7 +45,7 @@ def add_extract(
     registrations.save(session, found._replace(description=desc, created=now))
     lines = ["EXTRACT added."]
     if found.begin_csn:
-        lines.append(f"Capture begins at {'SCN' if found.options.get('redo') else 'LSN'} {found.begin_csn}.")
+        lines.append(f"Capture begins {'behind SCN' if found.options.get('redo') else 'at LSN'} {found.begin_csn}.")
     return Message(tuple(lines))
 
 

@@ -20,5 +20,5 @@ def logdump(session: Session, *, file: str = "") -> Message:
 
     path = session.home.root / file if file else None
     words = [*([] if session.options.shell else ["--no-shell"]), *([str(path)] if path is not None else [])]
-    main(words, terminal=terminal)
+    main(words, terminal=terminal, home=session.home.root)
     return Message()

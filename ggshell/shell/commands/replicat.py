@@ -13,6 +13,9 @@ from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
 from ggshell.types import TableName
 
+LETTERS = 5
+MOST_THREADS = 25
+
 
 @command("ADD REPLICAT")
 def add_replicat(
@@ -26,6 +29,8 @@ def add_replicat(
     extseqno: int | None = None,
     extrba: int | None = None,
     desc: str = "",
+    parallel: bool = False,
+    coordinated: tuple[str, int] | bool = False,
 ) -> Message:
     """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
     require_new(session.home, GroupType.REPLICAT, group_name)
@@ -46,10 +51,30 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options={"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)},
+        options=({"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)})
+        | _kind(group_name, table, parallel=parallel, coordinated=coordinated),
     )
     registrations.save(session, found)
     return Message(("REPLICAT added.",))
+
+
+def _kind(
+    group: str, table: TableName | None, *, parallel: bool, coordinated: tuple[str, int] | bool
+) -> dict[str, object]:
+    """What the group's options keep of its kind.  Raises UsageError where it cannot be of it."""
+    if not parallel and not coordinated:
+        return {}
+    if table is None:
+        raise UsageError("NODBCHECKPOINT is for a classic Replicat only.", hint="CHECKPOINTTABLE schema.table")
+    if parallel:
+        return {"kind": "PARALLEL"}
+    if len(group) > LETTERS:
+        raise UsageError(
+            f"the name of a coordinated Replicat has at most {LETTERS} letters, {group} has {len(group)}.",
+            hint="its threads add three digits",
+        )
+    threads = coordinated[1] if isinstance(coordinated, tuple) else MOST_THREADS
+    return {"kind": "COORDINATED", "maxthreads": threads}
 
 
 def _table(text: str) -> TableName:

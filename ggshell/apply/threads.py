@@ -1,0 +1,112 @@
+"""THREAD and THREADRANGE of MAP: which thread of a coordinated Replicat applies which row."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.errors import ApplyError, ParameterError
+from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.image import decode_image, split_key_update
+
+NOBODY: Final = -1
+ALL: Final = -2
+"""Stands for a row before which and behind which all threads wait."""
+_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
+_THREAD = re.compile(r"\(\s*(\d+)\s*\)")
+_RANGE = re.compile(r"\(\s*(\d+)\s*-\s*(\d+)\s*((?:,\s*[^,)]+)*)\)")
+
+
+class ThreadRule(NamedTuple):
+    """``first`` to ``last`` share the rows by the values of ``columns`` (the key where none is named); ``barrier``: all threads
+    wait at a transaction of the table (COORDINATED)."""
+
+    first: int = 1
+    last: int = 1
+    columns: tuple[str, ...] = ()
+    barrier: bool = False
+
+
+def thread_rule(thread: str, threadrange: str, most: int, *, barrier: bool, where: str) -> ThreadRule:
+    """The rule of a MAP line's texts; ``most``: MAXTHREADS.  Raises ParameterError."""
+    rule = ThreadRule(barrier=barrier)
+    if thread:
+        found = _THREAD.fullmatch(thread.strip())
+        if not found:
+            raise ParameterError(f"THREAD {thread} is not one number in parentheses", where=where, hint="THREAD (2)")
+        rule = rule._replace(first=int(found[1]), last=int(found[1]))
+    if threadrange:
+        found = _RANGE.fullmatch(threadrange.strip())
+        if not found or int(found[1]) > int(found[2]):
+            raise ParameterError(f"THREADRANGE {threadrange} is no range", where=where, hint="THREADRANGE (1-4, id)")
+        columns = tuple(name.strip().strip('"') for name in found[3].split(",") if name.strip())
+        rule = rule._replace(first=int(found[1]), last=int(found[2]), columns=columns)
+    if not 1 <= rule.first <= rule.last <= most:
+        raise ParameterError(
+            f"thread {rule.last} is asked for, the group has 1 to {most}",
+            where=where,
+            hint="MAXTHREADS of ADD REPLICAT",
+        )
+    return rule
+
+
+class Router:
+    """Says for each transaction which threads it belongs to.  ``rule_of``: a table's rule, None for one that is not mapped."""
+
+    def __init__(self, rule_of: Callable[[TableDefinition], ThreadRule | None]) -> None:
+        self._rule_of = rule_of
+        self._rules: dict[TableDefinition, ThreadRule | None] = {}
+
+    def route(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece]) -> list[set[int]]:
+        """The threads of each piece; ``ALL`` among them for a barrier, none where nothing is mapped."""
+        threads = self._threads(batch)
+        return [
+            set(np.unique(threads[piece.first : piece.first + piece.count]).tolist()) - {NOBODY} for piece in pieces
+        ]
+
+    def _threads(self, batch: ChangeBatch) -> NDArray[np.int64]:
+        result = np.full(len(batch), NOBODY, dtype=np.int64)
+        for number, table in enumerate(batch.tables):
+            rule = self._rule(table)
+            if rule is None:
+                continue
+            mine = batch.table == number
+            if rule.barrier:
+                result[mine] = ALL
+            elif rule.first == rule.last:
+                result[mine] = rule.first
+            else:
+                for row in np.flatnonzero(mine).tolist():
+                    result[row] = _thread_of(batch, row, table, rule)
+            result[mine & (batch.io_type == IoType.PURGE_DATA)] = ALL
+        return result
+
+    def _rule(self, table: TableDefinition) -> ThreadRule | None:
+        if table not in self._rules:
+            self._rules[table] = self._rule_of(table)
+        return self._rules[table]
+
+
+def _thread_of(batch: ChangeBatch, row: int, table: TableDefinition, rule: ThreadRule) -> int:
+    """By the values of the columns; a row that moves from one thread to another is a barrier."""
+    first = int(batch.start[row])
+    data = bytes(batch.buffer[first : first + int(batch.length[row])])
+    images = split_key_update(data) if int(batch.io_type[row]) in _TWO_IMAGES else (data,)
+    names = [column.name.lower() for column in table.columns]
+    wanted = [names.index(name.lower()) for name in rule.columns if name.lower() in names] or list(table.identity)
+    found = set()
+    for image in images:
+        values = dict(decode_image(image))
+        if not all(index in values for index in wanted):
+            raise ApplyError(
+                f"THREADRANGE of {table.name} needs columns that a record lacks",
+                hint="use the key's columns, or log the others with ADD TRANDATA … COLS",
+            )
+        text = b"\0".join(b"\1" if values[index] is None else values[index] or b"" for index in wanted)
+        found.add(rule.first + zlib.crc32(text) % (rule.last - rule.first + 1))
+    return found.pop() if len(found) == 1 else ALL

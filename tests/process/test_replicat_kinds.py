@@ -1,0 +1,142 @@
+"""Parallel and coordinated Replicats on real databases: the same rows as the source, whatever happens on the way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from processes import until
+from ways import Way
+
+TABLES = (
+    "CREATE TABLE {s}.parents (id int PRIMARY KEY, code text UNIQUE, n int)",
+    "CREATE TABLE {s}.children (id int PRIMARY KEY, parent int REFERENCES {s}.parents, v text)",
+    "CREATE TABLE {s}.notes (line text, at int)",
+)
+KINDS = {
+    "parallel": ("PARALLEL", "APPLY_PARALLELISM 4\n", ""),
+    "parallel in order": ("PARALLEL", "APPLY_PARALLELISM 3\nCOMMIT_SERIALIZATION FULL\nGROUPTRANSOPS 20\n", ""),
+    "coordinated": ("COORDINATED MAXTHREADS 4", "", "threads"),
+}
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    way = Way(tmp_path / "home", north, south)
+    yield way
+    way.close()
+
+
+def prepare(way: Way, kind: str, *, more: str = "") -> None:
+    added, parameters, threads = KINDS[kind]
+    maps = "MAP a.*, TARGET b.*;\n"
+    if threads:
+        maps = "MAP a.notes, TARGET b.notes, THREAD (2);\nMAP a.items, TARGET b.items, THREADRANGE (3-4);\n" + maps
+    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{parameters}{more}{maps}")
+    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+        run(*(text.format(s=schema) for text in TABLES))
+    way.in_north("ALTER TABLE a.notes REPLICA IDENTITY FULL")
+    way.run(
+        "DBLOGIN USERIDALIAS north",
+        "ADD TRANDATA a.*",
+        "REGISTER EXTRACT ext1",
+        "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
+        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        f"ADD REPLICAT rep1, {added}, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+
+
+def work(way: Way, chance: random.Random, transactions: int) -> None:
+    """Transactions that depend on each other in every way: parents and children, unique codes that change hands, keys that
+    move, equal rows without a key."""
+    with psycopg.connect(way.north) as connection:
+        parents: set[int] = {row[0] for row in connection.execute("SELECT id FROM a.parents")}
+        for _ in range(transactions):
+            for _ in range(chance.randint(1, 4)):
+                _change(connection, chance, parents)
+            connection.commit()
+
+
+def _change(connection: psycopg.Connection[tuple[object, ...]], chance: random.Random, parents: set[int]) -> None:
+    number = chance.randint(1, 40)
+    action = chance.randint(0, 9)
+    if action <= 2 or not parents:
+        connection.execute(
+            "INSERT INTO a.parents VALUES (%s, %s, 0) ON CONFLICT (id) DO UPDATE SET n = a.parents.n + 1",
+            [number, f"c{number}"],
+        )
+        parents.add(number)
+    elif action == 3:
+        one, two = chance.choice(sorted(parents)), chance.choice(sorted(parents))
+        if one != two:  # codes change hands
+            connection.execute("UPDATE a.parents SET code = code || 'x' WHERE id = %s", [one])
+    elif action == 4:
+        gone = chance.choice(sorted(parents))
+        connection.execute("DELETE FROM a.children WHERE parent = %s", [gone])
+        connection.execute("DELETE FROM a.parents WHERE id = %s", [gone])
+        parents.discard(gone)
+    elif action <= 6:
+        connection.execute(
+            "INSERT INTO a.children VALUES (%s, %s, 'v') ON CONFLICT (id) DO UPDATE SET parent = excluded.parent",
+            [chance.randint(1, 60), chance.choice(sorted(parents))],
+        )
+    elif action == 7:
+        connection.execute("DELETE FROM a.children WHERE id = %s", [number])
+    elif action == 8:
+        connection.execute("INSERT INTO a.notes VALUES (%s, %s)", [f"n{number % 5}", number % 3])
+        connection.execute("UPDATE a.notes SET at = at + 1 WHERE line = %s", [f"n{number % 5}"])
+    else:
+        connection.execute(
+            "INSERT INTO a.items VALUES (%s, 'i', 1) ON CONFLICT (id) DO UPDATE SET price = a.items.price + 1", [number]
+        )
+        connection.execute("UPDATE a.items SET id = -id WHERE id = %s", [number - 1])
+        connection.execute("DELETE FROM a.items WHERE id = %s", [-number])
+
+
+def same(way: Way) -> bool:
+    tables = ("parents", "children", "notes", "items")
+    return all(
+        way.in_north(f"SELECT * FROM a.{name} ORDER BY 1, 2") == way.in_south(f"SELECT * FROM b.{name} ORDER BY 1, 2")
+        for name in tables
+    )
+
+
+def drained(way: Way) -> None:
+    way.in_north("INSERT INTO a.items VALUES (1000, 'end', 0)")
+    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 1000")[0][0] == 1, 60)
+    until("source and target are the same", lambda: same(way))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_delivers_what_the_source_holds(way: Way, kind: str) -> None:
+    prepare(way, kind)
+    way.start("ext1")
+    work(way, random.Random(1), 400)
+    way.start("rep1")
+    work(way, random.Random(2), 100)
+    drained(way)
+    rows = way.in_south("SELECT group_name, log_csn, log_cmplt_csn FROM b.checks ORDER BY 1")
+    way.run("STOP REPLICAT rep1")
+    assert way.in_south("SELECT count(*) FROM b.checks_lox") == [(0,)]
+    if kind == "coordinated":
+        assert [row[0] for row in rows] == ["REP1", *(f"REP1{thread:03d}" for thread in range(5))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_replicat_goes_on_without_loss_or_repetition(
+    way: Way, kind: str, request: pytest.FixtureRequest
+) -> None:
+    prepare(way, kind)
+    way.start("ext1", "rep1")
+    chance = random.Random(3)
+    for _ in range(max(3, request.config.getoption("--rounds"))):
+        work(way, chance, 150)
+        way.run("KILL REPLICAT rep1")
+        work(way, chance, 20)
+        way.start("rep1")
+    drained(way)
