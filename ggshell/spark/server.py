@@ -25,7 +25,7 @@ from ggshell.errors import ConflictError, GgsError, ProcessError, StateError, Us
 from ggshell.files import locked, write_atomically
 from ggshell.spark.driver import java_process, python_environment
 from ggshell.spark.session import WarmSession
-from ggshell.spark.settings import FILE, Settings, load_settings
+from ggshell.spark.settings import FILE, EngineChoice, Settings, load_settings
 from ggshell.store.home import Home
 
 START_SECONDS: Final = 180.0
@@ -61,6 +61,18 @@ def spark_log(home: Home) -> Path:
 def settings_of(home: Home) -> Settings:
     """The home's settings.  Raises ParameterError."""
     return load_settings(home.root / "dirprm" / FILE)
+
+
+def settings_in_use(home: Home, engine: str = "") -> Settings:
+    """The home's settings; where no master is said its server, if that runs.  ``engine`` goes before the file's.
+
+    Raises ParameterError.
+    """
+    settings = settings_of(home)
+    if engine:
+        settings = settings._replace(engine=EngineChoice(engine))
+    server = None if settings.master else find_server(home)
+    return settings if server is None else settings._replace(master=server.remote)
 
 
 def find_server(home: Home) -> Server | None:
