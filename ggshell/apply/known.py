@@ -13,7 +13,9 @@ from ggshell.types import Csn
 class Known:
     """Remembers the highest transaction that was taken, beginning with what a checkpoint row says."""
 
-    def __init__(self, row: CheckpointRow | None) -> None:
+    def __init__(self, row: CheckpointRow | None, *, forgetful: bool = False) -> None:
+        """``forgetful``: somebody else watches over the order, every transaction is fresh."""
+        self._forgetful = forgetful
         self._last: Csn | None = row.csn if row is not None else None
         self._split = row.split if row is not None else None
         self._skipped = 0
@@ -22,6 +24,8 @@ class Known:
 
     def fresh(self, pieces: Sequence[TransactionPiece]) -> list[TransactionPiece]:
         """The pieces that are not applied yet; they count as known from now on once their transaction ended."""
+        if self._forgetful:
+            return list(pieces)
         result = []
         last, ids = self._last, self._ids
         for piece in pieces:

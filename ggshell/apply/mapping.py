@@ -6,26 +6,31 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ggshell.apply.families import fits
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
+from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ApplyError
 from ggshell.record import TableDefinition
+from ggshell.record.families import fits
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
 
 class MapRule(NamedTuple):
     """One MAP statement: ``source`` and ``target`` as typed, both may hold wildcards; ``keycols`` by name; ``ignored``: the
-    operations that it leaves out."""
+    operations that it leaves out; ``clauses``: what it does to rows (``ggshell.apply.row_mapping``)."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = NO_OPERATIONS
+    clauses: Clauses = NO_CLAUSES
 
 
 class Mapper:
-    """Resolves each source table once, by the first rule that takes it."""
+    """Resolves each source table once, by the first rule that takes it.
+
+    Tables that a stage before made of others (``bind``) are known by their definitions.
+    """
 
     def __init__(
         self,
@@ -33,9 +38,10 @@ class Mapper:
         describe: Callable[[TableName], TargetTable | None],
         excludes: Sequence[str] = (),
     ) -> None:
-        self._rules = [(rule, _pattern(rule.source)) for rule in rules]
+        self._rules = [(rule, _pattern(rule.source)) for rule in rules if not rule.clauses.exceptions]
         self._excludes = [_pattern(text) for text in excludes]
         self._describe = describe
+        self._bound: dict[TableDefinition, TableMapping] = {}
         self._known: dict[TableDefinition, TableMapping | None] = {}
 
     def knows(self, source: TableDefinition) -> bool:
@@ -48,11 +54,25 @@ class Mapper:
         Raises ApplyError when the target table or one of its columns is missing, or a type cannot fit.
         """
         if source not in self._known:
-            self._known[source] = self._resolve(source)
+            self._known[source] = self._bound.get(source) or self._resolve(source)
         return self._known[source]
 
+    def bind(self, made: TableDefinition, mapping: TableMapping) -> None:
+        """Say how a table that a stage makes of another one is mapped; it stays so, whatever is forgotten."""
+        self._bound[made] = self._known[made] = mapping
+
+    def rules_of(self, source: TableDefinition) -> list[MapRule]:
+        """The rules that take a source table: the first one, and behind it those that name it without wildcards."""
+        text = f"{source.name.owner}\0{source.name.name}"
+        if any(pattern.fullmatch(text) for pattern in self._excludes):
+            return []
+        found = [rule for rule, pattern in self._rules if pattern.fullmatch(text)]
+        return found[:1] + [rule for rule in found[1:] if not set("*?") & set(rule.source)]
+
     def ignored(self, source: TableDefinition) -> frozenset[int]:
-        """The operations that the rule of a source table leaves out."""
+        """The operations that the rule of a source table leaves out; of a table that a stage made none."""
+        if source in self._bound:
+            return NO_OPERATIONS
         text = f"{source.name.owner}\0{source.name.name}"
         return next((rule.ignored for rule, pattern in self._rules if pattern.fullmatch(text)), NO_OPERATIONS)
 
@@ -61,15 +81,19 @@ class Mapper:
         self._known.clear()
 
     def _resolve(self, source: TableDefinition) -> TableMapping | None:
-        text = f"{source.name.owner}\0{source.name.name}"
-        if any(pattern.fullmatch(text) for pattern in self._excludes):
-            return None
-        for rule, pattern in self._rules:
-            if pattern.fullmatch(text):
-                return self._by_rule(source, rule)
-        return None
+        rules = self.rules_of(source)
+        return self._by_rule(source, rules[0]) if rules else None
 
     def _by_rule(self, source: TableDefinition, rule: MapRule) -> TableMapping:
+        table = self.target_of(rule, source)
+        columns = same_columns(source, table)
+        key = _key(source, table, columns, rule)
+        names = {column.name for index in key if (column := columns[index]) is not None}
+        single = any(unique <= names for unique in table.unique)
+        return TableMapping(source, table, columns, key, single)
+
+    def target_of(self, rule: MapRule, source: TableDefinition) -> TargetTable:
+        """A rule's target table for a source table.  Raises ApplyError when there is none."""
         name = target_name(rule.target, source.name)
         table = self._describe(name)
         if table is None:
@@ -78,11 +102,12 @@ class Mapper:
                 code="OGG-00199",
                 hint="create it, or take the table out with MAPEXCLUDE",
             )
-        columns = tuple(_column(source, index, table) for index in range(len(source.columns)))
-        key = _key(source, table, columns, rule)
-        names = {column.name for index in key if (column := columns[index]) is not None}
-        single = any(unique <= names for unique in table.unique)
-        return TableMapping(source, table, columns, key, single)
+        return table
+
+
+def same_columns(source: TableDefinition, table: TargetTable) -> tuple[TargetColumn, ...]:
+    """The target column of each source column, by name.  Raises ApplyError when one is missing or cannot hold it."""
+    return tuple(_column(source, index, table) for index in range(len(source.columns)))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -109,14 +134,20 @@ def _column(source: TableDefinition, index: int, table: TargetTable) -> TargetCo
             code="GGS-00511",
             hint="add the column to the target",
         )
-    if not fits(wanted.type_name, found[0].type_name):
+    require_fit(source, index, found[0], table)
+    return found[0]
+
+
+def require_fit(source: TableDefinition, index: int, column: TargetColumn, table: TargetTable) -> None:
+    """Raises ApplyError when a target column can never hold a source column's values."""
+    wanted = source.columns[index]
+    if not fits(wanted.type_name, column.type_name):
         raise ApplyError(
-            f"column {found[0].name} of target table {table.name} is {found[0].type_name},"
+            f"column {column.name} of target table {table.name} is {column.type_name},"
             f" which cannot hold the {wanted.type_name} of {source.name}",
             code="GGS-00512",
             hint="change the column's type on the target",
         )
-    return found[0]
 
 
 def _key(

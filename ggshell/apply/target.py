@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.record import ChangeBatch, TableDefinition
@@ -25,11 +26,21 @@ class TargetColumn(NamedTuple):
     identity_always: bool = False
 
 
+class ForeignKey(NamedTuple):
+    """Columns of a table that refer to a parent's."""
+
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+
+
 class TargetTable(NamedTuple):
     """A target table as its catalog describes it.
 
     ``key`` is the primary key, ``unique`` every set of columns that a unique index covers, by names; ``bulk``: rows can be
-    copied in; ``cascades``: the tables whose deleted rows take rows of this one with them.
+    copied in; ``cascades``: the tables whose deleted rows take rows of this one with them; ``foreign``: its foreign keys,
+    ``referenced``: other tables have some on it; ``opaque``: it has a unique rule that columns alone do not tell (an
+    expression, an exclusion, NULLs that are not distinct).
     """
 
     name: TableName
@@ -39,6 +50,9 @@ class TargetTable(NamedTuple):
     partitioned: bool = False
     bulk: bool = True
     cascades: tuple[TableName, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    referenced: bool = False
+    opaque: bool = False
 
 
 class TableMapping(NamedTuple):
@@ -118,8 +132,8 @@ class Target(Protocol):
         """Apply one row and wait for the answer."""
         ...
 
-    def commit(self, row: CheckpointRow) -> Refusal | None:
-        """Write the checkpoint row and commit, rows and row in one transaction."""
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
+        """Write the checkpoint row, or name the transactions (``ids``) that end here, and commit, all in one transaction."""
         ...
 
     def settle(self) -> Refusal | None:

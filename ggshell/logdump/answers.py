@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from ggshell.logdump.filters import Filters
 from ggshell.trail.look import LookedFile, Seen, Table
 
 
@@ -52,6 +53,31 @@ class TransactionSize(NamedTuple):
     records: int
     size: int
     rba: int
+
+
+class LargeTransactions(NamedTuple):
+    """TRANSHIST."""
+
+    transactions: tuple[TransactionSize, ...]
+
+
+class FilterList(NamedTuple):
+    """FILTER SHOW."""
+
+    filters: Filters
+
+
+class RecordTypes(NamedTuple):
+    """SHOW RECTYPE: numbers and names."""
+
+    types: tuple[tuple[int, str], ...]
+
+
+class Dumped(NamedTuple):
+    """DUMP: bytes of a file from a place on."""
+
+    rba: int
+    data: bytes
 
 
 @dataclass(slots=True)
@@ -107,4 +133,4 @@ class Counted:
     detail: bool = False
 
 
-Answer = Lines | Facts | Shown | Lost | Differences | Counted
+Answer = Lines | Facts | Shown | Lost | Differences | Counted | LargeTransactions | FilterList | RecordTypes | Dumped

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ggshell.errors import NotFoundError
-from ggshell.logdump.answers import Answer, Counted, Interval, Lost, Tally, TransactionSize
+from ggshell.logdump.answers import Answer, Counted, Interval, Lines, Lost, Tally, TransactionSize
 from ggshell.logdump.display import Display
 from ggshell.logdump.fast_count import FastCount
 from ggshell.logdump.filters import Candidate
@@ -91,9 +91,10 @@ class _Span:
 def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span, tables: str) -> None:
     walk = Walk(file)
     large = _Large(session, result)
-    plain = file.ours and not tables and span.everything and not session.large.maxlen
+    plain = file.ours and not tables and span.everything and not session.large.maxlen and not session.notify
     if plain and not (session.filters.any and session.filters.enabled):
         _count_plainly(session, walk, result, span, large)
+    scanned = 0
     while (seen := walk.step()) is not None:
         if not seen.size:
             result.damaged.append(Lost(file, seen.rba, seen.fault))
@@ -103,9 +104,20 @@ def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span
             walk.place = good.rba
             continue
         _count_record(session, walk, seen, result, span, tables, large)
-        if session.progress is not None:
-            session.progress(walk.place, file.size)
+        scanned += 1
+        if session.notify and not scanned % session.notify:
+            _notice(session, seen, scanned)
+        session.tell(seen)
     large.end()
+
+
+def _notice(session: Session, seen: Seen, scanned: int) -> None:
+    moment = session.display.time(seen.record.io_time) if seen.record is not None else ""
+    text = f"Scanned {scanned} records, RBA {seen.rba},{moment}"
+    if session.one_line and session.progress is not None:
+        session.progress.line(text)
+    else:
+        session.aside(Lines((text,)))
 
 
 def _count_plainly(session: Session, walk: Walk, result: Counted, span: _Span, large: _Large) -> None:
@@ -119,7 +131,7 @@ def _count_plainly(session: Session, walk: Walk, result: Counted, span: _Span, l
         if seen is not None:
             _count_record(session, walk, seen, result, span, "", large)
 
-    fast = FastCount(walk.file, result, other)
+    fast = FastCount(walk.file, result, other, session.progress)
     walk.place = fast.count(walk.place)
     fast.end()
 
@@ -128,14 +140,14 @@ def _count_record(
     session: Session, walk: Walk, seen: Seen, result: Counted, span: _Span, tables: str, large: _Large
 ) -> None:
     record = seen.record
+    if seen.fault:
+        result.damaged.append(Lost(walk.file, seen.rba, seen.fault))
     if record is None:
         kind = iotypes.FILE_HEADER if seen.is_header else _OTHERS
         if not tables and not (session.filters.any and session.filters.enabled) and span.holds(None):
             result.total.add(kind, seen.size, "")
             result.tables.setdefault("*FileHeader*", Tally()).add(kind, seen.size, "")
         return
-    if seen.fault:
-        result.damaged.append(Lost(walk.file, seen.rba, seen.fault))
     candidate = walk.candidate(seen)
     if candidate is None or not span.holds(record.io_time) or not session.filters.passes(candidate):
         return
@@ -166,7 +178,7 @@ class _Large:
     def add(self, walk: Walk, seen: Seen, candidate: Candidate, size: int) -> None:
         now = self._now
         if now is None:
-            now = TransactionSize(candidate.xid, 0, 0, seen.rba)
+            now = TransactionSize(candidate.identity().xid, 0, 0, seen.rba)
         whole = candidate.record.io_type != IoType.RECORD_FRAGMENT
         self._now = now._replace(records=now.records + whole, size=now.size + size)
         self._tables.add(candidate.table)

@@ -7,10 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from ggshell.errors import TrailError
-from ggshell.logdump.answers import Answer, Counted, Differences, Facts, Lines, Lost, Shown, Tally
+from ggshell.logdump.answers import (
+    Answer,
+    Counted,
+    Differences,
+    Dumped,
+    Facts,
+    FilterList,
+    LargeTransactions,
+    Lines,
+    Lost,
+    RecordTypes,
+    Shown,
+    Tally,
+)
+from ggshell.logdump.filters import Filters
 from ggshell.record import TableDefinition
 from ggshell.trail import iotypes
-from ggshell.trail.record import Columns
+from ggshell.trail.record import Columns, Record
 
 _FIELDS = (
     *(
@@ -47,6 +61,31 @@ def _objects(answer: Answer) -> Iterator[dict[str, Any]]:
         yield _counted(answer)
     elif isinstance(answer, Lines):
         yield {"lines": list(answer.lines)}
+    elif isinstance(answer, LargeTransactions):
+        yield from (
+            {"xid": each.xid, "records": each.records, "bytes": each.size, "rba": each.rba}
+            for each in answer.transactions
+        )
+    elif isinstance(answer, FilterList):
+        yield _filters(answer.filters)
+    elif isinstance(answer, RecordTypes):
+        yield from ({"number": number, "name": name} for number, name in answer.types)
+    elif isinstance(answer, Dumped):
+        yield {"rba": answer.rba, "length": len(answer.data), "data": answer.data.hex()}
+
+
+def _filters(filters: Filters) -> dict[str, Any]:
+    sides = (("include", filters.include), ("exclude", filters.exclude))
+    return {
+        "enabled": filters.enabled,
+        **{
+            name: {
+                "match": "ALL" if side.match_all else "ANY",
+                "filters": [{"filter": each.subject, "value": each.more or each.text} for each in side.filters],
+            }
+            for name, side in sides
+        },
+    }
 
 
 def _record(answer: Shown) -> dict[str, Any]:
@@ -66,6 +105,7 @@ def _record(answer: Shown) -> dict[str, Any]:
         "table": answer.table.name if answer.table is not None else record.name,
         **{name: getattr(record, name) for name in _FIELDS},
         "tokens": {name: value.decode(errors="replace") for name, value in record.tokens.items()},
+        "user_tokens": _user_tokens(record),
     }
     try:
         found |= {
@@ -75,6 +115,14 @@ def _record(answer: Shown) -> dict[str, Any]:
     except TrailError:
         found["data"] = record.data.hex()
     return found
+
+
+def _user_tokens(record: Record) -> dict[str, str] | str:
+    """By name, or in hexadecimal where they cannot be taken apart."""
+    try:
+        return {name: value.decode(errors="replace") for name, value in record.named_user_tokens().items()}
+    except TrailError:
+        return record.user_tokens.hex()
 
 
 def _named(columns: Columns, definition: TableDefinition | None) -> dict[str, str | None]:

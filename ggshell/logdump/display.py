@@ -1,31 +1,38 @@
-"""What Logdump's switches say of how a record is shown."""
+"""What Logdump's switches say of how a record is shown, and how times are read and written."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
+from typing import Final
 
+from ggshell.clock import Clock, to_datetime
 from ggshell.errors import UsageError
+
+_TIME: Final = re.compile(
+    r"(?:(\d{4}|\d{2})[-/](\d\d?)[-/](\d\d?))?[T:\s]*"
+    r"(?:(\d\d?)(?::(\d\d?)(?::(\d\d?)(?:\.(\d{3}\.\d{3}|\d{1,6})\d*)?)?)?)?\s*(Z?)",
+    re.ASCII,
+)
+_CENTURY: Final = 70
+"""Years of two digits from here on are of the last century."""
 
 
 class Level(Enum):
     """How much of something is shown."""
 
-    OFF = "OFF"
-    ON = "ON"
-    MORE = "DETAIL"
-
-    @classmethod
-    def of(cls, word: str) -> Level:
-        """The level that ON, OFF, DETAIL or DATA asks for."""
-        return cls.MORE if word.upper() in ("DETAIL", "DATA") else cls(word.upper())
+    OFF = "Off"
+    ON = "On"
+    MORE = "Detail"
 
 
 @dataclass(slots=True)
 class Display:
     """The switches, as they are at first."""
 
+    clock: Clock
     ghdr: bool = False
     detail: Level = Level.OFF
     file_header: Level = Level.OFF
@@ -33,6 +40,7 @@ class Display:
     user_tokens: Level = Level.OFF
     header_tokens: Level = Level.OFF
     metadata: Level = Level.ON
+    sql_format: bool = False
     dump: bool = True
     record_length: int = 140
     zone: tzinfo | None = None
@@ -40,29 +48,40 @@ class Display:
 
     @property
     def zone_name(self) -> str:
-        return "LOCAL" if self.zone is None else f"GMT {datetime.now(self.zone):%z}" if self.zone is not UTC else "GMT"
+        if self.zone is None:
+            return "LOCAL"
+        return "GMT" if self.zone is UTC else f"GMT {self.now():%z}"
+
+    def now(self) -> datetime:
+        """The present time in the zone of the display."""
+        return to_datetime(self.clock.now()).astimezone(self.zone)
 
     def time(self, moment: datetime | None) -> str:
         """A time as Logdump prints it, to the microsecond; empty for a record without one."""
-        if moment is None:
-            return ""
-        local = moment.astimezone(self.zone)
-        return f"{local:%Y/%m/%d %H:%M:%S}.{local.microsecond // 1000:03d}.{local.microsecond % 1000:03d}"
+        return "" if moment is None else stamp(moment.astimezone(self.zone))
 
     def moment(self, text: str) -> datetime:
-        """A time as somebody types it, in the zone of the display.  Raises UsageError."""
-        plain = text.strip().strip("'\"").replace("/", "-")
-        if len(plain) > 10 and plain[10] in ":T":
-            plain = f"{plain[:10]} {plain[11:]}"
+        """A time as somebody types it (``[[yy]yy-mm-dd] [hh[:mi[:ss]]]``, or as it is shown), in the zone of the display;
+        without a date today's.  Raises UsageError."""
+        match = _TIME.fullmatch(text.strip().strip("'\"").strip())
+        if match is None or not (match[1] or match[4]):
+            raise UsageError(f"{text} is no time", hint="yyyy-mm-dd hh:mi:ss")
+        today = self.now()
+        year, month, day = (int(each) for each in match.group(1, 2, 3)) if match[1] else today.timetuple()[:3]
+        if match[1] and len(match[1]) == 2:
+            year += 1900 if year >= _CENTURY else 2000
+        hour, minute, second = (int(each or 0) for each in match.group(4, 5, 6))
+        fraction = int((match[7] or "").replace(".", "").ljust(6, "0"))
         try:
-            if ":" in plain and "-" not in plain:
-                plain = f"{datetime.now(self.zone):%Y-%m-%d} {plain}"
-            found = datetime.fromisoformat(plain)
-        except ValueError:
-            raise UsageError(f"{text} is no time", hint="yyyy-mm-dd hh:mi:ss") from None
-        if found.tzinfo is None:
-            found = found.replace(tzinfo=self.zone) if self.zone is not None else found.astimezone()
-        return found.astimezone(UTC)
+            found = datetime(year, month, day, hour, minute, second, fraction, UTC if match[8] else self.zone)
+            return found.astimezone(UTC)
+        except (ValueError, OverflowError) as error:
+            raise UsageError(f"{text} is no time: {error}", hint="yyyy-mm-dd hh:mi:ss") from None
+
+
+def stamp(moment: datetime) -> str:
+    """A time in Logdump's form, milliseconds and microseconds apart."""
+    return f"{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03d}.{moment.microsecond % 1000:03d}"
 
 
 def zone_of(offset: str) -> tzinfo:

@@ -23,8 +23,15 @@ class FastCount:
     """Counts rows from one place on, up to the first record that is damaged or not whole; other records are left to
     ``other``, by their places."""
 
-    def __init__(self, file: LookedFile, result: Counted, other: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        file: LookedFile,
+        result: Counted,
+        other: Callable[[int], None],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._file = file
+        self._progress = progress
         self._result = result
         self._other = other
         self._open = 0
@@ -44,6 +51,8 @@ class FastCount:
                 continue
             self._take(records, place)
             place += records.end
+            if self._progress is not None:
+                self._progress(place, self._file.size)
         return place
 
     def end(self) -> None:

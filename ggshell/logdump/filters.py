@@ -10,7 +10,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
-from ggshell.errors import StatementError, UsageError
+from ggshell.errors import StatementError, TrailError, UsageError
 from ggshell.record import TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.record import Record
@@ -28,7 +28,10 @@ _COMPARE: Final[dict[str, Compare]] = {
     **dict.fromkeys(("<=", "LE"), operator.le),
     **dict.fromkeys((">=", "GE"), operator.ge),
 }
-_COMPARISON = re.compile(r"\s*(<=|>=|<>|!=|==|=|<|>|(?:EQ|NE|LT|GT|LE|GE)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)
+_SIGN = r"<=|>=|<>|!=|==|=|<|>|\b(?:EQ|NE|LT|GT|LE|GE)\b"
+_COMPARISON = re.compile(rf"\s*({_SIGN})?\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
+_BEHIND = re.compile(rf"\s*(.*?)\s*({_SIGN})\s*", re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^\s=<>!]+)\s*(.*?)\s*", re.DOTALL)
 _RANGE = re.compile(r"(.*?)(?:[,\s]+(\d+)(?::(\d+))?)?\s*", re.DOTALL)
 _NUMBERS: Final[dict[str, Callable[[Candidate], int]]] = {
     "RBA": lambda candidate: candidate.rba,
@@ -40,26 +43,41 @@ _NUMBERS: Final[dict[str, Callable[[Candidate], int]]] = {
     "AUDITPOS": lambda candidate: candidate.record.audit_pos,
 }
 _TOKENS: Final = {"LOGCSN": "L", "TRANID": "6", "LOGBSN": "B", "ORAROWID": "R", "ORATAG": "t", "DDL": "D"}
+_ALIASES: Final = {"IOTYPE": "RECTYPE", "RECTYPES": "RECTYPE", "LOGCSN": "CSN"}
+_PARTS: Final = re.compile(r",\s*(?=['\"/])")
 _WIDTHS: Final = {"INT16": 2, "INT32": 4, "INT64": 8}
+SUBJECTS: Final = frozenset(
+    {"RECTYPE", "IOTYPE", "FILENAME", "ANSINAME", "TRANSID", "IOTIME", "STARTTIME", "ENDTIME", "STRING", "HEX", "CSN"}
+    | {"LOGCSN", "SYSKEY", "GGSTOKEN", "USERTOKEN", "PROCESS"}
+    | _NUMBERS.keys()
+    | _WIDTHS.keys()
+)
 _INDICATORS: Final = {item.name: int(item) for item in TransInd} | {"FIRST": 0, "LAST": 2, "WHOLE": 3, "ONLY": 3}
 
 
-class Candidate(NamedTuple):
-    """A record that filters are asked about; ``xid`` and ``csn`` are its transaction's, which only the first record tells."""
+class Identity(NamedTuple):
+    """What names a transaction: its id and its commit sequence number as the trail prints them; empty: not known."""
 
-    rba: int
-    record: Record
-    table: str
     xid: str
     csn: str
 
 
+class Candidate(NamedTuple):
+    """A record that filters are asked about; ``identity`` finds out its transaction, which only the first record tells."""
+
+    rba: int
+    record: Record
+    table: str
+    identity: Callable[[], Identity]
+
+
 class Filter(NamedTuple):
-    """One condition, as it was typed."""
+    """One condition: ``text`` as it is listed, ``more`` a line beneath it (the bytes of HEX and STRING)."""
 
     subject: str
     text: str
     test: Test
+    more: str = ""
 
 
 @dataclass(slots=True)
@@ -94,31 +112,47 @@ class Filters:
             return False
         return not self.include.filters or self.include.fits(candidate)
 
-    def listed(self) -> list[tuple[int, str, Filter]]:
-        """(number, side, filter) in the order of FILTER SHOW."""
-        both = [("Include", each) for each in self.include.filters] + [
-            ("Exclude", each) for each in self.exclude.filters
-        ]
-        return [(number, side, each) for number, (side, each) in enumerate(both, 1)]
+    def listed(self) -> list[Filter]:
+        """All filters in the order of FILTER SHOW."""
+        return [*self.include.filters, *self.exclude.filters]
+
+    def clear(self) -> None:
+        """Remove them all."""
+        self.include.filters.clear()
+        self.exclude.filters.clear()
 
     def remove(self, number: int) -> None:
         """Raises UsageError when there is no such filter."""
         if not 1 <= number <= len(self.listed()):
-            raise UsageError(f"there is no filter {number}", hint="FILTER SHOW numbers them")
+            raise UsageError(f"there is no filter {number}", hint="FILTER SHOW lists them")
         inside = len(self.include.filters)
         if number <= inside:
             del self.include.filters[number - 1]
         else:
             del self.exclude.filters[number - 1 - inside]
 
+    def remove_kind(self, subject: str) -> None:
+        """Raises UsageError when there is no filter of that kind."""
+        wanted = _ALIASES.get(subject.upper(), subject.upper())
+        before = len(self.listed())
+        for side in (self.include, self.exclude):
+            side.filters = [each for each in side.filters if each.subject != wanted]
+        if len(self.listed()) == before:
+            raise UsageError(f"there is no filter of {subject.upper()}", hint="FILTER SHOW lists them")
 
-def make(subject: str, text: str, moment: Moment) -> Filter:
-    """A filter from its subject and what was typed behind it.  Raises UsageError."""
-    subject = subject.upper()
+
+def make(subject: str, text: str, moment: Moment) -> list[Filter]:
+    """The filters of a subject and what was typed behind it: one, or one for each text.  Raises UsageError."""
+    subject = _ALIASES.get(subject.upper(), subject.upper())
     text = text.strip()
     if not text:
         raise UsageError(f"FILTER {subject} needs a value", hint="HELP FILTER")
-    return Filter(subject, text, _test(subject, text, moment))
+    if subject in ("STRING", "HEX"):
+        return [_bytes_filter(subject, part) for part in _PARTS.split(text)]
+    listed = text
+    if subject == "RECTYPE":
+        listed = ", ".join(iotypes.io_type_name(number) for number in sorted(_rectypes(text)))
+    return [Filter(subject, listed, _test(subject, text, moment))]
 
 
 def _test(subject: str, text: str, moment: Moment) -> Test:
@@ -132,13 +166,13 @@ def _test(subject: str, text: str, moment: Moment) -> Test:
         return lambda candidate: any(fnmatchcase(candidate.table.upper(), pattern) for pattern in patterns)
     if subject == "TRANSID":
         wanted = text.strip("'\"=").strip()
-        return lambda candidate: candidate.xid == wanted
+        return lambda candidate: candidate.identity().xid == wanted
     if subject in ("CSN", "LOGCSN"):
         return _csn_test(text)
     if subject in ("IOTIME", "STARTTIME", "ENDTIME"):
         return _time_test(subject, text, moment)
-    if subject in ("STRING", "HEX", "SYSKEY"):
-        return _bytes_test(subject, text)
+    if subject == "SYSKEY":
+        return _integer_test(_WIDTHS["INT64"], text)
     if subject in _WIDTHS:
         return _integer_test(_WIDTHS[subject], text)
     if subject in ("GGSTOKEN", "USERTOKEN"):
@@ -148,8 +182,11 @@ def _test(subject: str, text: str, moment: Moment) -> Test:
 
 def _comparison(text: str) -> tuple[Compare, str]:
     match = _COMPARISON.fullmatch(text)
-    sign, value = (match[1] or "=", match[2].strip()) if match is not None else ("=", text)
-    return _COMPARE[sign.upper()], value.strip("'\"")
+    sign, value = (match[1] or "", match[2]) if match is not None else ("", text)
+    behind = None if sign else _BEHIND.fullmatch(value)
+    if behind is not None and behind[1]:
+        sign, value = behind[2], behind[1]
+    return _COMPARE[(sign or "=").upper()], value.strip("'\"")
 
 
 def _number_test(subject: str, text: str) -> Test:
@@ -180,7 +217,7 @@ def _csn_test(text: str) -> Test:
 
     def test(candidate: Candidate) -> bool:
         try:
-            return compare(Csn.parse(candidate.csn).value, wanted)
+            return compare(Csn.parse(candidate.identity().csn).value, wanted)
         except ValueError:  # its transaction began before the first record that was read, or is another database's
             return False
 
@@ -203,7 +240,7 @@ def _time_test(subject: str, text: str, moment: Moment) -> Test:
     return lambda candidate: candidate.record.io_time is not None and compare(candidate.record.io_time, wanted)
 
 
-def _bytes_test(subject: str, text: str) -> Test:
+def _bytes_filter(subject: str, text: str) -> Filter:
     text = re.sub(r"^BOTH\s+", "", text, flags=re.IGNORECASE)
     quoted = re.fullmatch(r"(['\"/])(.*?)\1(?:[,\s]+(\d+)(?::(\d+))?)?\s*", text, re.DOTALL)
     match = quoted or _RANGE.fullmatch(text)
@@ -214,14 +251,21 @@ def _bytes_test(subject: str, text: str) -> Test:
     low, high = int(first or 0), int(last) + 1 if last else None
     if first and not last:
         high = low + len(wanted)
-    return lambda candidate: wanted in candidate.record.data[low:high]
+    where = f", Col {low}:{high - 1}" if high is not None else ""
+    more = f"{wanted.hex(' ', -2).upper() if subject == 'HEX' else content}"
+    return Filter(
+        subject, f"({len(wanted):>2}){where}", lambda candidate: wanted in candidate.record.data[low:high], more
+    )
 
 
 def _hex(text: str) -> bytes:
     try:
-        return bytes.fromhex(text.strip("'\"").removeprefix("0x"))
+        wanted = bytes.fromhex(text.strip("'\"").removeprefix("0x"))
     except ValueError:
-        raise UsageError(f"{text} is no hexadecimal", hint="for example 0004") from None
+        wanted = b""
+    if not wanted:
+        raise UsageError(f"{text} is no hexadecimal", hint="for example 0004")
+    return wanted
 
 
 def _integer_test(width: int, text: str) -> Test:
@@ -234,14 +278,22 @@ def _integer_test(width: int, text: str) -> Test:
     return lambda candidate: any(each in candidate.record.data for each in wanted)
 
 
+def _has_user_token(record: Record, name: str, compare: Compare | None, value: str) -> bool:
+    """Whether a record has a user token of that name (in any case), with such a value."""
+    try:
+        named = record.named_user_tokens()
+    except TrailError:  # another producer's: whether the words are in it at all
+        return all(word.encode() in record.user_tokens for word in (name, value))
+    found = next((text for token, text in named.items() if token.upper() == name.upper()), None)
+    return found is not None and (compare is None or compare(found.decode(errors="replace"), value))
+
+
 def _token_test(subject: str, text: str) -> Test:
-    name, _, rest = text.partition(" ")
-    compare, value = _comparison(rest) if rest.strip() else (None, "")
+    match = _TOKEN.fullmatch(text)
+    name, rest = (match[1].strip("'\""), match[2]) if match is not None else (text, "")
+    compare, value = _comparison(rest) if rest else (None, "")
     if subject == "USERTOKEN":
-        needle = name.strip("'\"").encode()
-        return lambda candidate: (
-            needle in candidate.record.user_tokens and (not value or value.encode() in candidate.record.user_tokens)
-        )
+        return lambda candidate: _has_user_token(candidate.record, name, compare, value)
     letter = _TOKENS.get(name.upper(), name if len(name) == 1 else "")
     if not letter:
         raise StatementError(f"no token is called {name}", hint=f"one of {', '.join(_TOKENS)}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from ggshell.errors import NotFoundError, UsageError
-from ggshell.logdump.answers import Answer, Lines
+from ggshell.logdump.answers import Answer, Dumped, Lines
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
 from ggshell.logdump.walk import Walk, is_row
 from ggshell.trail.look import Seen
+
+DUMPED = 256
+"""So many bytes DUMP shows without a number."""
 
 
 @action("OPEN")
@@ -101,10 +105,20 @@ def skip(session: Session, *, n: int = 1, filter: bool = False) -> Iterator[Answ
     yield Lines((f"Skipped {passed} records; at RBA {session.walk.place}",))
 
 
+@action("DUMP")
+def dump(session: Session, *, n: int = DUMPED, on: bool = False, off: bool = False) -> Iterator[Answer]:
+    """Bytes from the present place on, whatever they are; or whether records are shown so.  The place stays."""
+    if on or off:
+        session.display.dump = on
+        return
+    place = session.walk.place
+    yield Dumped(place, session.file.read(n, place))
+
+
 @action("BEGIN")
-def begin(session: Session, *, time: str) -> Iterator[Answer]:
+def begin(session: Session, *, time_string: str) -> Iterator[Answer]:
     """Stand before the first record of a time or later."""
-    wanted = session.display.moment(time)
+    wanted = session.display.moment(time_string)
     walk = Walk(session.file)
     for seen in walk.records():
         if not seen.size:
@@ -118,9 +132,9 @@ def begin(session: Session, *, time: str) -> Iterator[Answer]:
     yield Lines((f"No record of {session.display.time(wanted)} or later is in this file",))
 
 
-def _since(seen: Seen, wanted: object) -> bool:
+def _since(seen: Seen, wanted: datetime) -> bool:
     record = seen.record
-    return record is not None and is_row(record) and record.io_time is not None and record.io_time >= wanted  # type: ignore[operator]
+    return record is not None and is_row(record) and record.io_time is not None and record.io_time >= wanted
 
 
 def _end(session: Session) -> str:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ggshell.errors import TrailError
-from ggshell.logdump.answers import Answer, Counted, Differences, Facts, Lines, Lost, Shown, Tally
+from ggshell.logdump.answers import (
+    Answer,
+    Counted,
+    Differences,
+    Dumped,
+    Facts,
+    FilterList,
+    LargeTransactions,
+    Lines,
+    Lost,
+    RecordTypes,
+    Shown,
+    Tally,
+)
 from ggshell.logdump.display import Display, Level
 from ggshell.record import IoType, TableDefinition
 from ggshell.trail import iotypes
@@ -25,6 +39,7 @@ _TOKEN_NAMES = {
     "t": "ORATAG",
     "D": "DDL",
 }
+_FILTER_TITLES = {"RECTYPE": "Rectypes", "HEX": "HEX", "CSN": "CSN"}
 _OUTER = {
     0x47: "Record Header",
     0x48: "GHDR",
@@ -62,6 +77,35 @@ def _differences(answer: Differences, display: Display) -> Iterator[str]:
     yield from (f"{name:<20}{left:<39} {right}" for name, left, right in answer.found)
 
 
+def _large(answer: LargeTransactions, display: Display) -> Iterator[str]:
+    yield f"{'XID':<34}{'Records':>12}{'Bytes':>16}{'RBA':>16}"
+    yield from (f"{each.xid or '?':<34}{each.records:>12}{each.size:>16}{each.rba:>16}" for each in answer.transactions)
+
+
+def _record_types(answer: RecordTypes, display: Display) -> Iterator[str]:
+    yield from (f"{number:>4} - {name}" for number, name in answer.types)
+
+
+def _filters(answer: FilterList, display: Display) -> Iterator[str]:
+    filters = answer.filters
+    yield f"Data filters are {'ENABLED' if filters.enabled else 'DISABLED'}"
+    for name, side in (("Include", filters.include), ("Exclude", filters.exclude)):
+        yield f"{name}  Match {'ALL' if side.match_all else 'ANY'}"
+        met: Counter[str] = Counter()
+        for each in side.filters:
+            title = _FILTER_TITLES.get(each.subject, each.subject.capitalize())
+            title = title if each.subject == "RECTYPE" else f"{title}-{met[each.subject]}"
+            yield f"{title:<11}: {each.text}"
+            if each.more:
+                yield f" {each.more}"
+            met[each.subject] += 1
+
+
+def _dumped(answer: Dumped, display: Display) -> Iterator[str]:
+    yield f"{len(answer.data)} bytes from RBA {answer.rba}"
+    yield from hex_rows(answer.data, len(answer.data))
+
+
 def hex_rows(data: bytes, limit: int) -> Iterator[str]:
     """Bytes in rows of 20, in pairs, with their ASCII beside them."""
     for start in range(0, min(len(data), limit), ROW_BYTES):
@@ -72,12 +116,12 @@ def hex_rows(data: bytes, limit: int) -> Iterator[str]:
 
 def _shown(answer: Shown, display: Display) -> Iterator[str]:
     seen = answer.seen
+    if seen.fault:
+        yield f"*** Damaged record at RBA {seen.rba} of {answer.file.path}: expected {seen.fault} ***"
     if seen.is_header:
         yield from _header_record(answer, display)
         return
     record = seen.record
-    if seen.fault:
-        yield f"*** Damaged record at RBA {seen.rba}: expected {seen.fault} ***"
     if record is None:
         yield from hex_rows(seen.data, display.record_length)
         return
@@ -91,8 +135,7 @@ def _shown(answer: Shown, display: Display) -> Iterator[str]:
     if display.ggs_tokens is not Level.OFF and record.tokens:
         yield from _tokens(record, display)
     if display.user_tokens is not Level.OFF:
-        yield f"User tokens: {len(record.user_tokens):>4} bytes"
-        yield from hex_rows(record.user_tokens, display.record_length) if record.user_tokens else ()
+        yield from _user_tokens(record, display)
     yield ""
 
 
@@ -102,7 +145,7 @@ def _summary(answer: Shown, record: Record, display: Display) -> Iterator[str]:
     name, index = answer.table.name if answer.table is not None else record.name, record.table_index
     yield f"Name: {name}" + (f"  (TDR Index: {index})" if index is not None else "")
     if record.io_type == IoType.METADATA:
-        if answer.table is None and display.metadata is Level.MORE:
+        if answer.table is None and (display.metadata is Level.MORE or display.sql_format):
             yield from _definition(answer, display)
         yield from _bytes(record.data, display)
         return
@@ -152,12 +195,30 @@ def _definition(answer: Shown, display: Display) -> Iterator[str]:
     found = definition_of(answer.file, answer.seen)
     if found is None:
         return
+    if display.sql_format:
+        yield from _statement(found)
+        return
     yield f"Definition for table {found.name.owner}.{found.name.name}"
     yield f"Columns: {len(found.columns)}"
     for index, column in enumerate(found.columns):
         key = "  key" if index in found.key else ""
         yield f"{column.name:<32} {column.type_name:<32} {column.type_id:>8}{key}"
     yield "End of definition"
+
+
+def _statement(table: TableDefinition) -> Iterator[str]:
+    """SQLFORMAT: a statement that makes such a table."""
+    yield f"CREATE TABLE {_quoted(table.name.owner)}.{_quoted(table.name.name)} ("
+    parts = [f"{_quoted(column.name)} {column.type_name}" for column in table.columns]
+    if table.key:
+        parts.append(f"PRIMARY KEY ({', '.join(_quoted(table.columns[index].name) for index in table.key)})")
+    yield from (f"    {part}{',' if number < len(parts) else ''}" for number, part in enumerate(parts, 1))
+    yield ");"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
 
 
 def _ghdr(record: Record, display: Display) -> Iterator[str]:
@@ -232,6 +293,18 @@ def _tokens(record: Record, display: Display) -> Iterator[str]:
             yield from hex_rows(value, display.record_length)
 
 
+def _user_tokens(record: Record, display: Display) -> Iterator[str]:
+    yield f"User tokens: {len(record.user_tokens):>4} bytes"
+    try:
+        named = record.named_user_tokens()
+    except TrailError:  # another producer's, or damaged: as they are
+        yield from hex_rows(record.user_tokens, display.record_length)
+        return
+    for name, value in named.items():
+        shown = value.decode(errors="backslashreplace") if display.user_tokens is Level.MORE else f"{len(value)} bytes"
+        yield f"{name:<20}: {shown}"
+
+
 def _header_record(answer: Shown, display: Display) -> Iterator[str]:
     seen = answer.seen
     if display.file_header is not Level.OFF:
@@ -293,4 +366,8 @@ _LAYOUTS: dict[type, Callable[[Any, Display], Iterator[str]]] = {
     Lost: _lost,
     Differences: _differences,
     Counted: _counted,
+    LargeTransactions: _large,
+    FilterList: _filters,
+    RecordTypes: _record_types,
+    Dumped: _dumped,
 }

@@ -10,7 +10,7 @@ from ggshell.logdump.answers import Answer
 
 Action = Callable[..., Iterable[Answer]]
 _F = TypeVar("_F", bound=Action)
-ROOMS = ("going", "scanning", "switches", "telling", "counting", "saving")
+ROOMS = ("going", "scanning", "switches", "filtering", "times", "telling", "comparing", "counting", "saving")
 _ACTIONS: dict[str, tuple[Action, tuple[Any, ...]]] = {}
 
 

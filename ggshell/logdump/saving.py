@@ -8,20 +8,25 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ggshell.errors import ConflictError, DiskError, UsageError
+from ggshell.errors import ConflictError, UsageError
+from ggshell.files import write_atomically
 from ggshell.logdump.answers import Answer, Lines
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
-from ggshell.record import IoType
+from ggshell.logdump.walk import is_row
+from ggshell.record import IoType, TransactionHeader, TransInd
 from ggshell.trail import layout
-from ggshell.trail.fileheader import Continuity, Producer, encode_header
+from ggshell.trail.fileheader import Continuity, Form, Producer, decode_header, encode_header
 from ggshell.trail.look import Seen
 from ggshell.trail.markers import definition_record
+from ggshell.trail.record import Record
+from ggshell.trail.tokens import transaction_tokens
+from ggshell.types import Csn
 
 _SEQUENCE = re.compile(r"..(\d{9}|\d{6})")
-_PLACE = struct.Struct("<I")
-_PLACE_FROM_END = 12
-"""The record's place stands so far before its end: place, checksum, trailer."""
+_TRANS_IND_AT = 8 + 28
+_WANTED = {"FIRST": TransInd.BEGIN, "MIDDLE": TransInd.MIDDLE, "END": TransInd.END, "ONLY": TransInd.SOLE}
+_BEGINS = (TransInd.BEGIN, TransInd.SOLE)
 
 
 @action("SAVE")
@@ -32,75 +37,146 @@ def save(
     n: int,
     records: bool = False,
     bytes: bool = False,  # noqa: A002 - the manual's word
+    nocomment: bool = False,
+    newformat: bool = False,
+    transind: str = "",
     truncate: bool = False,
     force: bool = False,
 ) -> Iterator[Answer]:
     """Write the next records that the filters let through, behind a header and the definitions that they need.
 
-    Raises ConflictError when the file is there and ``!`` is not, DiskError when it cannot be written, UsageError when a
-    record is damaged.
+    Raises ConflictError when the file is there and ``!`` is not, or is the open one; DiskError when it cannot be written;
+    UsageError when a record is damaged, or begins within a transaction that nothing names.
     """
     path = Path(file).absolute()
+    if path.exists() and path.samefile(session.file.path):
+        raise ConflictError(f"{path} is the open file", hint="SAVE another file")
     if path.exists() and not (force or truncate):
         raise ConflictError(f"{path} exists already", hint=f"SAVE {file} ! {n} {'BYTES' if bytes else 'RECORDS'}")
-    saved = _Saved(session, path)
+    if session.file.ours and session.file.header_fault:
+        raise UsageError(f"the record at RBA 0 is damaged: expected {session.file.header_fault}; nothing was saved")
+    saved = _Saved(session, path, _WANTED[transind.upper()] if transind else None)
     for seen in session.walk.records():
         if not seen.size or (seen.fault and not seen.is_header):
             raise UsageError(
                 f"the record at RBA {seen.rba} is damaged: expected {seen.fault}; nothing was saved",
                 hint="SCANFORHEADER stands behind the damage",
             )
-        if not seen.is_header and session.passes(seen):
-            saved.add(seen)
-        if (saved.size if bytes else saved.records) >= n:
+        saved.take(seen)
+        if (saved.size if bytes else saved.records) >= n and not saved.within_value:
             break
-    try:
-        path.write_bytes(saved.content)
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}", hint="make room, or name another folder") from error
-    yield Lines((f"{saved.records} records, {saved.size} bytes saved to {path}",))
+        session.tell(seen)
+    saved.write(path)
+    cut = "; transactions that were cut at an edge begin or end there" if saved.cut else ""
+    yield Lines((f"{saved.records} records, {saved.size} bytes saved to {path}{cut}",))
 
 
 class _Saved:
     """A new file in the making."""
 
-    def __init__(self, session: Session, path: Path) -> None:
+    def __init__(self, session: Session, path: Path, trans_ind: TransInd | None) -> None:
         self._session = session
         self._own = session.file.ours
+        self._trans_ind = trans_ind
         match = _SEQUENCE.fullmatch(path.name)
-        producer = Producer("LOGDUMP", "ggshell logdump")
         header = session.file.header[: session.file.first]
         if self._own:
+            producer = Producer("LOGDUMP", "ggshell logdump")
             seqno = int(match[1]) if match else 0
-            header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity())
+            found = decode_header(session.file.header)
+            form = Form(found.compatibility, found.seal, (*found.uris, found.uri))
+            header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity(), form)
         self.content = bytearray(header)
         self._defined: set[int] = set()
+        self._pending: list[Seen] = []
+        """The records of the transaction that is open."""
+        self._kept = False
         self.records = self.size = 0
+        self.within_value = self.cut = False
 
-    def add(self, seen: Seen) -> None:
+    def take(self, seen: Seen) -> None:
+        """The next record of the walk, which is kept when the filters let it through; pieces go with their first one."""
         record = seen.record
         if record is None:
             return
-        if record.io_type == IoType.METADATA:
-            self._defined.add(record.audit_rba >> 16)
-        elif record.table_index is not None:
-            self._define(record.table_index, seen.rba)
-        self.content += self._moved(seen.data)
+        if record.io_type != IoType.RECORD_FRAGMENT:
+            self._kept = self._session.passes(seen)
+            if is_row(record) and record.trans_ind in _BEGINS:
+                self._close()
+        if not self._kept:
+            return
+        self._pending.append(seen)
         self.records += 1
         self.size += seen.size
+        self.within_value = bool(record.continued)
+
+    def write(self, path: Path) -> None:
+        """No further record comes: keep what there is.  Raises DiskError."""
+        self._close()
+        write_atomically(path, bytes(self.content))
+
+    def _close(self) -> None:
+        pending, self._pending = self._pending, []
+        rows = [seen.rba for seen in pending if seen.record is not None and is_row(seen.record)]
+        for seen in pending:
+            record = seen.record
+            if record is None:
+                continue
+            if not is_row(record):
+                self._defined.add(record.audit_rba >> 16)
+                self._add(seen, record)
+                continue
+            if record.table_index is not None:
+                self._define(record.table_index, seen.rba)
+            first, last = seen.rba == rows[0], seen.rba == rows[-1]
+            inner = TransInd.BEGIN if first else TransInd.END if last else TransInd.MIDDLE
+            self._add(seen, record, TransInd.SOLE if first and last else inner)
+
+    def _add(self, seen: Seen, record: Record, place: TransInd | None = None) -> None:
+        """A record at its new place; ours are sealed anew, and a row gets its place in what is saved of its transaction."""
+        if not self._own and (place is None or self._trans_ind is None):
+            self.content += seen.data
+            return
+        content = bytearray(seen.data)
+        if place is not None:
+            wanted = place if self._trans_ind is None else self._trans_ind
+            self.cut |= wanted != record.trans_ind
+            content[_TRANS_IND_AT] = wanted
+            if self._own and wanted in _BEGINS and "L" not in record.tokens:
+                content = _with_tokens(content, self._announced(seen, record))
+        self.content += _sealed(content, len(self.content)) if self._own else content
+
+    def _announced(self, seen: Seen, record: Record) -> bytes:
+        identity = self._session.walk.identity(seen)
+        try:
+            return transaction_tokens(TransactionHeader(identity.xid, Csn.parse(identity.csn), 0))
+        except ValueError:
+            raise UsageError(
+                f"the transaction of the record at RBA {seen.rba} began before this file, and nothing here names it",
+                hint="SCANFORNEXTTRANS, or SAVE from the file before",
+            ) from None
 
     def _define(self, index: int, rba: int) -> None:
         if index in self._defined:
             return
         self._defined.add(index)
         table = self._session.file.table(index, rba)
-        if table is not None and table.definition is not None:
+        if self._own and table is not None and table.definition is not None:
             self.content += definition_record(table.definition, index, self._session.clock.now(), len(self.content))
 
-    def _moved(self, data: bytes) -> bytes:
-        """A record of ours knows its place: at another one it is sealed anew."""
-        if not self._own:
-            return data
-        place = _PLACE.pack(len(self.content) & layout.PLACE_MASK)
-        sealed = data[:-_PLACE_FROM_END] + place
-        return sealed + _PLACE.pack(zlib.crc32(sealed)) + data[-4:]
+
+def _with_tokens(record: bytearray, more: bytes) -> bytearray:
+    """A record with further GGS tokens before its own; lengths are made right but for those of ``_sealed``."""
+    place = 4
+    while record[place] != layout.TOKENS:
+        place += 4 + int.from_bytes(record[place + 2 : place + 4], "little")
+    length = int.from_bytes(record[place + 2 : place + 4], "little") + len(more)
+    return record[: place + 2] + struct.pack("<H", length) + more + record[place + 4 :]
+
+
+def _sealed(record: bytearray, rba: int) -> bytes:
+    """A record of ours with its length, its place and its checksum."""
+    total = struct.pack("<H", len(record))
+    end = len(record) - layout.CLOSING_SIZE + 4
+    content = bytes(record[:2]) + total + bytes(record[4:end]) + struct.pack("<I", rba & layout.PLACE_MASK)
+    return content + struct.pack("<I", zlib.crc32(content)) + bytes(record[-4:-2]) + total

@@ -51,9 +51,9 @@ def scan_for_header(session: Session, *, prev: bool = False) -> Iterator[Answer]
 
 @action("SCANFORTIME")
 @action("SFTS")
-def scan_for_time(session: Session, *, time: str, table_template: str = "") -> Iterator[Answer]:
+def scan_for_time(session: Session, *, time_string: str, table_template: str = "") -> Iterator[Answer]:
     """The next record of a time or later."""
-    moment = session.display.moment(time)
+    moment = session.display.moment(time_string)
     yield _find(
         session,
         f"record of {session.display.time(moment)} or later",
@@ -84,14 +84,24 @@ def scan_for_rba(session: Session, *, signed: int, table_template: str = "") -> 
 @action("SCANFORMETADATA")
 @action("SFMD")
 def scan_for_metadata(
-    session: Session, *, ddr: bool = False, tdr: bool = False, table_template: str = ""
+    session: Session,
+    *,
+    ddr: bool = False,
+    tdr: bool = False,
+    next: bool = False,  # noqa: A002 - the manual's word
+    n: int | None = None,
+    table_template: str = "",
 ) -> Iterator[Answer]:
-    """The next definition: of a database (DDR), of a table (TDR), or any."""
+    """The next definition: of a database (DDR), of a table (TDR), or any; perhaps the one of an index."""
 
     def wanted(record: Record) -> bool:
-        return record.io_type == IoType.METADATA and (not (ddr or tdr) or (metadata_index(record) > 0) is tdr)
+        if record.io_type != IoType.METADATA:
+            return False
+        table = metadata_index(record)
+        index = table or record.audit_rba & 0xFFFF
+        return (not (ddr or tdr) or (table > 0) is tdr) and (n is None or index == n)
 
-    yield _find(session, "metadata record", wanted, table_template)
+    yield _find(session, "such metadata record", wanted, table_template)
 
 
 @action("SCANSCN")

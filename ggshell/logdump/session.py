@@ -5,35 +5,76 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from ggshell.clock import Clock
-from ggshell.errors import UsageError
+from ggshell.errors import DiskError, GgsError, UsageError
 from ggshell.logdump.answers import Answer, Lost, Shown, TransactionSize
 from ggshell.logdump.display import Display, Level
 from ggshell.logdump.filters import Filters
+from ggshell.logdump.progress import Progress
 from ggshell.logdump.walk import Walk
 from ggshell.record import IoType
 from ggshell.trail.look import LookedFile, Seen
+from ggshell.trail.sealing import Keys
 
 RECORD_LIMIT, BYTE_LIMIT = 100, 100_000
 
 
 class Session:
-    """``progress`` is told how much of how much a long look has read."""
+    """``home``: where the wallet is (else where GGSHELL_HOME says, or here).
 
-    def __init__(self, clock: Clock, progress: Callable[[int, int], None] | None = None) -> None:
+    ``progress`` is told how far a long look is; ``aside`` shows an answer before the statement ends."""
+
+    def __init__(self, clock: Clock, progress: Progress | None = None, home: Path | None = None) -> None:
         self.clock = clock
-        self.display = Display()
+        self.home = home
+        self.display = Display(clock)
         self.filters = Filters()
         self.progress = progress
         self.history: list[str] = []
         self.last: Shown | None = None
         self.large: deque[TransactionSize] = deque(maxlen=0)
         self.record_limit, self.byte_limit = RECORD_LIMIT, BYTE_LIMIT
-        self.log: Path | None = None
+        self.notify = 0
+        """COUNT tells its place after so many records that filters look at; 0: it does not."""
+        self.one_line = False
+        self.aside: Callable[[Answer], None] = lambda _: None
         self.shell = True
+        self.interactive = False
         self.finished = False
+        self._log: TextIO | None = None
         self._walk: Walk | None = None
+        self._keys: Keys | None = None
+
+    @property
+    def log_name(self) -> str:
+        """The file that keeps what is shown, empty for none."""
+        return "" if self._log is None else str(self._log.name)
+
+    def start_log(self, path: Path) -> None:
+        """Append what is shown to a file from now on.  Raises DiskError."""
+        self.stop_log()
+        try:
+            self._log = path.open("a", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise DiskError(f"cannot write {path}: {error.strerror}", hint="LOG TO another file") from error
+
+    def stop_log(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+
+    def write_log(self, text: str) -> None:
+        """Keep a text.  Raises DiskError, and keeps no further one."""
+        if self._log is None:
+            return
+        try:
+            self._log.write(text)
+            self._log.flush()
+        except OSError as error:
+            name, self._log = self.log_name, None
+            raise DiskError(f"the log {name} has ended: {error.strerror}", hint="LOG TO another file") from error
 
     @property
     def is_open(self) -> bool:
@@ -51,12 +92,24 @@ class Session:
         return self.walk.file
 
     def open(self, path: Path) -> None:
-        """Raises NotFoundError, and leaves the file that is open."""
+        """Raises NotFoundError, or TrailError where it cannot be decrypted, and leaves the file that is open."""
         file = LookedFile(path)
+        try:
+            file.decrypt(self._keys)
+        except GgsError:
+            file.close()
+            raise
         self.close()
         self._walk, self.last = Walk(file), None
 
+    def decrypt(self, keys: Keys | None) -> None:
+        """Show rows of this and further files with these keys, None: as they stand.  Raises NotFoundError, TrailError."""
+        if self._walk is not None:
+            self._walk.file.decrypt(keys)
+        self._keys = keys
+
     def close(self) -> None:
+        """Close the trail file."""
         if self._walk is not None:
             self._walk.file.close()
             self._walk = None
@@ -93,4 +146,4 @@ class Session:
     def tell(self, seen: Seen) -> None:
         """Let somebody who waits see how far it is."""
         if self.progress is not None:
-            self.progress(seen.rba, self.file.size)
+            self.progress.record(seen.rba, self.file.size)

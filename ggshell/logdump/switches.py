@@ -1,63 +1,56 @@
-"""GHDR, DETAIL, RECLEN and the other switches; FILTER; LOG, TIMEOFFSET, TRANSHIST."""
+"""GHDR, DETAIL, RECLEN, LOG, TRANSHIST and the like: how much is shown, and where it is kept."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from ggshell.clock import to_datetime
-from ggshell.errors import NotFoundError, StatementError, UsageError
-from ggshell.logdump.answers import Answer, Facts, Lines
+from ggshell.errors import NotFoundError, StateError
+from ggshell.logdump.answers import Answer, LargeTransactions, Lines
 from ggshell.logdump.display import Level, zone_of
-from ggshell.logdump.filters import make
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
-
-SUBJECTS = frozenset(
-    (
-        *(
-            "RECTYPE",
-            "FILENAME",
-            "ANSINAME",
-            "RBA",
-            "TRANSID",
-            "IOTIME",
-            "STARTTIME",
-            "ENDTIME",
-            "STRING",
-            "HEX",
-            "CSN",
-        ),
-        *("LOGCSN", "SYSKEY", "SYSKEYLEN", "TRANSIND", "UNDOFLAG", "RECLEN", "AUDITRBA", "AUDITPOS", "GGSTOKEN"),
-        *("USERTOKEN", "INT16", "INT32", "INT64", "PROCESS"),
-    )
-)
-_SPLIT = re.compile(r";(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")
+from ggshell.params import load_globals
+from ggshell.store.home import Home
+from ggshell.store.wallet import Wallet
 
 
-@action("DETAIL", "detail")
-@action("FILEHEADER", "file_header")
-@action("GGSTOKEN", "ggs_tokens")
-@action("HEADERTOKEN", "header_tokens")
-@action("USERTOKEN", "user_tokens")
-@action("METADATA", "metadata")
+@action("DETAIL", "DETAIL", "detail")
+@action("FILEHEADER", "FILEHEADER", "file_header")
+@action("GGSTOKEN", "GGSTOKEN", "ggs_tokens")
+@action("HEADERTOKEN", "HEADERTOKEN", "header_tokens")
+@action("USERTOKEN", "USERTOKEN", "user_tokens")
+@action("METADATA", "METADATA", "metadata")
+@action("METADATA DETAIL", "METADATA", "metadata")
 def switch(
-    session: Session, name: str, *, on: bool = False, off: bool = False, detail: bool = False, data: bool = False
+    session: Session,
+    word: str,
+    name: str,
+    *,
+    on: bool = False,
+    off: bool = False,
+    detail: bool = False,
+    data: bool = False,
 ) -> Iterator[Answer]:
-    """Show more or less of each record; nothing is said."""
-    setattr(session.display, name, Level.MORE if detail or data else Level.ON if on and not off else Level.OFF)
-    yield from ()
+    """Show more or less of each record; nothing is said.  Alone it says how it is."""
+    if not (on or off or detail or data):
+        yield Lines((f"{word} is {getattr(session.display, name).value}",))
+    else:
+        more = detail or data or (on and word == "METADATA" and not off)
+        setattr(session.display, name, Level.OFF if off else Level.MORE if more else Level.ON)
 
 
-@action("GHDR", "ghdr")
-@action("DUMP", "dump")
-def flag(session: Session, name: str, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
+@action("GHDR", "GHDR", "ghdr")
+@action("METADATA SQLFORMAT", "METADATA SQLFORMAT", "sql_format")
+def flag(session: Session, word: str, name: str, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
     """The same of what is shown or not."""
-    setattr(session.display, name, on and not off)
-    yield from ()
+    if on or off:
+        setattr(session.display, name, on)
+    else:
+        yield Lines((f"{word} is {'On' if getattr(session.display, name) else 'Off'}",))
 
 
 @action("RECLEN")
@@ -79,24 +72,63 @@ def time_offset(session: Session, *, local: bool = False, gmt: str | bool = "") 
 
 @action("LOG")
 @action("LOG TO")
-def log_to(session: Session, *, file: str) -> Iterator[Answer]:
-    """Keep what is shown in a file too."""
-    session.log = Path(file).absolute()
-    yield Lines((f"--- Session log {file} opened {session.display.time(to_datetime(session.clock.now()))} ---",))
+@action("OUT")
+@action("OUT TO")
+def log_to(session: Session, *, file: str = "") -> Iterator[Answer]:
+    """Keep what is shown in a file too; alone it says whether."""
+    if file:
+        session.start_log(Path(file).absolute())
+        yield Lines((f"--- Session log {file} opened {session.display.time(to_datetime(session.clock.now()))} ---",))
+    else:
+        yield Lines((f"LOG is {f'On, to {session.log_name}' if session.log_name else 'Off'}",))
 
 
 @action("LOG STOP")
+@action("OUT STOP")
 def log_stop(session: Session) -> Iterator[Answer]:
     """No longer."""
-    session.log = None
+    session.stop_log()
     yield from ()
+
+
+@action("WRITELOG")
+def write_log(session: Session, *, text: str) -> Iterator[Answer]:
+    """A text for the log alone.  Raises StateError when there is none."""
+    if not session.log_name:
+        raise StateError("no log is kept", hint="LOG TO file")
+    session.write_log(f"{text}\n")
+    yield from ()
+
+
+@action("NOTIFY")
+@action("NOTIFYINTERVAL")
+def notify(session: Session, *, n: int | None = None) -> Iterator[Answer]:
+    """After how many records COUNT tells its place."""
+    if n is not None:
+        session.notify = n
+    else:
+        yield Lines((f"NOTIFY is {f'{session.notify} records' if session.notify else 'Off'}",))
+
+
+@action("SCANSCROLLING")
+def scan_scrolling(session: Session, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
+    """Whether these notices use one line."""
+    if on or off:
+        session.one_line = on
+    else:
+        yield Lines((f"SCANSCROLLING is {'On' if session.one_line else 'Off'}",))
 
 
 @action("DECRYPT")
 def decrypt(session: Session, *, on: bool = False, off: bool = False, keyname: str = "") -> Iterator[Answer]:
-    """Trails are not encrypted yet, so there is nothing to decrypt.  Raises UsageError when it is asked for."""
-    if on:
-        raise UsageError("no trail of this version is encrypted", hint="DECRYPT OFF")
+    """Show encrypted rows in the clear, with keys of the home's wallet.  Raises NotFoundError, TrailError for a wrong key."""
+    home = Home(session.home or Path(os.environ.get("GGSHELL_HOME") or "."))
+
+    def keys(name: str, version: int) -> bytes:
+        found = load_globals(home.globals)
+        return Wallet(home, found.wallet_location, found.master_key).secret(keyname or name, version)
+
+    session.decrypt(keys if on else None)
     yield from ()
 
 
@@ -115,9 +147,11 @@ def transaction_history(session: Session, *, n: int | None = None) -> Iterator[A
     """How many large transactions COUNT keeps; alone they are listed."""
     if n is not None:
         session.large = deque(session.large, maxlen=n)
-        return
-    pairs = [(each.xid or "?", f"{each.records} records, {each.size} bytes, RBA {each.rba}") for each in session.large]
-    yield Facts(tuple(pairs)) if pairs else Lines(("No large transaction is known; COUNT finds them.",))
+    elif session.large:
+        yield LargeTransactions(tuple(session.large))
+    else:
+        hint = "COUNT finds them" if session.large.maxlen else "TRANSHIST n, and COUNT, find them"
+        yield Lines((f"No large transaction is known; {hint}.",))
 
 
 @action("TRANSRECLIMIT", "record_limit")
@@ -125,52 +159,4 @@ def transaction_history(session: Session, *, n: int | None = None) -> Iterator[A
 def transaction_limit(session: Session, name: str, *, n: int) -> Iterator[Answer]:
     """From how many records or bytes on a transaction is large."""
     setattr(session, name, n)
-    yield from ()
-
-
-@action("FILTER ENABLE", True)
-@action("FILTER ON", True)
-@action("FILTER DISABLE", False)
-@action("FILTER OFF", False)
-def filter_on(session: Session, on: bool) -> Iterator[Answer]:
-    """Whether filters count."""
-    session.filters.enabled = on
-    yield from ()
-
-
-@action("FILTER CLEAR")
-def filter_clear(session: Session, *, n: int | None = None, all: bool = False) -> Iterator[Answer]:  # noqa: A002 - the manual's word
-    """Remove one filter, or all."""
-    if n is None or all:
-        session.filters.include.filters.clear()
-        session.filters.exclude.filters.clear()
-    else:
-        session.filters.remove(n)
-    yield from ()
-
-
-@action("FILTER")
-def filter_add(
-    session: Session, *, include: bool = False, exclude: bool = False, match: str = "", **conditions: str
-) -> Iterator[Answer]:
-    """Add conditions, or say how those of a side work together."""
-    side = session.filters.exclude if exclude else session.filters.include
-    if match:
-        sides = [side] if include or exclude else [session.filters.include, session.filters.exclude]
-        for each in sides:
-            each.match_all = match.upper() == "ALL"
-        return
-    made = []
-    for subject, text in conditions.items():
-        first, *more = _SPLIT.split(text)
-        made.append(make(subject, first, session.display.moment))
-        for part in more:
-            word, _, rest = part.strip().partition(" ")
-            if not word:
-                continue
-            if word.upper() not in SUBJECTS:
-                raise StatementError(f"FILTER does not know {word}", hint=f"one of {', '.join(sorted(SUBJECTS))}")
-            made.append(make(word, rest, session.display.moment))
-    side.filters += made
-    session.filters.enabled = True
     yield from ()

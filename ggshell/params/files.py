@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.row_clauses import with_clauses
+from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
 from ggshell.syntax.clauses import TokenValues, parse_clause
@@ -41,24 +44,28 @@ class TableStatement(NamedTuple):
 
 
 class MapStatement(NamedTuple):
-    """A MAP line; ``ignored`` as of TABLE."""
+    """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
+    clauses: Clauses = NO_CLAUSES
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE."""
 
     group: str
     login: LoginParameters = LoginParameters()
     tables: tuple[TableStatement, ...] = ()
     excludes: tuple[str, ...] = ()
-    trails: tuple[str, ...] = ()
+    trails: tuple[TrailStatement, ...] = ()
+    decrypts: bool = False
+    restart_record: bool = True
     truncates: bool = False
     cache_size: int = 64 << 20
+    definitions: str = ""
     checkpoint_seconds: int = 10
 
 
@@ -112,6 +119,8 @@ class Globals(NamedTuple):
 
     schema: str = ""
     checkpoint_table: str = ""
+    wallet_location: str = ""
+    master_key: str = ""
 
 
 def load_extract(path: Path) -> ExtractParameters:
@@ -123,9 +132,12 @@ def load_extract(path: Path) -> ExtractParameters:
         login=_login(found, path),
         tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
-        trails=tuple(item.args["trail"] for item in found if item.name in ("EXTTRAIL", "RMTTRAIL")),
+        trails=trail_statements(found, path),
+        decrypts=bool(_named(found, "DECRYPTTRAIL")),
+        restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
@@ -138,8 +150,10 @@ def load_replicat(path: Path) -> ReplicatParameters:
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = [
-        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored)
-        for item, ignored in _with_ignored(found, "MAP")
+        MapStatement(item.args["source_table"], item.args["target"], item.args.get("keycols", ()), ignored, clauses)
+        for (item, ignored), (_, clauses) in zip(
+            _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
+        )
     ]
     if not maps:
         raise ParameterError("there is no MAP line", where=str(path), hint="for example MAP shop.*, TARGET shop.*;")
@@ -177,7 +191,12 @@ def load_globals(path: Path) -> Globals:
     if not path.exists():
         return Globals()
     found = read_parameters(path, "GLOBALS")
-    return Globals(_last(found, "GGSCHEMA", "schema", ""), _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""))
+    return Globals(
+        _last(found, "GGSCHEMA", "schema", ""),
+        _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""),
+        _last(found, "WALLETLOCATION", "directory", ""),
+        _last(found, "MASTERKEYNAME", "key_name", ""),
+    )
 
 
 def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:

@@ -1,8 +1,9 @@
 """Extract: from a database's log to durable trails.  Wires capture to trail and answers for it; nothing else lives here.
 
-The order that makes a crash harmless: rows -> trail (fdatasync) -> checkpoint file -> slot.  Each may be behind the one
-before it, never ahead: what the trail holds is recognised by CSN and not written again, what the slot sends again is
-dropped, and a slot that is ahead of the checkpoint file is refused, since the rows between would be lost in silence.
+The order that makes a crash harmless: rows -> trail (fdatasync) -> checkpoint file -> the database's own mark (a slot).
+Each may be behind the one before it, never ahead: what the trail holds is recognised by CSN and not written again, what the
+log brings again is dropped, and a slot that is ahead of the checkpoint file is refused, since the rows between would be lost
+in silence.  What is special to a kind of database stands behind ``SourceDatabase``.
 """
 
 from __future__ import annotations
@@ -12,30 +13,26 @@ from typing import Any
 
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.stream import Capture
-from ggshell.clock import SystemClock, to_datetime
-from ggshell.databases.postgres import describe, session, slot, trandata
-from ggshell.databases.postgres.log import PostgresLog
+from ggshell.clock import to_datetime
 from ggshell.errors import ConnectionLostError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import path
 from ggshell.process.backoff import Backoff
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
-from ggshell.process.login import conninfo
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
-from ggshell.process.slot_watch import SlotWatch
-from ggshell.process.tables import TableFilter, matches
+from ggshell.process.sources import source_of
+from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
+from ggshell.process.trail_forms import TrailForms
 from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
-from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import Producer
-from ggshell.types import Csn, LogPosition, TableName, format_lsn
+from ggshell.types import Csn, LogPosition
 
 IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.005
@@ -58,13 +55,19 @@ def _body(context: GroupContext) -> None:
     if context.checkpoint.read.source is SourceType.TRAIL:
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
-        path.forward(context, tables, parameters.checkpoint_seconds, tokens)
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
         return
     LogExtract(context, parameters, tables).run()
 
 
+def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
+    return TrailForms(
+        context.home, parameters.trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record
+    )
+
+
 class LogExtract:
-    """One run of an Extract on a PostgreSQL log."""
+    """One run of an Extract on a database's log."""
 
     def __init__(self, context: GroupContext, parameters: ExtractParameters, wanted: TableFilter) -> None:
         self._context = context
@@ -72,16 +75,12 @@ class LogExtract:
         self._heartbeats, never = extract_heartbeats(context, self._restart_time)
         self._wanted = self._heartbeats.wanting(wanted, never)
         self._ignored = wanted.ignored
-        self._conninfo = conninfo(context.home, parameters.login)
+        self._source = source_of(context, parameters, self._wanted)
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
-        self._slot = str(checkpoint.options.get("slot") or slot.slot_name(context.group))
         self._capture: Capture | None = None
-        self._control: Any = None
-        path, around = context.home.parameters(context.group), surroundings(context, self._database_fact)
+        path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
         self._tokens = user_tokens(parameters.tables, around, path)
-        self._database: dict[str, str] = {}
-        self._watch = SlotWatch(context.clock)
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -99,67 +98,20 @@ class LogExtract:
             if self._outputs is not None:
                 self._outputs.close()
 
-    def _database_fact(self, detail: str) -> str | None:
-        return self._database.get(detail)
-
-    def _open_outputs(self, facts: tuple[str, str, str]) -> Outputs:
-        database, user, version = facts
-        self._database = {"DBNAME": database, "DBUSER": user, "DBVERSION": version}
-        producer = Producer(self._context.group, "ggshell Capture", "PostgreSQL", database, version)
-        return open_outputs(self._context, producer)
-
     def _open(self) -> Capture:
-        """Check the tables and the slot, and begin to read behind what the trail holds."""
+        """Begin to read behind what the trail holds."""
         context, checkpoint = self._context, self._context.checkpoint
-        with session.connect(self._conninfo) as connection:
-            if self._outputs is None:
-                self._outputs = self._open_outputs(session.database_facts(connection))
-            self._check_tables(connection)
-            status = slot.slot_status(connection, self._slot)
+        if self._outputs is None:
+            producer = self._source.producer(context.group)
+            self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
         after = max(self._outputs.after or Csn(0), begin)
-        read = checkpoint.read.current
-        durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
-        if durable == begin.value and status is not None and status.confirmed > durable:
-            # Nothing was captured yet: the slot, made after ADD EXTRACT, is where capture can begin.
-            text = (
-                f"The slot begins at {Csn(status.confirmed)}, behind BEGIN ({begin}): earlier changes are not captured."
-            )
-            context.report.event(
-                Severity.WARNING, "GGS-00511", f"{text} REGISTER EXTRACT before ADD EXTRACT avoids it."
-            )
-            durable = status.confirmed
         since = int(checkpoint.options.get("since", 0))
         self._outputs.begin(
             self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
         )
-        log = PostgresLog.open(
-            self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
-        )
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
-        text = f"Capture begins behind CSN {after}, slot {self._slot}."
-        context.report.event(Severity.INFO, "OGG-01515", text)
-        return Capture(log, cache, after)
-
-    def _check_tables(self, connection: Any) -> None:
-        found: list[TableName] = []
-        for table in self._parameters.tables:
-            found += describe.resolve(connection, table.pattern)
-        for name in dict.fromkeys(found):
-            if self._wanted(name):
-                found_now = trandata.info(connection, name)
-                trandata.require_capturable(found_now)
-                trandata.require_logged(found_now, self._keys(name))
-
-    def _keys(self, name: TableName) -> tuple[str, ...]:
-        """The KEYCOLS of the first TABLE line that takes the table."""
-        lines = (table.keycols for table in self._parameters.tables if matches(table.pattern, name))
-        return tuple(part.strip('"') for part in next(lines, ()))
-
-    def _images(self, name: TableName) -> ImageRules:
-        """What the first TABLE line that takes the table says of its images."""
-        lines = (table.images for table in self._parameters.tables if matches(table.pattern, name))
-        return next(lines, DEFAULT_IMAGES)
+        return Capture(self._source.open(after, begin), cache, after)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -167,7 +119,7 @@ class LogExtract:
         self._close_capture()
         self._capture = capture = self._open()
         outputs = self._require_outputs()
-        self._look_at_slot()
+        self._look()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: no collection need look at it again
         backoff.reset()
@@ -192,7 +144,7 @@ class LogExtract:
                 outputs.flush_behind()
                 next_flush = now + FLUSH_PAUSE
             if now >= next_save:
-                self._look_at_slot()
+                self._look()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
             if batch is None:
@@ -216,7 +168,7 @@ class LogExtract:
 
     def _note_end(self, capture: Capture) -> None:
         """Nothing is left when all the log that there was at the last look has been read."""
-        end = int(self._watch.facts.get("current", 0))
+        end = self._source.end
         if capture.drained and capture.state.read >= end:
             self._progress.reached_end()
         elif capture.state.read < end:
@@ -227,33 +179,26 @@ class LogExtract:
             raise ConnectionLostError("the trail is not open")
         return self._outputs
 
-    def _look_at_slot(self) -> None:
-        """What the slot holds back; the log's present end is the yardstick of lag."""
-        if self._control is None:
-            self._control = session.connect(self._conninfo, program=f"ggshell extract {self._context.group}")
-        status = slot.slot_status(self._control, self._slot)
-        if status is None:
-            return
-        warning = self._watch.look(status, slot.free_disk(self._control))
+    def _look(self) -> None:
+        warning = self._source.look()
         if warning is not None:
             self._context.report.event(Severity.WARNING, "GGS-00510", warning)
 
     def _save(self) -> None:
-        """Make the trail durable, write the checkpoint, then tell the slot; never in another order."""
+        """Make the trail durable, write the checkpoint, then tell the database; never in another order."""
         capture, context = self._capture, self._context
         if capture is None or self._outputs is None:
             return
         self._outputs.flush()
         state = capture.state
         oldest = capture.cache.oldest()
-        position = LogPosition.of_lsn(state.safe)
-        recovery = LogPosition.of_lsn(oldest.begin) if oldest is not None and oldest.begin else position
+        places = self._source.places(state, oldest)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, LogPosition) and first.csn else position,
-            recovery=recovery,
+            startup=first if isinstance(first, LogPosition) and first.csn else places.current,
+            recovery=places.recovery,
             recovery_time=oldest.begin_time if oldest is not None else self._progress.record_time,
-            current=position,
+            current=places.current,
             current_time=self._progress.record_time,
         )
         context.save(
@@ -264,7 +209,7 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
-                options={**context.checkpoint.options, "slot": self._slot, "watch": self._watch.facts},
+                options={**context.checkpoint.options, **self._source.options},
             )
         )
         capture.confirm(state.safe)
@@ -273,9 +218,7 @@ class LogExtract:
         if self._capture is not None:
             self._capture.close()
             self._capture = None
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        self._source.close()
 
     def _rollover(self) -> dict[str, Any]:
         if self._outputs is not None:  # else nothing was written yet
@@ -285,23 +228,23 @@ class LogExtract:
     def _status(self) -> dict[str, Any]:
         state = self._capture.state if self._capture is not None else None
         reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {"lsn": format_lsn(state.safe) if state else "", "timestamp": self._progress.record_time}
+        read = {**(self._source.shown(state.safe) if state else {}), "timestamp": self._progress.record_time}
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
-        return {"status": words, "read": read, "write": write, "slot": self._watch.facts}
+        return {"status": words, "read": read, "write": write, "slot": self._source.facts}
 
     def _transactions(self) -> dict[str, Any]:
         found = self._capture.cache.open.values() if self._capture is not None else ()
         return {
             "transactions": [
                 {
-                    "xid": str(item.xid),
+                    "xid": self._source.transaction_id(item.xid),
                     "items": item.count,
                     "start_time": to_datetime(item.begin_time).isoformat(),
-                    "lsn": format_lsn(item.begin),
+                    **self._source.shown(item.begin),
                 }
                 for item in sorted(found, key=lambda item: item.begin)
             ]

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from ggshell.databases.postgres.session import connection_info
+from ggshell.databases.redo.folder import is_redo
 from ggshell.errors import ParameterError
 from ggshell.params import LoginParameters
 from ggshell.store.credential import CredentialStore
 from ggshell.store.home import Home
+
+
+def redo_login(home: Home, login: LoginParameters) -> str:
+    """The folder of redo that a login names (``redo:///folder``), empty when it is another database's."""
+    given = CredentialStore(home).resolve(login.alias, login.domain).userid if login.alias else login.userid
+    return next((text for text in (login.source, given) if is_redo(text)), "")
 
 
 def conninfo(home: Home, login: LoginParameters) -> str:

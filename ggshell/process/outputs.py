@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 
 from ggshell.clock import Clock
 from ggshell.process.lifecycle import GroupContext
+from ggshell.process.trail_forms import TrailForms
 from ggshell.record import ChangeBatch
 from ggshell.route.selection import Selection
 from ggshell.store.checkpoint import WriteCheckpoint
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.trail.fileheader import FileHeader
 from ggshell.types import Csn, TableName
 
 MEGABYTE = 1 << 20
 
 
-def open_outputs(context: GroupContext, producer: Producer) -> Outputs:
+def open_outputs(
+    context: GroupContext, producer: Producer, forms: TrailForms, source: FileHeader | None = None
+) -> Outputs:
     """A group's trails; ALTER … ETROLLOVER has each go on in a new file, once."""
-    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock)
+    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock, forms, source)
     options = dict(context.checkpoint.options)
     if options.pop("etrollover", False):
         outputs.rollover()
@@ -33,7 +37,17 @@ class Outputs:
     group may differ by the transaction that the crash interrupted.
     """
 
-    def __init__(self, home: Home, targets: Sequence[WriteCheckpoint], producer: Producer, clock: Clock) -> None:
+    def __init__(
+        self,
+        home: Home,
+        targets: Sequence[WriteCheckpoint],
+        producer: Producer,
+        clock: Clock,
+        forms: TrailForms,
+        source: FileHeader | None = None,
+    ) -> None:
+        """``source``: the file that a pump's rows come from first, where it is known."""
+        self._forms = forms
         self._targets = list(targets)
         self._clock = clock
         self._writers: list[TrailWriter] = []
@@ -41,7 +55,10 @@ class Outputs:
             for target in targets:
                 name = TrailName.parse(target.trail, home.root)
                 size = target.megabytes * MEGABYTE
-                self._writers.append(TrailWriter.open(name, clock=clock, producer=producer, max_bytes=size))
+                options = forms.options(target.trail, target.release, source)
+                self._writers.append(
+                    TrailWriter.open(name, clock=clock, producer=producer, max_bytes=size, options=options)
+                )
         except BaseException:
             self.close()
             raise
@@ -72,6 +89,11 @@ class Outputs:
             new = 0 if writer.last_csn is not None else since
             after = max(marks) if marks else None
             self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
+
+    def follow(self, source: FileHeader) -> None:
+        """Write from the next transaction on as the file that the rows come from asks for."""
+        for target, writer in zip(self._targets, self._writers, strict=True):
+            writer.use(self._forms.options(target.trail, target.release, source))
 
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Hand a batch to every trail; what the first of them took is returned, for the statistics."""

@@ -10,10 +10,13 @@ from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
+from ggshell.process.trail_forms import TrailForms, reader_keys
 from ggshell.process.user_tokens import NO_TOKENS, UserTokens
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailReader
+from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.opened import open_file
 from ggshell.types import TrailPosition
 
 SAVE_SECONDS = 2.0
@@ -22,19 +25,38 @@ IDLE_SECONDS = 1.0
 
 def run(home: Home, group: str) -> int:
     """Run a distribution path until it is told to stop; the exit code."""
-    return run_group(home, group, GroupType.PATH, lambda context: forward(context, TableFilter(["*.*"]), 10))
+    return run_group(
+        home, group, GroupType.PATH, lambda context: forward(context, TableFilter(["*.*"]), 10, TrailForms(home))
+    )
 
 
 def forward(
-    context: GroupContext, wanted: TableFilter, checkpoint_seconds: int, tokens: UserTokens = NO_TOKENS
+    context: GroupContext,
+    wanted: TableFilter,
+    checkpoint_seconds: int,
+    forms: TrailForms,
+    tokens: UserTokens = NO_TOKENS,
 ) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
-    outputs = open_outputs(context, producer)
+    outputs = open_outputs(context, producer, forms, _first_header(context))
     try:
         Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens).run()
     finally:
         outputs.close()
+
+
+def _first_header(context: GroupContext) -> FileHeader | None:
+    """The header of the file that will be read first, None while there is none."""
+    place, read = context.checkpoint.read.current, context.checkpoint.read
+    name = TrailName.parse(read.trail, context.home.root)
+    known = name.sequences()
+    seqno = place.seqno if isinstance(place, TrailPosition) else 0
+    if not known:
+        return None
+    file = open_file(name, max(seqno, known[0]) if seqno in known or seqno < known[0] else known[-1])
+    file.close()
+    return file.header
 
 
 class Forwarder:
@@ -51,7 +73,8 @@ class Forwarder:
         place = checkpoint.read.current
         self._start = place if isinstance(place, TrailPosition) else None
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
-        self._reader = TrailReader(self._trail, self._start)
+        self._reader = TrailReader(self._trail, self._start, keys=reader_keys(context.home))
+        self._header: FileHeader | None = None
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._done = self._reader.position
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
@@ -71,6 +94,7 @@ class Forwarder:
                 reader.drain()
                 batch = reader.read()
                 if batch is not None:
+                    self._follow()
                     for part in self._outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
@@ -96,6 +120,13 @@ class Forwarder:
             self._save()
         finally:
             reader.close()
+
+    def _follow(self) -> None:
+        """Write as the file says that the rows come from."""
+        header = self._reader.header
+        if header is not None and header is not self._header:
+            self._header = header
+            self._outputs.follow(header)
 
     def _save(self) -> None:
         context = self._context

@@ -11,7 +11,7 @@ from typing import Any
 
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.mapping import Mapper, MapRule
+from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.target import PostgresTarget
@@ -24,7 +24,10 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
+from ggshell.process.row_environment import row_environment
+from ggshell.process.row_stage import Work, map_rules, replicat_stage
 from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -91,6 +94,7 @@ class Replicat:
         self._target: PostgresTarget | None = None
         self._delivery: Delivery | None = None
         self._reader: TrailReader | None = None
+        self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
@@ -113,7 +117,7 @@ class Replicat:
         home = str(context.home.root)
         self._target = target = PostgresTarget(self._conninfo, context.group, home, self._table, self._begin(begin))
         self._heartbeats.open(target, target.database)
-        rules = [MapRule(rule.source, rule.target, rule.keycols, rule.ignored) for rule in parameters.maps]
+        rules = map_rules(parameters.maps)
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes)
         self._delivery = delivery = Delivery(
@@ -136,7 +140,10 @@ class Replicat:
         if self._table is None:
             text = "NODBCHECKPOINT: after a crash the last transactions may be applied again; HANDLECOLLISIONS allows for that."
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._reader = reader = TrailReader(self._trail, self._asked_place(position))
+        place = self._asked_place(position)
+        self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
+        environment = row_environment(context, self._trail, target.database_facts)
+        self._work = replicat_stage(parameters.maps, mapper, delivery, environment)
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
@@ -168,7 +175,7 @@ class Replicat:
             reader.drain()
             batch = reader.read()
             if batch is not None:
-                delivery.feed(self._heartbeats.carry(batch))
+                delivery.feed(self._work(self._heartbeats.carry(batch)))
                 if reader.caught_up():
                     delivery.flush()
                 unsaved = True

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ggshell.params import TableStatement
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
@@ -27,6 +29,12 @@ def matches(pattern: str, table: TableName) -> bool:
     return owner.fullmatch(table.owner) is not None and name.fullmatch(table.name) is not None
 
 
+def keycols_of(tables: Sequence[TableStatement], name: TableName) -> tuple[str, ...]:
+    """The KEYCOLS of the first TABLE line that takes a table."""
+    lines = (table.keycols for table in tables if matches(table.pattern, name))
+    return tuple(part.strip('"') for part in next(lines, ()))
+
+
 class TableFilter:
     """A TABLE list with its exclusions, as a test of names."""
 
@@ -46,3 +54,9 @@ class TableFilter:
         """The operations that the first line that takes a table leaves out."""
         pairs = zip(self._patterns, self._ignored, strict=True)
         return next((ignored for pattern, ignored in pairs if matches(pattern, table)), NO_OPERATIONS)
+
+
+def images_of(tables: Sequence[TableStatement], name: TableName) -> ImageRules:
+    """What the first TABLE line that takes the table says of its images."""
+    lines = (table.images for table in tables if matches(table.pattern, name))
+    return next(lines, DEFAULT_IMAGES)

@@ -3,16 +3,13 @@
 from ggshell.record.change import Areas, ChangeBatch, TransactionHeader, TransactionPiece
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType, TransInd
-from ggshell.record.origin import Seal, TrailFacts
 
 __all__ = [
     "Areas",
     "ChangeBatch",
     "Column",
     "IoType",
-    "Seal",
     "TableDefinition",
-    "TrailFacts",
     "TransInd",
     "TransactionHeader",
     "TransactionPiece",

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.record.definition import TableDefinition
-from ggshell.record.origin import TrailFacts
 from ggshell.types import Csn
 
 
@@ -61,8 +60,7 @@ class ChangeBatch:
     the change's place in the source's log: AuditPos), ``start`` and ``length`` (int64: the data area
     ``buffer[start:start+length]``), ``rba`` (int64: the record's place in its trail file; zeros before a trail is written).
     ``pieces`` cover all rows, in order.  A batch read from a trail lies within one file: ``seqno`` is its number and
-    ``end_rba`` the place after its last record, where reading goes on; ``facts`` is what its header says that another trail
-    must keep.
+    ``end_rba`` the place after its last record, where reading goes on.
 
     ``befores`` (bool) marks rows that are no change but the image before the update that follows (GETUPDATEBEFORES), None
     when there is none.  ``user_tokens`` lies in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for rows
@@ -82,7 +80,6 @@ class ChangeBatch:
     end_rba: int = 0
     befores: NDArray[np.bool_] | None = None
     user_tokens: Areas | None = None
-    facts: TrailFacts | None = None
 
     def __len__(self) -> int:
         return len(self.start)

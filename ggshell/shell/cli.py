@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from ggshell.shell.exit_codes import DONE, FAILED, INTERRUPTED, USAGE_ERROR
 from ggshell.shell.options import USAGE, Options, parse_options
 
 if TYPE_CHECKING:
+    from ggshell.logdump.session import Session as DumpSession
     from ggshell.shell.session import Session
 
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments and arguments[0].lower() == "logdump":
             from ggshell.logdump.cli import main as logdump
 
-            return logdump(arguments[1:])
+            return logdump(arguments[1:], terminal=_dump_terminal)
         return _run(parse_options(arguments))
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")
@@ -48,6 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away (| head): nothing to say, and nothing more may be flushed at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+def _dump_terminal(session: DumpSession) -> Callable[[str], str | None]:
+    from ggshell.shell.repl_dump import terminal  # a heredoc needs no line editor
+
+    return terminal(session)
 
 
 def _run(options: Options) -> int:

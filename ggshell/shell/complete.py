@@ -12,6 +12,7 @@ from prompt_toolkit.document import Document
 from ggshell.errors import GgsError
 from ggshell.shell.live_names import LiveNames
 from ggshell.syntax.expect import expected, partial_word
+from ggshell.syntax.grammar import LOGDUMP
 
 _SECRET = "password"  # noqa: S105 - a placeholder's name
 
@@ -45,6 +46,19 @@ def candidates(text: str, names: LiveNames) -> Iterator[Candidate]:
             for name in names.of(each.slot, typed):
                 if name.lower().startswith(partial.lower()):
                     yield Candidate(name, each.slot.replace("_", " "), len(partial))
+
+
+class DumpCompleter(Completer):
+    """What Logdump's grammar expects at the cursor."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor.split(";")[-1].lstrip()
+        partial = partial_word(text, len(text))
+        lower = (partial or text).islower()
+        words = {each.word for each in expected(text, len(text), LOGDUMP) if each.word[:1].isalpha()}
+        for word in sorted(words):
+            if word.startswith(partial.upper()):
+                yield Completion(word.lower() if lower else word, -len(partial))
 
 
 class StatementCompleter(Completer):

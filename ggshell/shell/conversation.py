@@ -11,11 +11,11 @@ from ggshell.clock import local_text
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.shell.banner import banner, prompt
 from ggshell.shell.execute import Outcome, execute, located
-from ggshell.shell.fix import fixed
 from ggshell.shell.output import Output
 from ggshell.shell.redaction import redacted
 from ggshell.shell.results import Repeat, Script
 from ggshell.shell.session import Session
+from ggshell.syntax.fix import fixed
 from ggshell.syntax.statement import Statement, split
 
 CLEAR = "\x1b[2J\x1b[H"

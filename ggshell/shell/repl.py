@@ -40,11 +40,11 @@ class _Discreet(FileHistory):
         super().append_string(redacted(string))
 
 
-def history_file() -> Path:
+def history_file(name: str = "history") -> Path:
     """Where the statements of earlier shells are kept, for the owner alone."""
     folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ggshell"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / "history"
+    path = folder / name
     path.touch(mode=0o600)
     path.chmod(0o600)
     return path

@@ -31,6 +31,11 @@ class Login(NamedTuple):
     database: str
     version: str = ""
 
+    @property
+    def redo(self) -> str:
+        """The folder of redo (``redo:///folder``) that this is a login to, empty for a database."""
+        return self.conninfo if self.conninfo.lower().startswith("redo://") else ""
+
     def __str__(self) -> str:
         return f"{self.user}@{self.database}"
 
@@ -156,6 +161,11 @@ class Session:
         """The connection of DBLOGIN, opened again when it was lost.  Raises StateError without a login."""
         if self.login is None:
             raise StateError("Not logged into database, use DBLOGIN.", code="GGS-00204")
+        if self.login.redo:
+            raise StateError(
+                f"{self.login.redo} is a log that can be read, and no database that could be asked.",
+                hint="DBLOGIN to the target, or to the source itself",
+            )
         if self._connection is None or self._connection.closed:
             from ggshell.databases.postgres.session import connect
 

@@ -65,13 +65,14 @@ class ReadCheckpoint(NamedTuple):
 
 
 class WriteCheckpoint(NamedTuple):
-    """How far one output trail was written, durably."""
+    """How far one output trail was written, durably; ``release``: FORMAT RELEASE, empty for the newest."""
 
     trail: str
     remote: bool = False
     megabytes: int = 500
     current: TrailPosition = TrailPosition(0, 0)
     current_time: int = 0
+    release: str = ""
 
 
 class Checkpoint(NamedTuple):

@@ -91,6 +91,10 @@ _DATE = r"\d{4}-\d\d?-\d\d?"
 _CLOCK = r"\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?"
 WHEN = SlotType(rf"{_DATE}(?:(?:[ T:]|\s+){_CLOCK}Z?)?(?![\w:])", str, "a time (yyyy-mm-dd hh:mi:ss)")
 TIME = SlotType(rf"[\"']?{_DATE}(?:(?:[ T:]|\s+){_CLOCK}Z?)?[\"']?(?![\w:])|{_CLOCK}(?![\w:])", unquoted, WHEN.called)
+_LOOSE_DATE, _LOOSE_CLOCK = r"(?:\d{4}|\d{2})[-/]\d\d?[-/]\d\d?", r"\d\d?(?::\d\d?(?::\d\d?(?:\.[\d.]{1,7})?)?)?Z?"
+LOOSE_TIME = SlotType(
+    rf"{_QUOTED}|(?:{_LOOSE_DATE}(?:(?:[T:]|\s+){_LOOSE_CLOCK})?|{_LOOSE_CLOCK})(?![\w:/-])", unquoted, WHEN.called
+)
 LSN = SlotType(
     r"(?:0x)?[0-9A-F]{1,8}/[0-9A-F]{1,8}(?!\w)|[0-9A-F]+(?::[0-9A-F]+){2}(?!\w)|\d+(?!\w)", str, "a log position"
 )
@@ -143,6 +147,7 @@ SLOTS: dict[str, SlotType] = {
     "when": WHEN,
     "until": WHEN,
     "time": TIME,
+    "time_string": LOOSE_TIME,
     "csn": CSN,
     "lsn": LSN,
     "scn": SCN,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.record.ragged import items
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds
-from ggshell.trail.ragged import items
 
 TEXTS: Final = pa.map_(pa.string(), pa.string())
 TIME: Final = pa.timestamp("us", "UTC")
@@ -64,6 +64,8 @@ class ArrowRows:
 
     def record_batch(self, columns: Sequence[str]) -> pa.RecordBatch:
         """The columns asked for.  Raises TrailError when a row's data area is no image."""
+        if not columns:  # a batch of nothing, that still says how many rows there are
+            return pa.RecordBatch.from_struct_array(pa.nulls(len(self.batch), pa.struct([])))
         schema = pa.schema([SCHEMA.field(name) for name in columns])
         return pa.record_batch([_BUILDERS[name](self) for name in columns], schema=schema)
 
@@ -91,6 +93,12 @@ class ArrowRows:
     def pairs(self) -> NDArray[np.void]:
         """The 2 bytes at each byte."""
         return items(self.raw.data, 2)
+
+    @cached_property
+    def is_before(self) -> NDArray[np.bool_]:
+        """Which rows are what was there before: deleted ones, and the images before updates."""
+        deleted: NDArray[np.bool_] = self.batch.io_type == int(IoType.DELETE)
+        return deleted if self.batch.befores is None else deleted | self.batch.befores
 
     @cached_property
     def piece(self) -> NDArray[np.int64]:
@@ -203,8 +211,8 @@ def _u32(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _before(rows: ArrowRows) -> pa.Array:
-    """Before parts; of a deleted row its only image is one."""
-    deleted = rows.batch.io_type == int(IoType.DELETE)
+    """Before parts; of a deleted row, and of the image before an update, the only image is one."""
+    deleted = rows.is_before
     befores = rows._befores
     if not deleted.any():
         return rows.maps(befores)
@@ -223,7 +231,7 @@ def _before(rows: ArrowRows) -> pa.Array:
 
 
 def _columns(rows: ArrowRows) -> pa.Array:
-    return rows.maps(rows._images, rows.batch.io_type != int(IoType.DELETE))
+    return rows.maps(rows._images, ~rows.is_before)
 
 
 def _tokens(rows: ArrowRows) -> pa.Array:
@@ -250,8 +258,7 @@ def _repeated(value: object, kind: pa.DataType) -> Callable[[ArrowRows], pa.Arra
 
 
 def _side(rows: ArrowRows) -> pa.Array:
-    deleted = rows.batch.io_type == int(IoType.DELETE)
-    return pa.array(["A", "B"]).take(pa.array(deleted.astype(np.int8)))
+    return pa.array(["A", "B"]).take(pa.array(rows.is_before.astype(np.int8)))
 
 
 def _commit_time(rows: ArrowRows) -> pa.Array:

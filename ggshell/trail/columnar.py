@@ -18,14 +18,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ggshell.errors import NotFoundError, TrailError
-from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece, TransInd
+from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionPiece, TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
 from ggshell.trail.context import Context
+from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.look import LookedFile
 from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
+from ggshell.trail.sealing import Keys
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 2 << 20
@@ -72,6 +75,20 @@ class Wanted:
 
 
 EVERYTHING = Wanted()
+_VALUES = frozenset({"columns", "before", "tokens"})
+
+
+def _require_clear(path: Path) -> None:
+    """Raises TrailError for an encrypted file; a damaged header is told when the file is read."""
+    _trail(path)
+    seal = _header(path).seal
+    if seal is not None:
+        what = seal.protection
+        raise TrailError(
+            f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
+            where=f"{path}, RBA 0",
+            hint="read it where the wallet is",
+        )
 
 
 def read_columnar(
@@ -82,19 +99,22 @@ def read_columnar(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
     known: Context | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
 
     Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
-    for damage where that is wanted, NotFoundError when there is no such file, ValueError for a column that there is not.
-    ``known``: what stands before ``first``, so that nobody need step there.
+    for damage where that is wanted, and for encrypted values without ``keys``; NotFoundError when there is no such file,
+    ValueError for a column that there is not.  ``known``: what stands before ``first``, so that nobody need step there.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
     if unknown:
         raise ValueError(f"a trail has no column {', '.join(unknown)}")
-    for found in _parts(path, predicate, first, last, on_damage, known):
+    if keys is None and not _VALUES.isdisjoint(names):
+        _require_clear(path)
+    for found in _parts(path, predicate, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             yield _told(found, names)
             continue
@@ -111,11 +131,14 @@ def read_table(
     first: int = 0,
     last: int | None = None,
     on_damage: OnDamage = OnDamage.RAISE,
+    keys: Keys | None = None,
     known: Context | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
     """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
     wanted = replace(predicate, tables=(table,))
-    for found in _parts(path, wanted, first, last, on_damage, known):
+    if keys is None:
+        _require_clear(path)
+    for found in _parts(path, wanted, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             continue
         for number, definition in enumerate(found.tables):
@@ -166,7 +189,13 @@ def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
 
 
 def _parts(
-    path: Path, wanted: Wanted, first: int, last: int | None, on_damage: OnDamage, known: Context | None
+    path: Path,
+    wanted: Wanted,
+    first: int,
+    last: int | None,
+    on_damage: OnDamage,
+    keys: Keys | None,
+    known: Context | None,
 ) -> Iterator[ChangeBatch | TrailError]:
     """The wanted rows of a range, and each damage that stands in the way."""
     name, seqno = _trail(path)
@@ -174,15 +203,21 @@ def _parts(
         return
     place = first
     while True:
-        reader = TrailReader(name, TrailPosition(seqno, place), known)
+        reader = TrailReader(name, TrailPosition(seqno, place), known, keys)
         try:
             yield from _read(reader, seqno, wanted, last)
         except TrailError as error:
             if on_damage is OnDamage.RAISE:
                 raise
-            if on_damage is OnDamage.TELL:
-                yield error
-            following, known = _behind_damage(path, max(reader.position.rba, place))
+            here = max(reader.position.rba, place)
+            following: int | None = here
+            known = _context(path, here) if known is None else None
+            if known is None:
+                if on_damage is OnDamage.TELL:
+                    yield error
+                if not _is_open(name, seqno):
+                    return
+                following, known = _behind_damage(path, here)
         else:
             return
         finally:
@@ -198,8 +233,12 @@ def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> 
         here = reader.position
         if end is None or here >= end or here.seqno != seqno or (last is not None and here.rba >= last):
             return
-        size = reader.name.file(seqno).stat().st_size
-        if here.rba >= size:
+        path = reader.name.file(seqno)
+        size = path.stat().st_size
+        if here.rba >= size and end.seqno > seqno:
+            expected = _header(reader.name.file(seqno + 1)).previous_size
+            if expected not in (None, size):
+                raise damaged(path, size, f"{expected} bytes in this file, by what the next one says")
             return
         batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)))
         if batch is None or batch.seqno != seqno:
@@ -237,7 +276,14 @@ def _only(batch: ChangeBatch, keep: NDArray[np.bool_]) -> ChangeBatch | None:
         ends = piece.ends and int(rows[first + count - 1]) == piece.first + piece.count - 1
         pieces.append(TransactionPiece(piece.header, first, count, begins, ends))
     names = ("table", "io_type", "position", "start", "length", "rba")
-    return replace(batch, pieces=tuple(pieces), **{name: getattr(batch, name)[rows] for name in names})
+    user = batch.user_tokens
+    return replace(
+        batch,
+        pieces=tuple(pieces),
+        befores=None if batch.befores is None else batch.befores[rows],
+        user_tokens=None if user is None else Areas(user.start[rows], user.length[rows]),
+        **{name: getattr(batch, name)[rows] for name in names},
+    )
 
 
 def _trail(path: Path) -> tuple[TrailName, int]:
@@ -270,25 +316,40 @@ def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: Wanted) -> bool:
 
 
 def _header(path: Path) -> FileHeader:
-    """A file's header; one that says nothing when it is damaged, which reading will tell."""
-    with path.open("rb") as file:
-        try:
+    """A file's header; one that says nothing when it is damaged or away, which reading will tell."""
+    try:
+        with path.open("rb") as file:
             return decode_header(file.read(LONGEST))
-        except ValueError:
-            return FileHeader()
+    except (ValueError, FileNotFoundError):
+        return FileHeader()
+
+
+def _context(path: Path, place: int) -> Context | None:
+    """What stands before a transaction's begin, by what is undamaged there: the damage then lies before this range, and is
+    told in its own.  None where no good record begins a transaction."""
+    file = LookedFile(path)
+    try:
+        seen = file.at(place) if place > file.first else None
+        if seen is None or not seen.size or seen.fault or not _begins(seen.record):
+            return None
+        return Context(file.definitions(place), None)
+    finally:
+        file.close()
+
+
+def _is_open(name: TrailName, seqno: int) -> bool:
+    """Whether the file's header lets a reader in; else there is no way past the damage."""
+    try:
+        open_file(name, seqno).close()
+    except TrailError:
+        return False
+    return True
 
 
 def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
-    """Where the first undamaged transaction behind a place begins, and what stands before it."""
+    """Where the first undamaged transaction behind the record at a place begins, and what stands before it."""
     file = LookedFile(path)
     try:
-        while True:
-            seen = file.at(place)
-            if seen is None:
-                return None, None
-            if seen.fault or not seen.size:
-                break
-            place = seen.rba + seen.size
         found = transaction_behind(file, place + 1)
         return (None, None) if found is None else (found, Context(file.definitions(found), None))
     finally:

@@ -77,12 +77,22 @@ def _transaction(
     inds = raw[rows + _TRANS_IND]
     if inds[-1] >= TransInd.END:
         return None
-    begins = np.flatnonzero(inds == TransInd.BEGIN)
-    if not len(begins):
+    last_begin = _last(inds == TransInd.BEGIN)
+    last_end = _last(inds >= TransInd.END)
+    if last_end > last_begin:
+        # Not the transaction that began earlier: that one has ended, and the record that begins this one is damaged.
+        raise damaged(file.path, base + int(rows[last_end + 1]), "a transaction's first record")
+    if last_begin < 0:
         return before
-    begin = base + int(rows[begins[-1]])
+    begin = base + int(rows[last_begin])
     chunk = file.read(LONGEST_RECORD, begin)
     return row_transaction(chunk, parse(chunk, file.path, begin), 0, file, begin)
+
+
+def _last(chosen: NDArray[np.bool_]) -> int:
+    """The last that is chosen, -1 for none."""
+    found = np.flatnonzero(chosen)
+    return int(found[-1]) if len(found) else -1
 
 
 def row_transaction(chunk: bytes, records: Records, row: int, file: OpenedFile, base: int) -> TransactionHeader:

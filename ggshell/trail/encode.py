@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import ChangeBatch, IoType, TransInd
+from ggshell.record.ragged import copy_pieces, items
 from ggshell.trail import layout
-from ggshell.trail.ragged import copy_pieces, items
 from ggshell.trail.tokens import transaction_tokens
 
 FEW_ROWS = 8

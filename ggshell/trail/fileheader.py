@@ -10,12 +10,14 @@ from typing import Final, NamedTuple
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record import TransactionHeader
 from ggshell.trail import layout
+from ggshell.trail.sealing import Seal
 from ggshell.trail.tokens import transaction_header, transaction_tokens
 from ggshell.types import Csn
 
 SIGNATURE: Final = b"GS\r\nTL\n\r"
 """Our own, so that nobody takes these files for the vendor's (whose signature begins ``GG``)."""
-COMPATIBILITY: Final = 6
+COMPATIBILITY: Final = 7
+"""The newest form, which every release up to this one reads: 3 is that of 12.1, 6 of 12.3, 7 of 21.1."""
 RESTARTABLE: Final = 1
 UTF8: Final = -3
 LONGEST: Final = 0xFFFF
@@ -24,6 +26,7 @@ LONGEST: Final = 0xFFFF
 _FILE_HEADER = 0x46
 _TRAIL, _MACHINE, _DATABASE, _PRODUCER, _CONTINUITY = 0x30, 0x31, 0x32, 0x33, 0x34
 _TOKEN = struct.Struct(">BBH")
+_SEAL = 0x50
 _SEAL_SIZE = 8
 _SMALLEST = 4 + _SEAL_SIZE + 4
 
@@ -52,6 +55,17 @@ class Continuity(NamedTuple):
     inside: bool = False
 
 
+class Form(NamedTuple):
+    """How a file is written: its format, its encryption, and the URIs of the trails that its rows came through."""
+
+    compatibility: int = COMPATIBILITY
+    seal: Seal | None = None
+    uris: tuple[str, ...] = ()
+
+
+NEWEST_FORM = Form()
+
+
 class FileHeader(NamedTuple):
     """What a trail file says of itself; unknown tokens are ignored, missing ones keep these defaults."""
 
@@ -77,13 +91,17 @@ class FileHeader(NamedTuple):
     previous_size: int | None = None
     inside: TransactionHeader | None = None
     """The transaction that the file begins within, None when it begins at a boundary."""
+    seal: Seal | None = None
+    uris: tuple[str, ...] = ()
 
 
-def encode_header(name: str, seqno: int, created: int, producer: Producer, continuity: Continuity) -> bytes:
+def encode_header(
+    name: str, seqno: int, created: int, producer: Producer, continuity: Continuity, form: Form = NEWEST_FORM
+) -> bytes:
     """The header record of a new file; ``created`` in microseconds since 1970."""
     body = b"".join(
         [
-            _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity)),
+            _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity, form)),
             _group(_MACHINE, list(enumerate(map(_text, platform.uname()[:3]), 0x30))),
             _group(
                 _DATABASE,
@@ -103,17 +121,20 @@ def encode_header(name: str, seqno: int, created: int, producer: Producer, conti
 
 
 def _trail_tokens(
-    name: str, seqno: int, created: int, producer: Producer, continuity: Continuity
+    name: str, seqno: int, created: int, producer: Producer, continuity: Continuity, form: Form
 ) -> list[tuple[int, bytes]]:
     tokens = [
         (0x30, SIGNATURE),
-        (0x31, struct.pack(">H", COMPATIBILITY)),
+        (0x31, struct.pack(">H", form.compatibility)),
         (0x32, struct.pack(">i", UTF8)),
         (0x33, _time(created)),
         (0x34, _text(f"uri:{platform.node()}:{name}:{producer.group}")),
+        (0x35, b"".join(map(_text, form.uris))),
         (0x36, _text(name)),
         (0x38, struct.pack(">I", seqno)),
     ]
+    if form.seal is not None:
+        tokens.append((_SEAL, form.seal.encode()))
     if continuity.first is not None:
         tokens += [(0x3A, str(continuity.first.csn).encode()), (0x3C, _time(continuity.first.commit_time))]
     return tokens
@@ -137,6 +158,15 @@ def _time(microseconds: int) -> bytes:
 def _text(value: str) -> bytes:
     data = value.encode()[:0xFFF]
     return struct.pack(">H", len(data)) + data
+
+
+def _texts(value: bytes) -> tuple[str, ...]:
+    found, place = [], 0
+    while place + 2 <= len(value):
+        end = place + 2 + int.from_bytes(value[place : place + 2], "big")
+        found.append(value[place + 2 : end].decode(errors="replace"))
+        place = end
+    return tuple(found)
 
 
 def _group(identity: int, tokens: list[tuple[int, bytes]]) -> bytes:
@@ -214,6 +244,8 @@ def _header(found: dict[tuple[int, int], bytes]) -> FileHeader:
         previous_csn=csn(_CONTINUITY, 0x31),
         previous_size=number(0x33, _CONTINUITY),
         inside=_inside(found.get((_CONTINUITY, 0x32))),
+        seal=Seal.decode(sealed) if (sealed := found.get((_TRAIL, _SEAL))) else None,
+        uris=_texts(found.get((_TRAIL, 0x35), b"")),
     )
 
 

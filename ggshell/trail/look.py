@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.errors import NotFoundError, TrailError
+from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.record import IoType, TableDefinition
 from ggshell.trail import header_tokens, layout
 from ggshell.trail.durable import MarkReader
-from ggshell.trail.fileheader import SIGNATURE
+from ggshell.trail.fileheader import SIGNATURE, decode_header
 from ggshell.trail.markers import table_index
 from ggshell.trail.metadata import decode_definition
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import Record, decode_record
+from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 
 LONGEST: Final = 0xFFFF
 CHUNK: Final = 1 << 20
@@ -52,26 +55,39 @@ class Table(NamedTuple):
 
 
 class LookedFile:
-    """An open trail file.  Raises NotFoundError when there is none."""
+    """An open trail file; its rows as they stand, until ``decrypt`` is given keys.  Raises NotFoundError when there is none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._cipher: RowCipher | None = None
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise NotFoundError(f"cannot open {path}: {error.strerror}", hint="FILES lists what is there") from None
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise NotFoundError(f"cannot open {path}: it is no file", hint="FILES lists what is there")
         self.header = self.read(LONGEST, 0)
         self.first = header_tokens.header_length(self.header)
         self.groups = header_tokens.header_groups(self.header)
-        signature = next(
-            (token.value for group in self.groups for token in group.tokens if token.name == "Signature"), b""
-        )
-        self.ours = signature == SIGNATURE
+        self.header_fault = _header_fault(self.header)
+        self.ours = self._is_ours()
         self._tables: dict[int, Table] = {}
         self._searched = self.first
 
+    def _is_ours(self) -> bool:
+        """By the header, or where that is damaged by a record near the file's begin that is sealed as ours are."""
+        tokens = [token for group in self.groups for token in group.tokens]
+        if not self.header_fault or any(token.name == "Signature" and token.value == SIGNATURE for token in tokens):
+            return True
+        return any(_is_sealed(self.header[match.start() :]) for match in re.finditer(_BEGIN, self.header))
+
     def read(self, size: int, place: int) -> bytes:
-        return os.pread(self._descriptor, size, place)
+        """Bytes from a place on, fewer at the end of the file.  Raises DiskError."""
+        try:
+            return os.pread(self._descriptor, size, place)
+        except OSError as error:
+            raise DiskError(f"cannot read {self.path} at RBA {place}: {error.strerror}") from error
 
     @property
     def size(self) -> int:
@@ -103,16 +119,29 @@ class LookedFile:
             return None
         return mark.position.rba if mark.position.seqno == seqno else 0
 
+    def decrypt(self, keys: Keys | None) -> None:
+        """Show rows in the clear from now on, or (None) as they stand.  Raises NotFoundError, TrailError for a wrong key or a
+        damaged header."""
+        self._cipher = None
+        if keys is not None and self.ours:
+            if self.header_fault:
+                raise TrailError(
+                    f"trail file {self.path} is damaged at RBA 0: expected {self.header_fault}",
+                    where=f"{self.path}, RBA 0",
+                )
+            seal = decode_header(self.header).seal
+            self._cipher = cipher_of(seal, keys, self.path) if seal is not None else None
+
     def at(self, rba: int) -> Seen | None:
         """What stands at a place; None at or behind the end of the file."""
         if rba == 0 and self.first:
-            return Seen(0, self.header[: self.first], is_header=True)
+            return Seen(0, self.header[: self.first], fault=self.header_fault if self.ours else "", is_header=True)
         data = self.read(LONGEST, rba)
         if not data:
             return None
         size = framed(data)
         if not size:
-            return Seen(rba, b"", fault=_unframed(data))
+            return Seen(rba, b"", fault=_unframed(data) if rba else self.header_fault)
         return self._seen(rba, data[:size])
 
     def _seen(self, rba: int, data: bytes) -> Seen:
@@ -125,7 +154,15 @@ class LookedFile:
             record = decode_record(data, rba=rba)
         except TrailError as error:
             return Seen(rba, data, self._unchecked(data), _expected(error))
-        return Seen(rba, data, record, "" if record.checksum is not None else "a checksum token")
+        if record.checksum is None:
+            return Seen(rba, data, record, "a checksum token")
+        if self._cipher is not None and record.table_index is not None:
+            try:
+                opened = (self._cipher.open_area(record.data), self._cipher.open_area(record.user_tokens))
+            except ValueError:  # a fragment, which is a part of what was encrypted
+                return Seen(rba, data, record)
+            record = replace(record, data=opened[0], user_tokens=opened[1])
+        return Seen(rba, data, record)
 
     def _unchecked(self, data: bytes) -> Record | None:
         try:
@@ -208,6 +245,23 @@ class LookedFile:
         if seen.rba == self._searched and not seen.fault:
             self._learn(seen)
             self._searched = seen.rba + seen.size
+
+
+def _header_fault(header: bytes) -> str:
+    """What of a file header of ours is wrong, empty for nothing."""
+    try:
+        found = decode_header(header)
+    except ValueError as error:
+        return str(error)
+    return "" if found.signature == SIGNATURE else f"signature {SIGNATURE!r}, not {found.signature!r}"
+
+
+def _is_sealed(data: bytes) -> bool:
+    """Whether these bytes begin with an undamaged record of ours, at its place or at another."""
+    try:
+        return decode_record(data[: framed(data)]).checksum is not None
+    except TrailError:
+        return False
 
 
 def definition_of(file: LookedFile, seen: Seen) -> TableDefinition | None:

@@ -62,7 +62,7 @@ def _check(header: FileHeader, path: Path, seqno: int) -> None:
         raise TrailError(
             f"trail file {path} has format {header.compatibility}, this program reads up to {fileheader.COMPATIBILITY}",
             where=f"{path}, RBA 0",
-            hint="read it with the release that wrote it, or write it with FORMAT RELEASE",
+            hint="read it with the release that wrote it, or have it written with FORMAT RELEASE",
         )
     if header.seqno is not None and header.seqno != seqno:
         raise TrailError(

@@ -10,9 +10,11 @@ from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHead
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.few import FEW_BYTES, read_few
+from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.fragments import Joined, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 from ggshell.trail.tokens import transaction_headers
 from ggshell.trail.visible import VisibleEnd
 from ggshell.trail.wake import Listener
@@ -30,11 +32,18 @@ class TrailReader:
     """
 
     def __init__(
-        self, name: TrailName, position: TrailPosition | None = None, known: context.Context | None = None
+        self,
+        name: TrailName,
+        position: TrailPosition | None = None,
+        known: context.Context | None = None,
+        keys: Keys | None = None,
     ) -> None:
-        """``known``: what stands before the position, where somebody knows it who came past damage."""
+        """``known``: what stands before the position, where somebody knows it who came past damage; ``keys`` open encrypted
+        rows, which come as they stand without."""
         self.name = name
         self._known = known
+        self._keys = keys
+        self._cipher: RowCipher | None = None
         self._visible = VisibleEnd(name)
         self._listener: Listener | None = None
         self._file: OpenedFile | None = None
@@ -63,7 +72,12 @@ class TrailReader:
                 continue
             batch = self._read_chunk(file, max_bytes, limit)
             if batch is not None:
-                return batch
+                return batch if self._cipher is None else self._cipher.open_rows(batch, file.path)
+
+    @property
+    def header(self) -> FileHeader | None:
+        """What the file says of itself that the last batch came from."""
+        return self._file.header if self._file is not None else None
 
     def end(self) -> TrailPosition | None:
         """The durable end of the trail, None while it has no file."""
@@ -115,6 +129,14 @@ class TrailReader:
                 where=f"{self.name.file(seqno)}",
                 hint="restore it, or set the group to a later position knowing what is skipped",
             ) from None
+        seal = file.header.seal
+        try:
+            self._cipher = (
+                cipher_of(seal, self._keys, file.path) if seal is not None and self._keys is not None else None
+            )
+        except BaseException:
+            file.close()
+            raise
         self._file = file
         if self.position.rba <= file.first:
             self.position = TrailPosition(seqno, file.first)
@@ -153,17 +175,17 @@ class TrailReader:
                     batch, self._header = few
                     self.position = TrailPosition(file.seqno, batch.end_rba)
                     return batch
-            joined = join_fragments(chunk, decode.parse(chunk, file.path, base), file.path, base)
+            records = decode.parse(chunk, file.path, base)
+            joined = join_fragments(chunk, records, file.path, base)
             if joined.records.end:
                 break
-            fault = joined.records.fault
-            if fault is not None:
-                raise damaged(file.path, base + fault.place, fault.expected)
+            if records.fault is not None:
+                raise damaged(file.path, base + records.fault.place, records.fault.expected)
             if len(chunk) < size or size == limit - base:
-                raise damaged(file.path, base, "a whole record before the end of what is durable")
+                raise damaged(file.path, base + records.end, "a whole record before the end of what is durable")
             size *= 4
         rows = self._batch(file, joined, base)
-        self.position = TrailPosition(file.seqno, base + joined.records.end)
+        self.position = TrailPosition(file.seqno, base + joined.records.end if rows is None else rows.end_rba)
         return rows
 
     def _batch(self, file: OpenedFile, joined: Joined, base: int) -> ChangeBatch | None:
@@ -175,10 +197,11 @@ class TrailReader:
             records = records.only(is_row)
             if not len(records.start):
                 return None
+        records = self._defined(file, records, base)
         header, rba = records.header, records.start + base
         used, table = np.unique(header["table"], return_inverse=True)
         return ChangeBatch(
-            tables=tuple([self._definition(file, int(index), base) for index in used]),
+            tables=tuple([self._definitions[int(index)] for index in used]),
             table=table.astype(np.uint16),
             io_type=header["io_type"].copy(),
             position=header["audit_pos"].copy(),
@@ -193,11 +216,19 @@ class TrailReader:
             user_tokens=records.user,
         )
 
-    def _definition(self, file: OpenedFile, index: int, base: int) -> TableDefinition:
-        try:
-            return self._definitions[index]
-        except KeyError:
-            raise damaged(file.path, base, f"the definition of table {index} before its rows") from None
+    def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
+        """The rows up to the first one whose table nothing defines.  Raises TrailError when that is the first of all."""
+        used, first = np.unique(records.header["table"], return_index=True)
+        row = min(
+            (at for index, at in zip(used.tolist(), first.tolist(), strict=True) if index not in self._definitions),
+            default=None,
+        )
+        if row is None:
+            return records
+        place, index = int(records.start[row]), int(records.header["table"][row])
+        if row == 0:
+            raise damaged(file.path, base + place, f"the definition of table {index} before its rows")
+        return records.only(np.arange(len(records.start)) < row)._replace(end=place)
 
     def _pieces(
         self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]

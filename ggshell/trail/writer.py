@@ -7,24 +7,47 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ggshell.clock import Clock
-from ggshell.errors import DiskError, TrailError
+from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.files import locked, sync_directory
 from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
 from ggshell.trail.blocks import BlockWriter, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.encode import encode_batch
-from ggshell.trail.fileheader import Continuity, Producer, encode_header
+from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, Producer, encode_header
 from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
 from ggshell.trail.recover import find_end
+from ggshell.trail.sealing import Keys, Protection, RowCipher, cipher_of, new_cipher
 from ggshell.trail.wake import Waker
 from ggshell.types import Csn, TrailPosition
 
 BLOCK = 1 << 20
+
+
+def no_keys(name: str, version: int) -> bytes:
+    """There are none.  Raises NotFoundError."""
+    raise NotFoundError(f"key {name}, version {version}, is not there", hint="CREATE WALLET and ADD MASTERKEY make one")
+
+
+class WriterOptions(NamedTuple):
+    """How a trail is written: its format (FORMAT RELEASE), its encryption and where the keys are, the URIs of the trails
+    that the rows came through, and whether a restart leaves a record of it (not with OVERWRITEMODE)."""
+
+    compatibility: int = COMPATIBILITY
+    protection: Protection | None = None
+    keys: Keys = no_keys
+    uris: tuple[str, ...] = ()
+    restart_record: bool = True
+
+
+DEFAULT_OPTIONS = WriterOptions()
 
 
 class TrailWriter:
@@ -36,12 +59,20 @@ class TrailWriter:
     """
 
     def __init__(
-        self, name: TrailName, clock: Clock, producer: Producer, max_bytes: int, holds: contextlib.ExitStack
+        self,
+        name: TrailName,
+        clock: Clock,
+        producer: Producer,
+        max_bytes: int,
+        options: WriterOptions,
+        holds: contextlib.ExitStack,
     ) -> None:
         self.name = name
         self._clock = clock
         self._producer = producer
         self._max_bytes = max_bytes
+        self._options = options
+        self._cipher: RowCipher | None = None
         self._holds = holds
         self._descriptor = -1
         self._indexes: dict[TableDefinition, int] = {}
@@ -51,6 +82,7 @@ class TrailWriter:
         self._unsynced = False
         self._written = TrailPosition(0, 0)
         self._whole = self._ended = DurableMark(TrailPosition(0, 0), None)
+        self._form = Form()
         self._inside = False
         self._roll_wanted = False
         self._failure: OSError | None = None
@@ -63,17 +95,25 @@ class TrailWriter:
         holds.callback(self._waker.close)
 
     @classmethod
-    def open(cls, name: TrailName, *, clock: Clock, producer: Producer, max_bytes: int) -> TrailWriter:
+    def open(
+        cls,
+        name: TrailName,
+        *,
+        clock: Clock,
+        producer: Producer,
+        max_bytes: int,
+        options: WriterOptions = DEFAULT_OPTIONS,
+    ) -> TrailWriter:
         """Take the trail's lock, recover its end, and stand ready behind it.
 
         Raises ConflictError when another process writes the trail, TrailError for damage that is no torn tail, DiskError
-        when the folder cannot be written.
+        when the folder cannot be written, NotFoundError for a key that is not there.
         """
         with contextlib.ExitStack() as holds:
             try:
                 name.folder.mkdir(parents=True, exist_ok=True)
                 holds.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
-                writer = cls(name, clock, producer, max_bytes, holds)
+                writer = cls(name, clock, producer, max_bytes, options, holds)
                 holds.callback(writer._close_file)
                 writer._recover()
             except OSError as error:
@@ -106,6 +146,8 @@ class TrailWriter:
         self._check_order(batch.pieces[0])
         if self._is_time_to_roll(batch):
             self._guarded(lambda: self._roll(batch.pieces[0]))
+        if self._cipher is not None:
+            batch = self._cipher.close_rows(batch)
         indexes = np.array([self._table_index(table) for table in batch.tables], dtype=np.uint16)
         for part in _split_at_last_end(batch):
             self._add(encode_batch(part, indexes, self._rba))
@@ -134,6 +176,11 @@ class TrailWriter:
         self.flush()
         self._roll_wanted = True
         return TrailPosition(self._written.seqno + 1, 0)
+
+    def use(self, options: WriterOptions) -> None:
+        """Write differently from the next transaction on, in a new file."""
+        self._roll_wanted = self._roll_wanted or self._differs(options)
+        self._options = options
 
     def close(self) -> None:
         """Let the trail go; what was not flushed is left for the source to send again."""
@@ -253,7 +300,10 @@ class TrailWriter:
         self._descriptor = os.open(path, flags, 0o640)
         self._indexes, self._tables = {}, 0
         self._written = TrailPosition(seqno, 0)
-        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, continuity))
+        options = self._options
+        self._cipher = None if options.protection is None else new_cipher(options.protection, options.keys)
+        self._form = Form(options.compatibility, self._cipher.seal if self._cipher else None, options.uris)
+        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, continuity, self._form))
         self._write_out()
         os.fsync(self._descriptor)
         self._unsynced = False
@@ -268,7 +318,8 @@ class TrailWriter:
             self._ended = DurableMark(self._written, None)
         else:
             self._cut(end)
-            self._add(restart_record(self._clock.now(), self._rba))
+            if self._options.restart_record:
+                self._add(restart_record(self._clock.now(), self._rba))
             self._write_out()
             os.fsync(self._descriptor)
             self._unsynced = False
@@ -288,9 +339,26 @@ class TrailWriter:
             path.unlink()
             self._create(end.position.seqno, Continuity(end.csn))
             return
+        self._take_up(path, end.position.seqno)
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         os.ftruncate(self._descriptor, end.position.rba)
         self._written, self._tables = end.position, end.tables
+
+    def _take_up(self, path: Path, seqno: int) -> None:
+        """Write on in a file as it was begun; where that is not what is wanted now, in a new one."""
+        file = open_file(self.name, seqno)
+        header = file.header
+        file.close()
+        self._form = Form(header.compatibility, header.seal, header.uris)
+        self._roll_wanted = self._differs(self._options)
+        if header.seal is not None and not self._roll_wanted:
+            self._cipher = cipher_of(header.seal, self._options.keys, path)
+
+    def _differs(self, options: WriterOptions) -> bool:
+        """Whether the present file is of another form than is wanted."""
+        seal = self._form.seal
+        written = (self._form.compatibility, seal.protection if seal is not None else None)
+        return written != (options.compatibility, options.protection)
 
 
 def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:

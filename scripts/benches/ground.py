@@ -111,9 +111,9 @@ class Ground:
             f"ADD EXTTRAIL {trail}, EXTRACT {group}, MEGABYTES 500",
         )
 
-    def replicat(self, group: str, trail: str) -> None:
+    def replicat(self, group: str, trail: str, mapping: str = "MAP bench.*, TARGET bench.*;") -> None:
         """Add a Replicat that applies a whole trail to south."""
-        self.parameters(group, f"REPLICAT {group}", "USERIDALIAS south", "MAP bench.*, TARGET bench.*;")
+        self.parameters(group, f"REPLICAT {group}", "USERIDALIAS south", mapping)
         self.obey(
             "DBLOGIN USERIDALIAS south",
             f"ADD REPLICAT {group}, EXTTRAIL {trail}, CHECKPOINTTABLE ggadmin.ggs_checkpoint",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.apply.families import fits
 from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.target import TargetColumn, TargetTable
 from ggshell.errors import ApplyError
 from ggshell.record import Column, TableDefinition
+from ggshell.record.families import fits
 from ggshell.types import TableName
 
 

@@ -168,3 +168,26 @@ def test_wrong_names_are_refused(trail: TrailName, tmp_path: Path) -> None:
         list(read_columnar(tmp_path / "readme.txt"))
     with pytest.raises(NotFoundError):
         list(read_columnar(tmp_path / "zz000000000"))
+
+
+def test_images_before_updates_are_before_whatever_else_is_left_out(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    was, now = encode_image([(0, b"1"), (1, b"was")]), encode_image([(0, b"1"), (1, b"is")])
+    rows = [
+        Row(B, IoType.INSERT, encode_image([(0, b"9")])),
+        Row(A, IoType.FIELD_COMP, was, before=True, user=b"\x01a\x01\x00b"),
+        Row(A, IoType.FIELD_COMP, now),
+    ]
+    write_trail(name, [make_batch([Tx(1, rows)])])
+    for wanted in (Wanted(), Wanted(tables=("hr.a",)), Wanted(operations=("FieldComp",))):
+        (batch,) = read_columnar(name.file(0), ["before_after", "before", "columns"], wanted)
+        assert [(row["before_after"], dict(row["before"]), dict(row["columns"])) for row in batch.to_pylist()][-2:] == [
+            ("B", {"id": "1", "t": "was"}, {}),
+            ("A", {}, {"id": "1", "t": "is"}),
+        ]
+
+
+def test_rows_are_counted_without_any_column(trail: TrailName) -> None:
+    assert sum(batch.num_rows for batch in read_columnar(trail.file(0), [])) == 90
+    told = list(read_columnar(trail.file(0), [], on_damage=OnDamage.TELL))
+    assert (sum(batch.num_rows for batch in told), told[0].schema.names) == (90, [FAULT])

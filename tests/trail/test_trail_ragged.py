@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ggshell.trail.ragged import copy_pieces
+from ggshell.record.ragged import copy_pieces
 
 pieces = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 4, 5, 60]) | st.integers(0, 30)), max_size=80)
 

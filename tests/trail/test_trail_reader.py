@@ -28,7 +28,7 @@ from trail_kit import (
 from ggshell.errors import TrailError
 from ggshell.record import Column, IoType, TableDefinition, TransInd
 from ggshell.trail import TrailName, TrailReader, decode_header, fileheader, layout, read_position_time
-from ggshell.trail.fileheader import Continuity, encode_header
+from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, encode_header
 from ggshell.types import Csn, TableName, TrailPosition
 
 
@@ -184,7 +184,7 @@ def test_a_changed_definition_gets_a_new_index_between_rows(tmp_path: Path) -> N
     ("change", "text"),
     [
         ({"signature": b"GG\r\nTL\n\r"}, "was not written by ggshell"),
-        ({"compatibility": 7}, "format 7, this program reads up to 6"),
+        ({"compatibility": 8}, "format 8, this program reads up to 7"),
         ({"seqno": 3}, "sequence number 3, not 0"),
     ],
 )
@@ -195,10 +195,10 @@ def test_a_file_of_another_kind_is_refused(
     write_trail(name, [small(1)])
     content = name.file(0).read_bytes()
     with monkeypatch.context() as patch:
-        for constant in ("signature", "compatibility"):
-            if constant in change:
-                patch.setattr(fileheader, constant.upper(), change[constant])
-        head = encode_header("x", int(str(change.get("seqno", 0))), 1, PRODUCER, Continuity())
+        if "signature" in change:
+            patch.setattr(fileheader, "SIGNATURE", change["signature"])
+        form = Form(int(str(change.get("compatibility", COMPATIBILITY))))
+        head = encode_header("x", int(str(change.get("seqno", 0))), 1, PRODUCER, Continuity(), form)
     without_mark(name, head + content[cut_records(content)[0][0] :])
     with pytest.raises(TrailError, match=text):
         read_all(name)

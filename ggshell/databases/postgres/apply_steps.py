@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import TableMapping
-from ggshell.databases.postgres.apply_images import Field, after_images, split_image, values_of, walk
 from ggshell.databases.postgres.apply_wire import Step
 from ggshell.databases.postgres.batch_rows import array_literal, runs_of_distinct
 from ggshell.databases.postgres.copy_rows import copy_text
@@ -19,6 +18,7 @@ from ggshell.databases.postgres.describe import quote_table
 from ggshell.databases.postgres.statements import Operation, Statements
 from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch, IoType
+from ggshell.record.fields import Field, after_images, split_image, values_of, walk
 from ggshell.record.image import split_key_update
 from ggshell.types import TableName
 

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ggshell.apply.target import Refusal
-from ggshell.databases.postgres.apply_images import Value
 from ggshell.errors import ConnectionLostError
+from ggshell.record.fields import Value
 
 _COPY_IN, _FATAL, _PIPELINE_SYNC, _PIPELINE_ABORTED = 4, 7, 10, 11
 _MOST_PREPARED = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ggshell.databases.postgres.apply_images import Value
+from ggshell.record.fields import Value
 
 
 def array_literal(values: Sequence[Value]) -> bytes:

@@ -150,6 +150,14 @@ def replace(
     insert(connection, table, group, key, row, home)
 
 
+def set_columns(table: TableName) -> str:
+    """Moves a group's row and returns it; parameters: the columns, the group and its key."""
+    return (
+        f"UPDATE {quote_table(table)} SET ({_COLUMNS}) = ROW ({', '.join(['%s'] * len(Columns._fields))}),"
+        " last_update_ts = localtimestamp WHERE group_name = %s AND group_key = %s RETURNING 1"
+    )
+
+
 def update_text(table: TableName) -> str:
     """The UPDATE of a group's row, with parameters as ``update_values`` gives them; it fails when the row is gone."""
     marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(_KINDS, 1))

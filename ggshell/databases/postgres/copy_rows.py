@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.databases.postgres.apply_images import Bytes, Field
+from ggshell.record.fields import Bytes, Field
 
 _TAB, _NEWLINE, _BACKSLASH, _N = 9, 10, 92, 78
 _SPECIAL = np.zeros(256, dtype=bool)

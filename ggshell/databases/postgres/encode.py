@@ -26,7 +26,7 @@ from ggshell.databases.postgres.vectors import big32, encode_tuples
 from ggshell.errors import CaptureError
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece
 from ggshell.record.image import LONGEST_SHORT
-from ggshell.trail.ragged import copy_pieces, items
+from ggshell.record.ragged import copy_pieces, items
 
 FEW_ROWS = 24
 

@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ggshell.apply.target import TableMapping, TargetColumn
-from ggshell.databases.postgres.apply_images import Image, Value
 from ggshell.databases.postgres.describe import quote, quote_table
 from ggshell.errors import ApplyError
+from ggshell.record.fields import Image, Value
 
 Shape = tuple[object, ...]
 

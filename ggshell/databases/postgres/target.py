@@ -7,6 +7,7 @@ next one is prepared here; a group is sent when the one before is answered.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
@@ -76,6 +77,10 @@ class PostgresTarget:
         """The name of the database."""
         return str(self._connection.info.dbname)
 
+    def database_facts(self) -> tuple[str, str, str]:
+        """(database, user, server version); everything sent must be settled."""
+        return session.database_facts(self._idle())
+
     @property
     def confirmed(self) -> int:
         return self._commits + self._wire.commits
@@ -107,18 +112,13 @@ class PostgresTarget:
         self._steps += steps
         return self._push() or self._collect()
 
-    def commit(self, row: CheckpointRow) -> Refusal | None:
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
         """Where every count of changed rows is known to be right the commit goes out with the rows, else when their
         answers have come."""
         counted = any(step.affects is not None for step in self._steps) or self._counted
         last = next((step for step in reversed(self._steps) if step.data is not None or step.values is not None), None)
         if self._table is not None:
-            if last is None or last.data is not None:
-                text = checkpoint_sql.update_literally(self._table, row, self._group, self._key)
-                self._steps.append(Step(text, guard=self._gone))
-            else:
-                values = checkpoint_sql.update_values(row, self._group, self._key)
-                self._steps.append(Step(self._update, values, guard=self._gone))
+            self._steps += self._position(self._table, row, ids, literally=last is None or last.data is not None)
         if not counted:
             self._steps.append(Step("COMMIT", commits=True))
         refusal = self._push()
@@ -127,6 +127,13 @@ class PostgresTarget:
             self._owed, self._begun, self._counted = counted, counted, False
             self._marked = self._marked and counted
         return refusal
+
+    def _position(self, table: TableName, row: CheckpointRow, ids: Sequence[str], *, literally: bool) -> list[Step]:
+        """What writes the position; ``literally``: without parameters."""
+        if literally:
+            return [Step(checkpoint_sql.update_literally(table, row, self._group, self._key), guard=self._gone)]
+        values = checkpoint_sql.update_values(row, self._group, self._key)
+        return [Step(self._update, values, guard=self._gone)]
 
     def settle(self) -> Refusal | None:
         refusal = (self._push() if self._steps else None) or self._collect()
@@ -191,6 +198,15 @@ class PostgresTarget:
     def _program(self) -> str:
         return f"ggshell replicat {self._group.upper()}"
 
+    @property
+    def _origin_name(self) -> str:
+        return self._group
+
+    @property
+    def _lock(self) -> str:
+        """Takes the group's lock, or waits for it."""
+        return "SELECT pg_advisory_lock(%s)"
+
     def _connect(self) -> None:
         self._connection: psycopg.Connection[Any] = session.connect(self._conninfo, program=self._program)
         self._wire = Wire(self._connection.pgconn)
@@ -200,11 +216,14 @@ class PostgresTarget:
         try:
             self._prepare_session()
             if self._table is not None:
-                checkpoint_sql.require(self._connection, self._table)
-                checkpoint_sql.insert(self._connection, self._table, self._group, self._key, self._begin, self._home)
+                self._prepare_row(self._table)
         except BaseException:
             self._connection.close()
             raise
+
+    def _prepare_row(self, table: TableName) -> None:
+        checkpoint_sql.require(self._connection, table)
+        checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
 
     def _prepare_session(self) -> None:
         connection = self._connection
@@ -220,13 +239,13 @@ class PostgresTarget:
         session.execute(connection, "SET idle_in_transaction_session_timeout = 0")
         if self._suppress_triggers:
             session.execute(connection, "SET session_replication_role = replica")
-        self.origin = apply_origin.take(connection, self._group, self._key)
+        self.origin = apply_origin.take(connection, self._origin_name, self._key)
 
     def _locked(self, connection: psycopg.Connection[Any]) -> bool:
         import psycopg
 
         try:
-            connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK | self._key])
+            connection.execute(self._lock, [_LOCK | self._key])
         except psycopg.errors.LockNotAvailable:
             return False
         except psycopg.Error as error:

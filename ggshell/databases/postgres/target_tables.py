@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ggshell.apply.target import TargetColumn, TargetTable
+from ggshell.apply.target import ForeignKey, TargetColumn, TargetTable
 from ggshell.databases.postgres.describe import table_id
 from ggshell.databases.postgres.session import execute
 from ggshell.types import TableName
@@ -43,8 +43,24 @@ _FACTS = """
 SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oid),
        ARRAY(SELECT DISTINCT ARRAY[n.nspname::text, p.relname::text]
                FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
-              WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confdeltype = 'c')
+              WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confdeltype = 'c'),
+       EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
+       EXISTS (SELECT FROM pg_constraint x WHERE x.conrelid = c.oid AND x.contype = 'x')
+       OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
+                  AND (to_jsonb(i) @> '{"indnullsnotdistinct": true}' OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL))
   FROM pg_class c WHERE c.oid = %s"""
+
+_FOREIGN = """
+SELECT array_agg(a.attname::text ORDER BY k.place), n.nspname, p.relname, array_agg(b.attname::text ORDER BY k.place)
+  FROM pg_constraint f
+  JOIN pg_class p ON p.oid = f.confrelid
+  JOIN pg_namespace n ON n.oid = p.relnamespace
+  CROSS JOIN LATERAL unnest(f.conkey, f.confkey) WITH ORDINALITY AS k(own, other, place)
+  JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.own
+  JOIN pg_attribute b ON b.attrelid = f.confrelid AND b.attnum = k.other
+ WHERE f.conrelid = %s AND f.contype = 'f'
+ GROUP BY f.oid, n.nspname, p.relname
+ ORDER BY f.oid"""
 
 
 def target_table(connection: psycopg.Connection[Any], table: TableName) -> TargetTable | None:
@@ -54,7 +70,8 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         return None
     columns = tuple(TargetColumn(*row) for row in execute(connection, _COLUMNS, [relation]))
     unique = execute(connection, _UNIQUE, [relation])
-    partitioned, bulk, parents = execute(connection, _FACTS, [relation])[0]
+    foreign = execute(connection, _FOREIGN, [relation])
+    partitioned, bulk, parents, referenced, opaque = execute(connection, _FACTS, [relation])[0]
     primary = next((tuple(names) for is_primary, names in unique if is_primary), ())
     return TargetTable(
         name=table,
@@ -64,4 +81,9 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         partitioned=partitioned,
         bulk=bulk,
         cascades=tuple(TableName(*parent) for parent in parents),
+        foreign=tuple(
+            ForeignKey(tuple(own), TableName(owner, name), tuple(other)) for own, owner, name, other in foreign
+        ),
+        referenced=referenced,
+        opaque=opaque,
     )

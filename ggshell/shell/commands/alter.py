@@ -8,6 +8,7 @@ from ggshell.errors import ConflictError, StateError, UsageError
 from ggshell.shell import registrations, start_place
 from ggshell.shell.begin import begin_time, log_place, starting_position
 from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
+from ggshell.shell.redo_begin import redo_altered
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
@@ -24,17 +25,18 @@ def alter_extract(
     extseqno: int | None = None,
     extrba: int | None = None,
     lsn: str = "",
+    scn: str = "",
     desc: str = "",
     etrollover: bool = False,
 ) -> Message:
     """Set where a stopped Extract or pump goes on, or its description; of a wildcard, for each."""
     lines: list[str] = []
     for found in _stopped(session, EXTRACT, group_name):
-        if not (begin or lsn or desc or etrollover) and extseqno is None and extrba is None:
-            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, LSN, DESC or ETROLLOVER")
+        if not (begin or lsn or scn or desc or etrollover) and extseqno is None and extrba is None:
+            raise UsageError("nothing is to be altered.", hint="BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, DESC or ETROLLOVER")
         changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
-        if begin or lsn or extseqno is not None or extrba is not None:
-            changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn)
+        if begin or lsn or scn or extseqno is not None or extrba is not None:
+            changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn, scn)
             lines.append(f"{found.name} goes on at {place}.")
         if etrollover:
             changed = changed._replace(options={**changed.options, "etrollover": True})
@@ -85,16 +87,17 @@ def alter(
     extseqno: int | None = None,
     extrba: int | None = None,
     lsn: str = "",
+    scn: str = "",
     desc: str = "",
     etrollover: bool = False,
 ) -> Message:
     """ALTER of a group that is named without its kind."""
     if one(session, ER, group_name).type is GroupType.EXTRACT:
-        place = {"begin": begin, "extseqno": extseqno, "extrba": extrba, "lsn": lsn}
+        place = {"begin": begin, "extseqno": extseqno, "extrba": extrba, "lsn": lsn, "scn": scn}
         return alter_extract(session, group_name=group_name, desc=desc, etrollover=etrollover, **place)  # type: ignore[arg-type]
     if etrollover:
         raise UsageError("a Replicat writes no trail.", hint="ETROLLOVER is for Extract")
-    if lsn:
+    if lsn or scn:
         raise UsageError("a Replicat reads a trail, which has no LSN.", hint="EXTSEQNO and EXTRBA, or BEGIN")
     return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)
 
@@ -112,15 +115,28 @@ def _stopped(session: Session, kinds: tuple[GroupType, ...], pattern: str) -> li
 
 
 def _moved(
-    session: Session, found: View, changed: Checkpoint, begin: str, seqno: int | None, rba: int | None, lsn: str
+    session: Session,
+    found: View,
+    changed: Checkpoint,
+    begin: str,
+    seqno: int | None,
+    rba: int | None,
+    lsn: str,
+    scn: str,
 ) -> tuple[Checkpoint, object]:
     source = changed.read.source
     if source is SourceType.TABLE:
         raise UsageError(f"{found.name} reads tables, which have no position.")
     if source is SourceType.TRAIL:
-        if lsn:
+        if lsn or scn:
             raise UsageError(f"{found.name} reads a trail, which has no LSN.", hint="EXTSEQNO and EXTRBA, or BEGIN")
         return _at_trail(session, changed, changed.read.trail, begin, seqno, rba)
+    if changed.options.get("redo"):
+        if seqno is not None or rba is not None:
+            raise UsageError("a place in redo is told by its SCN.", hint="SCN n, or BEGIN")
+        return redo_altered(changed, begin, lsn, scn, session.clock.now())
+    if scn:
+        raise UsageError("PostgreSQL's log has LSNs.", hint="LSN 0/50056B8")
     return _at_log(session, found, changed, begin, seqno, rba, lsn)
 
 

@@ -12,6 +12,10 @@ DEFAULT_DOMAIN = "OracleGoldenGate"
 
 def log_in(session: Session, userid: str, password: str | None, source: str | None = None) -> Message:
     """Connect, and keep the connection for the statements that follow.  Raises DatabaseError and leaves the old login."""
+    from ggshell.databases.redo.folder import is_redo
+
+    if is_redo(source or userid):
+        return _log_in_to_redo(session, (source or userid).strip())
     from ggshell.databases.postgres.session import connect, connection_info, database_facts
 
     conninfo = connection_info(userid, password, source)
@@ -30,6 +34,18 @@ def log_in(session: Session, userid: str, password: str | None, source: str | No
         ),
         apart=True,
     )
+
+
+def _log_in_to_redo(session: Session, login: str) -> Message:
+    """A folder of redo: there is nothing to connect to, but it must be there."""
+    from ggshell.databases.redo.bounds import first_bound, last_bound
+    from ggshell.databases.redo.folder import folder_of
+
+    folder = folder_of(login)
+    first, last = first_bound(folder), last_bound(folder)
+    session.log_in(Login(login, "redo", str(folder), "redo"), None)
+    reach = f"from SCN {first.scn} to {last.scn}, {local_text(last.time)}" if last.scn else "which is empty yet"
+    return Message(("Successfully logged into database.", f"Redo {folder}, {reach}."), apart=True)
 
 
 @command("DBLOGIN USERIDALIAS")

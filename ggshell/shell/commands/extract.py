@@ -7,6 +7,7 @@ from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
 from ggshell.shell.begin import begin_time, log_place, starting_position
 from ggshell.shell.groups import EXTRACT, require_new, require_stopped, select
+from ggshell.shell.redo_begin import redo_checkpoint
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
@@ -24,6 +25,7 @@ def add_extract(
     integrated: bool = False,
     begin: str = "",
     lsn: str = "",
+    scn: str = "",
     desc: str = "",
     exttrailsource: str = "",
     extseqno: int | None = None,
@@ -39,19 +41,25 @@ def add_extract(
         read = ReadCheckpoint(SourceType.TRAIL, exttrailsource, startup=start, recovery=start, current=start)
         found = Checkpoint(group_name, GroupType.EXTRACT, read, begin=begin, begin_time=now if begin else 0)
     else:
-        found = _log_extract(session, group_name, begin or "NOW", lsn, now)
+        found = _log_extract(session, group_name, begin or "NOW", lsn, scn, now)
     registrations.save(session, found._replace(description=desc, created=now))
     lines = ["EXTRACT added."]
     if found.begin_csn:
-        lines.append(f"Capture begins at LSN {found.begin_csn}.")
+        lines.append(f"Capture begins at {'SCN' if found.options.get('redo') else 'LSN'} {found.begin_csn}.")
     return Message(tuple(lines))
 
 
-def _log_extract(session: Session, group: str, begin: str, lsn: str, now: int) -> Checkpoint:
+def _log_extract(session: Session, group: str, begin: str, lsn: str, scn: str, now: int) -> Checkpoint:
     """The start point as a place in the log: the one given, its present end for NOW, for a time the slot's begin.
 
     Raises StateError without a login, which alone can tell a place, or without a slot for a time.
     """
+    if session.login is not None and session.login.redo:
+        return redo_checkpoint(session.login.redo, group, begin, lsn, scn, now)
+    if scn:
+        raise UsageError(
+            "PostgreSQL's log has LSNs.", hint="LSN 0/50056B8; SCN is for redo, after DBLOGIN SOURCEDB redo:///folder"
+        )
     moment = begin_time(begin, now)
     options: dict[str, object] = {"slot": slot_of(group)}
     if lsn:
@@ -102,13 +110,14 @@ def delete_extract(session: Session, *, group_name: str, force: bool = False) ->
         require_stopped(each, "deleted")
         registrations.remove(session, each)
         lines.append(f"Deleted EXTRACT {each.group}.")
-        if each.checkpoint.read.source is SourceType.LOG and _registered(session, each.group):
+        slot = each.checkpoint.options.get("slot")
+        if each.checkpoint.read.source is SourceType.LOG and slot and _registered(session, each.group):
             lines.append(f"Its replication slot still holds back the server's log: UNREGISTER EXTRACT {each.group}.")
     return Message(tuple(lines), tuple(errors))
 
 
 def _registered(session: Session, group: str) -> bool:
-    if session.login is None:
+    if session.login is None or session.login.redo:
         return False
     from ggshell.databases.postgres import slot
 

@@ -150,12 +150,14 @@ def slot_of(session: Session, found: View) -> SlotFacts | None:
     the last run saw it."""
     if found.type is not GroupType.EXTRACT or found.checkpoint.read.source is not SourceType.LOG:
         return None
+    if not found.checkpoint.options.get("slot"):
+        return None
     last = slot_facts(found.checkpoint.options.get("watch"))
     try:
         if found.runs:
             answer = request(supervision.process_of(found).socket, "STATUS", timeout=_ASK_SECONDS)
             return slot_facts(answer.get("slot")) or last
-        if session.login is not None:
+        if session.login is not None and not session.login.redo:
             return _ask_database(session, str(found.checkpoint.options.get("slot", ""))) or last
     except GgsError:
         return last

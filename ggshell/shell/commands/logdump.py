@@ -16,8 +16,9 @@ def logdump(session: Session, *, file: str = "") -> Message:
             "LOGDUMP needs somebody at the terminal", hint="ggshell logdump -c STATEMENT FILE, or a heredoc"
         )
     from ggshell.logdump.cli import main
+    from ggshell.shell.repl_dump import terminal
 
     path = session.home.root / file if file else None
     words = [*([] if session.options.shell else ["--no-shell"]), *([str(path)] if path is not None else [])]
-    main(words)
+    main(words, terminal=terminal, home=session.home.root)
     return Message()

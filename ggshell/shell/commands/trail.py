@@ -19,16 +19,37 @@ _MEGABYTES = 500
 @command("ADD EXTTRAIL", False)
 @command("ADD RMTTRAIL", True)
 def add_trail(
-    session: Session, remote: bool, *, trail: str, extract: str, megabytes: int = _MEGABYTES, seqno: int = 0
+    session: Session,
+    remote: bool,
+    *,
+    trail: str,
+    extract: str,
+    megabytes: int = _MEGABYTES,
+    seqno: int = 0,
+    format: tuple[str, str] = ("", ""),  # noqa: A002 - the option's name
 ) -> Message:
     """Give an Extract a trail to write."""
+    release = format[1]
+    if release:
+        _check_release(release)
     group = extract.upper()
     found = one(session, EXTRACT, group)
     require_stopped(found, "given a trail")
     require_unwritten(session, trail)
-    target = WriteCheckpoint(trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0))
+    target = WriteCheckpoint(
+        trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0), release=release
+    )
     registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
     return Message((f"{trail_type(remote)} added.",))
+
+
+def _check_release(release: str) -> None:
+    from ggshell.trail.releases import compatibility_of
+
+    try:
+        compatibility_of(release)
+    except ValueError as error:
+        raise UsageError(f"FORMAT RELEASE {release}: {error}.", hint="leave FORMAT out for the newest") from None
 
 
 @command("ALTER EXTTRAIL", False)

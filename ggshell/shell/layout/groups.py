@@ -64,14 +64,17 @@ def read_lines(found: Checkpoint) -> list[str]:
     read = found.read
     when = local_text(read.current_time) if read.current_time else ""
     if isinstance(read.current, LogPosition) and read.source is SourceType.LOG:
-        first = labelled("Log Read Checkpoint", "PostgreSQL Write-Ahead Log")
+        redo = bool(found.options.get("redo"))
+        first = labelled("Log Read Checkpoint", "Oracle Redo Logs" if redo else "PostgreSQL Write-Ahead Log")
         if not read.current.csn:
             return [first, labelled("", _start_point(found))]
         place = f"Seqno {read.current.sequence}, RBA {read.current.rba}"
         return [
             first,
             labelled("", f"{when or 'Not Available'}  {place}"),
-            labelled("", f"LSN {format_lsn(read.current.csn)} ({read.current.csn})"),
+            labelled(
+                "", _scn(read.current.csn) if redo else f"LSN {format_lsn(read.current.csn)} ({read.current.csn})"
+            ),
         ]
     if isinstance(read.current, TrailPosition) and read.source is SourceType.TRAIL:
         first = labelled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
@@ -84,9 +87,15 @@ def read_lines(found: Checkpoint) -> list[str]:
     ]
 
 
+def _scn(scn: int) -> str:
+    """An SCN as wrap and base, and as a number."""
+    return f"SCN {scn >> 32}.{scn & 0xFFFFFFFF} ({scn})"
+
+
 def _start_point(found: Checkpoint) -> str:
     begin = local_text(found.begin_time) if found.begin_time else "First Record"
-    return f"{begin}  LSN {found.begin_csn}" if found.begin_csn else f"{begin}  RBA 0"
+    kind = "SCN" if found.options.get("redo") else "LSN"
+    return f"{begin}  {kind} {found.begin_csn}" if found.begin_csn else f"{begin}  RBA 0"
 
 
 def trail_file(trail: str, seqno: int) -> str:
@@ -126,7 +135,7 @@ def _sources(found: Checkpoint) -> list[str]:
         place = found.read.current
         source = trail_file(found.read.trail, place.seqno if isinstance(place, TrailPosition) else 0)
     else:
-        source = str(found.options.get("slot", "PostgreSQL"))
+        source = str(found.options.get("redo") or found.options.get("slot", "PostgreSQL"))
     begin = local_text(found.read.startup_time, _MINUTE) if found.read.startup_time else "* Initialized *"
     end = local_text(found.read.current_time, _MINUTE) if found.read.current_time else "First Record"
     return [*lines, f"  {source:<40}{begin:<18}{end:<16}".rstrip()]

@@ -63,6 +63,7 @@ _NAMES = (
     ("rba", "RBA"),
     ("timestamp", "Timestamp"),
     ("lsn", "LSN"),
+    ("scn", "SCN"),
     ("trail", "Extract Trail"),
 )
 

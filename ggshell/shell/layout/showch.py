@@ -24,6 +24,8 @@ def showch(found: Checkpoint) -> list[str]:
 
 
 def _source(found: Checkpoint) -> str:
+    if found.options.get("redo"):
+        return "Oracle Redo Log"
     return "PostgreSQL Write-Ahead Log" if found.read.source is SourceType.LOG else "GGS Log Trail"
 
 
@@ -50,8 +52,7 @@ def _place(found: Checkpoint, place: LogPosition | TrailPosition, time: int) -> 
             f"    Sequence #: {place.sequence}",
             f"    RBA: {place.rba}",
             f"    Timestamp: {_time(time)}",
-            f"    LSN: {format_lsn(place.csn) if place.csn else _NOT}",
-            f"    Slot: {found.options.get('slot', '')}",
+            *_log_place(found, place),
         ]
     return [
         f"    Sequence #: {place.seqno}",
@@ -59,6 +60,15 @@ def _place(found: Checkpoint, place: LogPosition | TrailPosition, time: int) -> 
         f"    Timestamp: {_time(time)}",
         f"    Extract Trail: {found.read.trail}",
     ]
+
+
+def _log_place(found: Checkpoint, place: LogPosition) -> list[str]:
+    redo = str(found.options.get("redo", ""))
+    if redo:
+        shown = f"{place.csn >> 32}.{place.csn & 0xFFFFFFFF} ({place.csn})" if place.csn else _NOT
+        return [f"    SCN: {shown}", f"    Redo File: {redo}, segment {place.sequence}"]
+    lsn = format_lsn(place.csn) if place.csn else _NOT
+    return [f"    LSN: {lsn}", f"    Slot: {found.options.get('slot', '')}"]
 
 
 def _write(number: int, target: WriteCheckpoint) -> list[str]:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from processes import until
 
 from ggshell.databases.postgres import apply_origin, session
-from ggshell.databases.postgres.apply_images import split_image, values_of, walk
 from ggshell.databases.postgres.batch_rows import array_literal, runs_of_distinct
 from ggshell.databases.postgres.copy_rows import copy_text
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.databases.postgres.target_tables import target_table
 from ggshell.errors import ConnectionLostError, NotFoundError
+from ggshell.record.fields import split_image, values_of, walk
 from ggshell.record.image import encode_image
 from ggshell.types import TableName, TrailPosition
 

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 _WORTH = 8
 """From so many pieces of one length on, they go together."""
 
+_MANY = 1 << 12
+"""Lengths below this are counted, greater ones sorted."""
+
 Buffer = bytes | bytearray | memoryview
 
 
@@ -20,11 +23,19 @@ def copy_pieces(
     out: bytearray, to: NDArray[np.int64], source: Buffer, start: NDArray[np.int64], length: NDArray[np.int64]
 ) -> None:
     """Copy ``source[start : start + length]`` to ``out[to : to + length]``, for each element of the three arrays."""
-    sizes, inverse, counts = np.unique(length, return_inverse=True, return_counts=True)
-    for number in np.flatnonzero((counts >= _WORTH) & (sizes > 0)).tolist():
-        size, rows = int(sizes[number]), np.flatnonzero(inverse == number)
+    if not len(length):
+        return
+    if int(length.max()) < _MANY:
+        counts = np.bincount(length)  # lengths are small: counting them costs less than sorting
+        sizes, each = np.flatnonzero(counts), counts[length]
+        counts = counts[sizes]
+    else:
+        sizes, inverse, counts = np.unique(length, return_inverse=True, return_counts=True)
+        each = counts[inverse]
+    for size in sizes[(counts >= _WORTH) & (sizes > 0)].tolist():
+        rows = slice(None) if len(sizes) == 1 else np.flatnonzero(length == size)
         items(out, size)[to[rows]] = items(source, size)[start[rows]]
-    single = np.flatnonzero(counts[inverse] < _WORTH)
+    single = np.flatnonzero(each < _WORTH)
     view, origin = memoryview(out), memoryview(source)
     for place, first, size in zip(to[single].tolist(), start[single].tolist(), length[single].tolist(), strict=True):
         view[place : place + size] = origin[first : first + size]

@@ -1,0 +1,37 @@
+"""What @GETENV can tell of the process, its trail and its databases; whoever runs a process fills it in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ggshell.clock import Clock, SystemClock
+from ggshell.columns.values import Value
+
+Facts = Mapping[str, Value]
+
+
+def _nothing(*_: object) -> Facts:
+    return {}
+
+
+def _no_count(*_: object) -> int | None:
+    return None
+
+
+@dataclass(slots=True)
+class Environment:
+    """Facts by the names of @GETENV's page; what is not there is missing.
+
+    ``count`` gives a statistic of a table (all of them for an empty name); ``file`` what the header of a trail file says, by
+    its sequence number; ``last_error`` what LASTERR tells.
+    """
+
+    clock: Clock = field(default_factory=SystemClock)
+    process: Facts = field(default_factory=dict)
+    count: Callable[[str, str], int | None] = _no_count
+    file: Callable[[int], Facts] = _nothing
+    database: Callable[[], Facts] = _nothing
+    last_error: dict[str, Value] = field(default_factory=lambda: {"DBERRNUM": 0})
+    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The counts that DELTASTATS told last."""

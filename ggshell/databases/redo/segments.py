@@ -1,0 +1,232 @@
+"""Numbered segments of one redo thread: plain or gzip files of JSON lines, the last of which grows.
+
+``[name_][thread_]number.jsonl[.gz]``, for instance ``redo_1_000000042.jsonl``.  A segment is complete when the next one is
+there; numbers follow one another, and old ones may be gone.  Rows stand in the order of their SCN.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections import deque
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from ggshell.databases.redo.rows import Continuation, RedoRow, decode_rows
+from ggshell.errors import CaptureError, ConnectionLostError
+
+BLOCK = 1 << 18
+_NAME = re.compile(r"(?:[A-Za-z][A-Za-z-]*_)?(?:(\d+)_)?(\d+)\.jsonl(\.gz)?")
+_SCN = re.compile(rb'"SCN"\s*:\s*"?(\d+)')
+
+
+class Segment(NamedTuple):
+    """One file of a thread."""
+
+    thread: int
+    number: int
+    path: Path
+
+    @property
+    def packed(self) -> bool:
+        return self.path.suffix == ".gz"
+
+
+def list_segments(folder: Path) -> dict[int, dict[int, Segment]]:
+    """The segments of a folder by thread and number; a plain file comes before its gzip form.
+
+    Raises ConnectionLostError when the folder cannot be read: a mounted one may come back.
+    """
+    found: dict[int, dict[int, Segment]] = {}
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise ConnectionLostError(f"the redo folder {folder} cannot be read: {error.strerror}") from error
+    for path in entries:
+        match = _NAME.fullmatch(path.name)
+        if match is not None:
+            segment = Segment(int(match[1] or 1), int(match[2]), path)
+            found.setdefault(segment.thread, {}).setdefault(segment.number, segment)
+    return found
+
+
+def open_segment(segment: Segment) -> IO[bytes]:
+    """A segment's bytes.  Raises CaptureError when it has gone."""
+    try:
+        return cast(IO[bytes], gzip.open(segment.path, "rb")) if segment.packed else segment.path.open("rb")
+    except OSError as error:
+        raise CaptureError(
+            f"redo segment {segment.path} cannot be read: {error.strerror}",
+            code="GGS-00524",
+            hint="restore it, or export it again",
+        ) from error
+
+
+def scn_of(line: bytes) -> int | None:
+    """A line's SCN, without reading the rest of it."""
+    match = _SCN.search(line)
+    return int(match[1]) if match is not None else None
+
+
+def first_line(segment: Segment) -> bytes:
+    """A segment's first line, as far as it is written."""
+    with open_segment(segment) as file:
+        return file.readline()
+
+
+def last_line(segment: Segment) -> bytes:
+    """A segment's last whole line, empty while there is none."""
+    with open_segment(segment) as file:
+        if segment.packed:
+            last = deque(file, maxlen=1)
+            return last[0] if last else b""
+        end = file.seek(0, os.SEEK_END)
+        size = BLOCK
+        while True:
+            file.seek(max(0, end - size))
+            data = file.read(size)
+            lines = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+            if len(lines) > 1 or size >= end:
+                return lines[-1] if lines else b""
+            size *= 4
+
+
+def first_scn(segment: Segment) -> int | None:
+    """The SCN of a segment's first row; None while it is empty."""
+    line = first_line(segment)
+    return scn_of(line) if line.endswith(b"\n") else None
+
+
+def find_segment(segments: dict[int, Segment], scn: int) -> Segment | None:
+    """The segment in which the rows of an SCN begin: the last one whose first row comes before it, else the first there is."""
+    numbers = sorted(segments)
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) // 2
+        first = first_scn(segments[numbers[middle]])
+        if first is not None and first < scn:
+            low = middle + 1
+        else:
+            high = middle
+    return segments[numbers[max(low - 1, 0)]] if numbers else None
+
+
+def seek(file: IO[bytes], size: int, scn: int) -> int:
+    """Put a plain file at the first line of an SCN or a later one, by halves; the place."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        file.seek(middle)
+        if middle:
+            file.readline()
+        place = file.tell()
+        line = file.readline()
+        found = scn_of(line) if line.endswith(b"\n") else None
+        if place >= high or found is None or found >= scn:
+            high = middle
+        else:
+            low = file.tell()
+    file.seek(low)
+    return low
+
+
+class ThreadReader:
+    """Reads one thread's rows from an SCN on."""
+
+    def __init__(self, folder: Path, thread: int, segment: Segment, scn: int) -> None:
+        self._folder = folder
+        self.thread = thread
+        self._scn = scn
+        self._tail = b""
+        self._ended = False
+        self._segment = segment
+        self._file = open_segment(segment)
+        self._continuation = Continuation(str(segment.path))
+        self.bytes_read = 0
+        if not segment.packed:
+            seek(self._file, os.fstat(self._file.fileno()).st_size, scn)
+
+    def read(self) -> list[RedoRow]:
+        """The next rows, up to about a block; empty when no more are there now.
+
+        Raises CaptureError for a damaged segment, or a missing one between two others.
+        """
+        while True:
+            block = self._block()
+            if block:
+                rows = self._rows(block)
+                if rows:
+                    return rows
+                continue
+            following = self._following()
+            if following is None:
+                return []
+            if not self._ended:
+                self._ended = True  # what was written before the next segment came is read first
+                continue
+            self._turn(following)
+
+    def _block(self) -> bytes:
+        try:
+            block = self._file.read(BLOCK)
+        except (OSError, EOFError, zlib.error) as error:
+            raise CaptureError(
+                f"redo segment {self._segment.path} is damaged: {error}",
+                code="GGS-00525",
+                hint="restore it, or export it again",
+            ) from error
+        self.bytes_read += len(block)
+        return block
+
+    def _rows(self, block: bytes) -> list[RedoRow]:
+        data = self._tail + block
+        end = data.rfind(b"\n") + 1
+        self._tail = data[end:]
+        if not end:
+            return []
+        lines = data[:end].split(b"\n")
+        if self._scn:
+            lines = self._behind(lines)
+        rows = decode_rows(lines, self.thread, self._segment.number, str(self._segment.path))
+        return self._continuation.join(rows)
+
+    def _behind(self, lines: list[bytes]) -> list[bytes]:
+        """Only the lines from the wanted SCN on; then none is looked at any more."""
+        for number, line in enumerate(lines):
+            scn = scn_of(line)
+            if scn is not None and scn >= self._scn:
+                self._scn = 0
+                return lines[number:]
+        return []
+
+    def _following(self) -> Segment | None:
+        """The segment behind this one, once it is there."""
+        segments = list_segments(self._folder).get(self.thread, {})
+        later = [number for number in segments if number > self._segment.number]
+        if not later:
+            return None
+        number = min(later)
+        if number != self._segment.number + 1:
+            raise CaptureError(
+                f"redo segment {self._segment.number + 1} of thread {self.thread} is missing: {number} is the next",
+                code="GGS-00524",
+                where=str(self._folder),
+                hint="restore it: its changes would be lost",
+            )
+        return segments[number]
+
+    def _turn(self, segment: Segment) -> None:
+        if self._tail.strip():
+            raise CaptureError(
+                f"redo segment {self._segment.path} ends within a line, and {segment.path.name} follows",
+                code="GGS-00525",
+                hint="restore it, or export it again",
+            )
+        self.close()
+        self._tail, self._ended, self._segment = b"", False, segment
+        self._file = open_segment(segment)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,131 @@
+"""scripts/redo: makes redo to try things on, and prints the statements that read it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ggshell.clock import from_datetime
+from ggshell.demo.redo_figure import START, write_figure
+from ggshell.demo.redo_workload import Shape, Workload, redo_writers, write_definitions
+from ggshell.store.home import Home
+
+_UNITS = {"": 1.0, "S": 1.0, "M": 60.0, "H": 3600.0, "D": 86400.0}
+_PARAMETERS = """EXTRACT {group}
+SOURCEDB redo://{folder}
+{definitions}EXTTRAIL ./dirdat/{trail}
+TABLE shop.*{keys};
+"""
+
+
+def seconds(text: str) -> float:
+    """``90``, ``20M``, ``24H``, ``3D``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([SMHD]?)", text.strip().upper())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text} is no time: 90, 20M, 24H or 3D")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def share(text: str) -> float:
+    """``0.05`` or ``5%``."""
+    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is no share: 0 to 1, or 0% to 100%")
+    return value
+
+
+def moment(text: str) -> int:
+    """A time in UTC, in microseconds since 1970."""
+    return from_datetime(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    result = argparse.ArgumentParser(
+        prog="scripts/redo",
+        description="Makes Oracle redo as rows of V$LOGMNR_CONTENTS, and prints the statements that have an Extract read it.",
+    )
+    result.add_argument("--home", type=Path, help="write the Extract's parameter file into this home's dirprm")
+    kinds = result.add_subparsers(dest="kind", required=True)
+    figure = kinds.add_parser("figure", help="the manual's example of Bounded Recovery: T27, T45, T801, T950, T1024 …")
+    figure.add_argument("folder", type=Path)
+    made = kinds.add_parser("make", help="a workload over any span of log time, the same for the same seed")
+    made.add_argument("folder", type=Path)
+    made.add_argument("--span", type=seconds, default=60.0, help="log time: 90, 20M, 24H, 3D (60)")
+    made.add_argument("--rate", type=float, default=100.0, help="transactions a second of log time (100)")
+    made.add_argument("--rollbacks", type=share, default=0.05, help="share of transactions that roll back (5%%)")
+    made.add_argument("--statement-rollbacks", type=share, default=0.02, help="share with a statement taken back (2%%)")
+    made.add_argument("--rows", type=int, default=20, help="most changes of a transaction (20)")
+    made.add_argument("--open", type=seconds, default=2.0, help="how long one is open at most (2S)")
+    made.add_argument("--long", type=share, default=0.0, help="share of transactions that stay open longer (0)")
+    made.add_argument("--long-open", type=seconds, default=3600.0, help="how long these are open at most (1H)")
+    made.add_argument("--threads", type=int, default=1, help="redo threads (1)")
+    made.add_argument("--start", type=moment, default=START, help="the log's begin, UTC (2026-01-01)")
+    made.add_argument("--scn", type=int, default=1000, help="the SCN before the first (1000)")
+    made.add_argument("--segment-bytes", type=int, default=64 << 20, help="size of a segment (64 MB)")
+    made.add_argument("--gzip", action="store_true", help="pack complete segments")
+    made.add_argument("--seed", type=int, default=1)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the log; what was made goes to stderr, statements to stdout."""
+    given = parser().parse_args(arguments)
+    folder = given.folder.resolve()
+    if any(folder.glob("*.jsonl*")):
+        sys.stderr.write(f"{folder} holds redo already: take another folder\n")
+        return 2
+    if given.kind == "figure":
+        writer = write_figure(folder)
+        sys.stderr.write(f"{writer.rows} rows, up to SCN {writer.scn}\n")
+        _statements(given.home, folder, "br1", "ba", definitions=False)
+        return 0
+    shape = Shape(
+        given.span,
+        given.rate,
+        given.rollbacks,
+        given.statement_rollbacks,
+        given.rows,
+        given.open,
+        given.long,
+        given.long_open,
+        given.seed,
+    )
+    options = {"time": given.start, "scn": given.scn, "segment_bytes": given.segment_bytes, "packed": given.gzip}
+    made = Workload(shape, list(redo_writers(folder, given.threads, **options))).run()
+    write_definitions(folder)
+    sys.stderr.write(
+        f"{made.rows} rows: {made.transactions} transactions, {made.committed} committed, {made.rolled_back} rolled back\n"
+    )
+    _statements(given.home, folder, "redo1", "ra", definitions=True)
+    return 0
+
+
+def _statements(home: Path | None, folder: Path, group: str, trail: str, *, definitions: bool) -> None:
+    """An Extract's parameter file, into the home, and its statements, to be piped into ggshell."""
+    text = _PARAMETERS.format(
+        group=group,
+        folder=folder,
+        trail=trail,
+        definitions=f"SOURCEDEFS {folder}/redo.def\n" if definitions else "",
+        keys="" if definitions else ", KEYCOLS (id)",
+    )
+    if home is not None:
+        found = Home(home)
+        found.ensure()
+        found.parameters(group).write_text(text)
+    lines = [
+        f"DBLOGIN SOURCEDB redo://{folder}",
+        f"ADD EXTRACT {group}, TRANLOG, SCN 1",
+        f"ADD EXTTRAIL ./dirdat/{trail}, EXTRACT {group}",
+        f"START EXTRACT {group}",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

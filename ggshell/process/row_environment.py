@@ -1,0 +1,96 @@
+"""What @GETENV can tell in a group's process: of the process, its counts, the trail it reads and the database it works in."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
+from ggshell.columns.environment import Environment
+from ggshell.columns.values import Value
+from ggshell.errors import GgsError
+from ggshell.process.lifecycle import GroupContext
+from ggshell.process.statistics import Section
+from ggshell.trail import TrailName
+from ggshell.trail.opened import open_file
+
+_COUNTED = {
+    "INSERTS": ("inserts",),
+    "UPDATES": ("updates",),
+    "DELETES": ("deletes",),
+    "TRUNCATES": ("truncates",),
+    "DISCARDS": ("discards",),
+    "OPERATIONS": ("inserts", "updates", "deletes", "truncates"),
+}
+
+
+def row_environment(
+    context: GroupContext, trail: TrailName | None, database: Callable[[], tuple[str, str, str]] | None
+) -> Environment:
+    """``trail``: what the process reads, if it reads one; ``database`` asks for (database, user, version)."""
+    process: dict[str, Value] = {
+        "GROUPNAME": context.group,
+        "GROUPTYPE": str(context.type.value),
+        "HOSTNAME": platform.node(),
+        "OSUSERNAME": getpass.getuser(),
+        "PROCESSID": os.getpid(),
+    }
+    if context.checkpoint.description:
+        process["GROUPDESCRIPTION"] = context.checkpoint.description
+
+    @lru_cache(maxsize=8)
+    def file(seqno: int) -> Mapping[str, Value]:
+        return _file_facts(trail, seqno) if trail is not None else {}
+
+    @lru_cache(maxsize=1)
+    def facts() -> Mapping[str, Value]:
+        if database is None:
+            return {}
+        name, user, version = database()
+        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
+
+    return Environment(context.clock, process, lambda table, kind: _count(context, table, kind), file, facts)
+
+
+def _count(context: GroupContext, table: str, statistic: str) -> int | None:
+    """Operations since the start, of one table (as source or target) or of all."""
+    kinds = _COUNTED.get(statistic)
+    if kinds is None:
+        return None
+    tables = context.statistics.snapshot()["tables"]
+    wanted = [each for each in tables if not table or table.lower() in (each["source"].lower(), each["target"].lower())]
+    return sum(int(each["counts"][Section.TOTAL.value][kind]) for each in wanted for kind in kinds)
+
+
+def _file_facts(trail: TrailName, seqno: int) -> Mapping[str, Value]:
+    """What the header of a trail file says; nothing when the file is gone."""
+    try:
+        opened = open_file(trail, seqno)
+    except GgsError:
+        return {}
+    header = opened.header
+    opened.close()
+    vendor, name, version = header.database_vendor, header.database_name, header.database_version
+    found: dict[str, Value | None] = {
+        "COMPATIBILITY": header.compatibility,
+        "CREATETIMESTAMP": header.created + JULIAN_EPOCH_MICROSECONDS,
+        "FILENAME": header.file_name,
+        "FILESEQNO": seqno,
+        "URI": header.uri,
+        "GROUPNAME": header.producer,
+        "GGVERSIONSTRING": header.program,
+        "HOSTNAME": header.node,
+        "OSTYPE": header.system,
+        "OSRELEASE": header.release,
+        "DBTYPE": vendor,
+        "DBNAME": name,
+        "DBVERSIONSTRING": version,
+        "RECOVERYMODE": header.recovery_mode,
+        "FIRSTRECCSN": None if header.first_csn is None else str(header.first_csn),
+        "FIRSTRECIOTIME": None if header.first_time is None else header.first_time + JULIAN_EPOCH_MICROSECONDS,
+        "LASTCSN": None if header.previous_csn is None else str(header.previous_csn),
+    }
+    return {key: value for key, value in found.items() if value is not None and value != ""}

@@ -1,0 +1,23 @@
+"""The kinds of databases that an Extract can capture from, and how a parameter file names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ggshell.params import ExtractParameters
+from ggshell.process.lifecycle import GroupContext
+from ggshell.process.login import conninfo, redo_login
+from ggshell.process.postgres_source import PostgresSource
+from ggshell.process.redo_source import RedoSource
+from ggshell.process.source import SourceDatabase
+from ggshell.types import TableName
+
+
+def source_of(
+    context: GroupContext, parameters: ExtractParameters, wanted: Callable[[TableName], bool]
+) -> SourceDatabase:
+    """A parameter file's source.  Raises NotFoundError for an unknown alias, ParameterError without a login."""
+    folder = redo_login(context.home, parameters.login)
+    if folder:
+        return RedoSource(context, parameters, wanted, folder)
+    return PostgresSource(context, parameters, wanted, conninfo(context.home, parameters.login))

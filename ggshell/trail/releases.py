@@ -1,0 +1,18 @@
+"""FORMAT RELEASE: which release writes and reads which trail format (the header's compatibility)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FORMATS: Final = {"12.1": 3, "12.2": 5, "12.3": 6, "18.1": 6, "19.1": 6, "21": 7, "23": 7, "26": 7}
+"""The vendor's numbers up to 12.3 as public listings show them; from 21 on there is one of ours."""
+
+
+def compatibility_of(release: str) -> int:
+    """The format of a release, ``12.3`` or ``21.1`` or longer.  Raises ValueError saying which there are."""
+    parts = release.split(".")
+    for length in (2, 1):
+        found = _FORMATS.get(".".join(parts[:length]))
+        if found is not None:
+            return found
+    raise ValueError(f"this is none of {', '.join(_FORMATS)}; older trails do not describe their tables")

@@ -1,0 +1,63 @@
+"""Expressions over hand-made rows, for tests: one table, one operation, a value a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from batches import Row, Tx, make_batch
+
+from ggshell.clock import FakeClock
+from ggshell.columns.compiler import compile_expression
+from ggshell.columns.environment import Environment
+from ggshell.columns.rows import Rows
+from ggshell.columns.scope import Scope
+from ggshell.columns.values import Value
+from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
+from ggshell.record.image import encode_image
+from ggshell.syntax.expression import parse_expression
+from ggshell.types import TableName
+
+COLUMNS = {
+    "id": "integer",
+    "name": "text",
+    "price": "numeric(10,2)",
+    "made": "timestamp without time zone",
+    "data": "bytea",
+    "code": "character varying(10)",
+}
+T = TableDefinition(TableName("hr", "t"), tuple(Column(name, type_name) for name, type_name in COLUMNS.items()), (0,))
+Given = dict[str, str | None]
+
+
+def image(values: Given) -> bytes:
+    """An image of some columns by name."""
+    places = [(list(COLUMNS).index(name), value) for name, value in values.items()]
+    return encode_image((place, None if value is None else value.encode()) for place, value in sorted(places))
+
+
+def batch_of(given: Sequence[Given], io_type: int = IoType.INSERT) -> ChangeBatch:
+    return make_batch([Tx(10, [Row(T, io_type, image(values)) for values in given])])
+
+
+def rows_of(batch: ChangeBatch) -> Rows:
+    return Rows(batch, np.arange(len(batch)))
+
+
+def scope(environment: Environment | None = None, length: int | None = None) -> Scope:
+    return Scope(T, environment or Environment(FakeClock()), frozenset({"q"}), (0,), length)
+
+
+def values(text: str, batch: ChangeBatch, environment: Environment | None = None) -> list[Value]:
+    """An expression's values for all rows of a batch."""
+    found = compile_expression(parse_expression(text), scope(environment))
+    return found.evaluate(rows_of(batch))
+
+
+def value(text: str, length: int | None = None, **given: str | None) -> Value:
+    """An expression's value for one row; as the same must come out for many rows, it is asked for these too."""
+    node = compile_expression(parse_expression(text), scope(length=length))
+    alone = node.evaluate(rows_of(batch_of([given])))
+    many = node.evaluate(rows_of(batch_of([given] * 20)))
+    assert many == alone * 20
+    return alone[0]

@@ -1,0 +1,231 @@
+"""A gallery of records of every kind, each in a small trail of its own, and every way to damage one.
+
+A trail of the gallery holds a good transaction before the record and one behind it, so that a test sees both what must be
+delivered and where looking goes on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from batches import Row, Tx, make_batch
+from trail.trail_kit import PRODUCER, A, cut_records
+
+from ggshell.clock import FakeClock
+from ggshell.record import Column, IoType, TableDefinition, TransInd
+from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.user_tokens import encode_user_tokens
+from ggshell.trail import Protection, TrailName, TrailWriter, WriterOptions, decode_record
+from ggshell.trail.fileheader import header_size
+from ggshell.trail.record import Record
+from ggshell.types import TableName
+
+WIDE = TableDefinition(
+    TableName("hr", "wide"),
+    tuple(
+        Column(f"a column with a long name, number {number}", "character varying(200)", 1043) for number in range(900)
+    ),
+    (0,),
+)
+RENAMED = TableDefinition(A.name, (*A.columns, Column("v", "bytea", 17)), (0,))
+_MANY = 3200
+"""Of more places than these a sample is taken: some 300."""
+_LIMIT = 700
+"""A file so long is ended."""
+
+KEY, WAS = encode_image([(0, b"7")]), encode_image([(0, b"6"), (1, b"was")])
+IMAGE = encode_image([(0, b"7"), (1, "gr\u00fc\u00df".encode())])
+TOKENS = encode_user_tokens([("TK-HOST", b"north"), ("TK-EMPTY", b""), ("TK-\u00dc", b"\0\xff")])
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Rows of the transaction in the middle, and which record of the trail is meant; None: the file header."""
+
+    rows: Sequence[Row]
+    pick: Callable[[Record], bool] | None
+    pieces: int = 1
+    """The transaction comes in so many batches; a file may end between them."""
+    seqno: int = 0
+    max_bytes: int = 1 << 30
+    again: bool = False
+    """Another writer goes on behind the transaction in the middle."""
+    sealed: bool = False
+    """Rows are encrypted."""
+
+
+def _row(io_type: IoType, data: bytes, *, before: bool = False, user: bytes = b"") -> Row:
+    return Row(A, io_type, data, 0x0102030405060708, before, user)
+
+
+def _of(io_type: IoType, place: TransInd = TransInd.SOLE, count: int = 1) -> Callable[[Record], bool]:
+    return lambda record: (
+        (record.io_type, record.trans_ind, record.rec_count) == (io_type, place, count)
+        and (io_type == IoType.METADATA or record.place != 0)
+        and (record.audit_pos > 1000 or io_type in (IoType.METADATA, IoType.RESTART_OK, IoType.RECORD_FRAGMENT))
+    )
+
+
+def _metadata(index: int, count: int = 1) -> Callable[[Record], bool]:
+    return lambda record: not record.partition and (record.audit_rba >> 16, record.rec_count) == (index, count)
+
+
+INSERT = _row(IoType.INSERT, IMAGE)
+THREE = [INSERT, _row(IoType.FIELD_COMP, IMAGE), _row(IoType.DELETE, KEY)]
+LARGE = [_row(IoType.INSERT, encode_image([(0, b"8"), (1, "\u00fcber ".encode() * 21_000)]), user=TOKENS)]
+KINDS: dict[str, Kind] = {
+    "file header": Kind([INSERT], None),
+    "header of a file within a transaction": Kind([INSERT] * 24, None, pieces=8, seqno=1, max_bytes=_LIMIT),
+    "header of a later file": Kind([INSERT] * 6, None, seqno=1, max_bytes=_LIMIT),
+    "metadata": Kind([INSERT], _metadata(1)),
+    "metadata of a changed table": Kind([Row(RENAMED, IoType.INSERT, IMAGE, 5000)], _metadata(2)),
+    "metadata, first piece": Kind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2)),
+    "metadata, last piece": Kind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2, 2)),
+    "restart": Kind([INSERT], lambda record: record.io_type == IoType.RESTART_OK, again=True),
+    "insert, sole": Kind([INSERT], _of(IoType.INSERT)),
+    "insert, begin": Kind(THREE, _of(IoType.INSERT, TransInd.BEGIN)),
+    "compressed update, middle": Kind(THREE, _of(IoType.FIELD_COMP, TransInd.MIDDLE)),
+    "delete, end": Kind(THREE, _of(IoType.DELETE, TransInd.END)),
+    "compressed update": Kind([_row(IoType.FIELD_COMP, IMAGE)], _of(IoType.FIELD_COMP)),
+    "full update": Kind([_row(IoType.UPDATE, IMAGE)], _of(IoType.UPDATE)),
+    "delete": Kind([_row(IoType.DELETE, KEY)], _of(IoType.DELETE)),
+    "delete of a whole row": Kind([_row(IoType.DELETE, IMAGE)], _of(IoType.DELETE)),
+    "before image": Kind(
+        [_row(IoType.FIELD_COMP, WAS, before=True), _row(IoType.FIELD_COMP, IMAGE)],
+        _of(IoType.FIELD_COMP, TransInd.BEGIN),
+    ),
+    "key update": Kind([_row(IoType.KEY_FIELD_COMP, join_key_update(KEY, IMAGE))], _of(IoType.KEY_FIELD_COMP)),
+    "unified update": Kind([_row(IoType.UNIFIED_UPDATE, join_key_update(WAS, IMAGE))], _of(IoType.UNIFIED_UPDATE)),
+    "unified key update": Kind(
+        [_row(IoType.UNIFIED_KEY_UPDATE, join_key_update(WAS, IMAGE), user=TOKENS)], _of(IoType.UNIFIED_KEY_UPDATE)
+    ),
+    "truncate": Kind([_row(IoType.PURGE_DATA, b"")], _of(IoType.PURGE_DATA)),
+    "NULLs": Kind([_row(IoType.INSERT, encode_image([(0, None), (1, None)]))], _of(IoType.INSERT)),
+    "empty values": Kind([_row(IoType.INSERT, encode_image([(0, b""), (1, b"")]))], _of(IoType.INSERT)),
+    "user tokens": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT)),
+    "encrypted insert": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT), sealed=True),
+    "header of an encrypted file": Kind([INSERT], None, sealed=True),
+    "encrypted fragment": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3), sealed=True),
+    "long value, first piece": Kind(LARGE, _of(IoType.INSERT, TransInd.BEGIN)),
+    "fragment, middle": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.MIDDLE, 2)),
+    "fragment, last": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3)),
+}
+
+
+class Exhibit(NamedTuple):
+    """One record of the gallery: the file it stands in, that file's undamaged content, and its place and size."""
+
+    name: TrailName
+    seqno: int
+    content: bytes
+    rba: int
+    size: int
+
+    @property
+    def path(self) -> Path:
+        return self.name.file(self.seqno)
+
+    @property
+    def record(self) -> bytes:
+        return self.content[self.rba : self.rba + self.size]
+
+    @property
+    def following(self) -> int | None:
+        """Where the next record of the file begins."""
+        return next((rba for rba, _ in cut_records(self.content) if rba > self.rba), None)
+
+    def put(self, content: bytes) -> None:
+        """Let the file be this; a reader that is opened then sees it."""
+        self.path.write_bytes(content)
+
+
+def keys(name: str, version: int) -> bytes:
+    """The wallet of encrypted exhibits."""
+    return f"{name} {version}".encode().ljust(32, b".")
+
+
+def _open(name: TrailName, kind: Kind) -> TrailWriter:
+    protection = Protection("AES256", "MASTER", 1) if kind.sealed else None
+    return TrailWriter.open(
+        name,
+        clock=FakeClock(),
+        producer=PRODUCER,
+        max_bytes=kind.max_bytes,
+        options=WriterOptions(protection=protection, keys=keys),
+    )
+
+
+def exhibit(folder: Path, kind: Kind) -> Exhibit:
+    """Write the trail of a kind and find its record."""
+    name = TrailName(folder, "ea")
+    writer = _open(name, kind)
+    first = Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"first")]), 1)
+    writer.write(make_batch([Tx(1, [first, first])]))
+    writer.flush()
+    step = -(-len(kind.rows) // kind.pieces)
+    for at in range(0, len(kind.rows), step):
+        tx = Tx(2, kind.rows[at : at + step], begins=at == 0, ends=at + step >= len(kind.rows))
+        writer.write(make_batch([tx]))
+        writer.flush()
+    if kind.again:
+        writer.close()
+        writer = _open(name, kind)
+    for csn in (3, 4):
+        writer.write(make_batch([Tx(csn, [Row(A, IoType.INSERT, encode_image([(0, b"%d" % csn)]), csn)])]))
+        writer.flush()
+    writer.close()
+    content = name.file(kind.seqno).read_bytes()
+    if kind.pick is None:
+        return Exhibit(name, kind.seqno, content, 0, header_size(content))
+    rba, record = next((at, data) for at, data in cut_records(content) if kind.pick(decode_record(data)))
+    return Exhibit(name, kind.seqno, content, rba, len(record))
+
+
+def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence[int]:
+    """All of them, of very many a sample with both ends; of these a share."""
+    if len(every) > _MANY:
+        edge = _MANY // 32
+        every = [*every[:edge], *chance.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
+    return every if share >= 1 else chance.sample(every, max(1, round(len(every) * share)))
+
+
+def cuts(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """The file ended within the record, at every length, or a share of them."""
+    for place in _some(range(shown.rba, shown.rba + shown.size), chance, share):
+        yield shown.content[:place]
+
+
+def flips(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """Every single bit of the record turned, or a share of them."""
+    for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), chance, share):
+        changed = bytearray(shown.content)
+        changed[bit >> 3] ^= 1 << (bit & 7)
+        yield bytes(changed)
+
+
+def splices(shown: Exhibit, chance: random.Random, count: int) -> Iterator[bytes]:
+    """Bytes of the record taken out, put in, doubled, exchanged, zeroed, or written over from elsewhere in the file."""
+    content = shown.content
+    while count:
+        first = shown.rba + chance.randrange(shown.size)
+        last = min(shown.rba + shown.size, first + chance.choice([1, 2, 4, 8, 50, shown.size]))
+        other = chance.randrange(len(content))
+        piece = content[other : other + chance.choice([1, 4, 40, 400])]
+        part = content[first:last]
+        middle = {
+            0: b"",
+            1: piece + part,
+            2: part + part,
+            3: bytes(len(part)),
+            4: chance.randbytes(len(part)),
+            5: (piece * len(part))[: len(part)],
+            6: part[::-1],
+        }[chance.randrange(7)]
+        changed = content[:first] + middle + content[last:]
+        if changed != content:
+            count -= 1
+            yield changed

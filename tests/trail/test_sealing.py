@@ -1,0 +1,151 @@
+"""Encrypted trails: what is read is what was written, and nothing of it stands in the file."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from batches import Row, Tx, make_batch, read_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trail_kit import PRODUCER, A, cut_records, hand_made_rows, read_all, seal, small
+
+from ggshell.clock import FakeClock
+from ggshell.errors import NotFoundError, TrailError
+from ggshell.record import ChangeBatch, IoType
+from ggshell.record.user_tokens import encode_user_tokens
+from ggshell.trail import Keys, Protection, TrailName, TrailReader, TrailWriter, WriterOptions
+from ggshell.trail.look import LookedFile
+
+SECRETS = {("MASTER", 1): b"1" * 32, ("MASTER", 2): b"2" * 32, ("old", 0): b"k" * 16}
+
+
+def keys(name: str, version: int) -> bytes:
+    try:
+        return SECRETS[name, version]
+    except KeyError:
+        raise NotFoundError(f"no key {name}") from None
+
+
+def options(algorithm: str = "AES256", version: int = 1) -> WriterOptions:
+    return WriterOptions(protection=Protection(algorithm, "MASTER", version), keys=keys)
+
+
+def open_writer(name: TrailName, wanted: WriterOptions) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30, options=wanted)
+
+
+def write(name: TrailName, wanted: WriterOptions, *batches: ChangeBatch) -> None:
+    with contextlib.closing(open_writer(name, wanted)) as writer:
+        for batch in batches:
+            writer.write(batch)
+        writer.flush()
+
+
+def read(name: TrailName, given: Keys | None = keys) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    with contextlib.closing(TrailReader(name, keys=given)) as reader:
+        while (batch := reader.read()) is not None:
+            rows += read_rows(batch)
+    return rows
+
+
+@pytest.mark.parametrize("algorithm", ["AES128", "AES192", "AES256"])
+def test_rows_come_back_and_their_values_stand_nowhere_in_the_file(tmp_path: Path, algorithm: str) -> None:
+    clear, sealed = TrailName(tmp_path, "ea"), TrailName(tmp_path, "eb")
+    batches = [
+        make_batch([Tx(1, [Row(A, IoType.INSERT, b"a secret", 1), Row(A, IoType.PURGE_DATA, b"", 2)])]),
+        small(2),
+    ]
+    write(clear, WriterOptions(), *batches)
+    write(sealed, options(algorithm), *batches)
+    without_place = [row[:-1] for row in read(clear)]
+    assert [row[:-1] for row in read(sealed)] == without_place
+    assert b"a secret" in clear.file(0).read_bytes()
+    assert b"a secret" not in sealed.file(0).read_bytes()
+
+
+@settings(max_examples=30)
+@given(rows=st.lists(hand_made_rows(), min_size=1, max_size=40))
+def test_any_rows_come_back(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> None:
+    name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
+    batch = make_batch([Tx(1, rows)])
+    write(name, options(), batch)
+    found = read(name)
+    assert [row[2] for row in found] == [row[2] for row in read_rows(batch)]
+
+
+def test_user_tokens_are_sealed_too(tmp_path: Path) -> None:
+    name, token = TrailName(tmp_path, "ea"), encode_user_tokens([("TK", b"hidden")])
+    write(
+        name,
+        options(),
+        make_batch([Tx(1, [Row(A, IoType.INSERT, b"row", user=token), Row(A, IoType.INSERT, b"bare")])]),
+    )
+    assert [row[-1] for row in read(name)] == [token, b""]
+    assert b"hidden" not in name.file(0).read_bytes()
+
+
+def test_a_renewed_key_takes_a_new_file_and_older_files_are_read_on(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, options(version=1), small(1))
+    write(name, options(version=1), small(2))
+    assert name.sequences() == [0]
+    write(name, options(version=2), small(3))
+    write(name, WriterOptions(), small(4))
+    assert name.sequences() == [0, 1, 2]
+    assert [row[0] for row in read(name)] == [row[0] for csn in (1, 2, 3, 4) for row in read_rows(small(csn))]
+
+
+def test_the_same_rows_never_give_the_same_bytes(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    for _ in range(2):
+        write(name, options(), small(1, rows=1))
+    file = LookedFile(name.file(0))
+    data = [
+        seen.record.data for at, _ in cut_records(name.file(0).read_bytes()) if (seen := file.at(at)) and seen.record
+    ]
+    file.close()
+    rows = [each for each in data if len(each) == len(data[1])]
+    assert len(set(rows)) == len(rows) > 1
+
+
+def test_without_keys_rows_stay_closed_and_a_wrong_key_is_noticed(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, options(), small(1))
+    assert read(name, None) != read(name)
+    with pytest.raises(TrailError, match="another key MASTER"):
+        read(name, lambda *_: b"x" * 32)
+    with pytest.raises(NotFoundError, match="no key"):
+        read(name, lambda *_: keys("gone", 1))
+
+
+def test_logdump_looks_into_encrypted_rows_with_the_keys(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, options(), small(1, rows=1, size=20))
+    file = LookedFile(name.file(0))
+    file.decrypt(keys)
+    found = [
+        seen.record.data for at, _ in cut_records(name.file(0).read_bytes()) if (seen := file.at(at)) and seen.record
+    ]
+    file.close()
+    assert b"B" * 20 in found
+
+
+def test_a_changed_bit_is_damage_even_where_the_checksum_was_made_right(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, options(), small(1, rows=1, size=20))
+    content = name.file(0).read_bytes()
+    place, record = cut_records(content)[1]
+    changed = bytearray(record)
+    changed[60] ^= 1
+    name.file(0).write_bytes(content[:place] + seal(bytes(changed), place) + content[place + len(record) :])
+    with pytest.raises(TrailError, match=f"cannot be decrypted.*\n?.*|RBA {place}"):
+        read(name)
+
+
+def test_read_all_without_encryption_needs_no_key(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, WriterOptions(), small(1))
+    assert read_all(name) == read(name, None)
