@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from batches import Tx, make_batch
-from both import local_engine
+from both import local_engine, spark_engine
 from trail.trail_kit import cut_records
 from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.record import TransInd
 from ggshell.spark.questions.gaps import Finding, State, gaps
-from ggshell.spark.questions.trails import trails
+from ggshell.spark.questions.trails import Trails, trails
+from ggshell.spark.session import WarmSession
 from ggshell.trail import TrailName, TrailWriter
 from ggshell.types import Csn
 
@@ -79,6 +80,17 @@ def long(tmp_path: Path) -> TrailName:
     writer.close()
     assert len(name.sequences()) >= 5
     return name
+
+
+def test_both_engines_tell_damage_alike(name: TrailName, warm: WarmSession) -> None:
+    for seqno in (1, 3):
+        content = bytearray(name.file(seqno).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        name.file(seqno).write_bytes(content)
+    asked = trails([str(name)], name.folder, local_engine())
+    here = gaps(asked)
+    assert gaps(Trails(asked.files, spark_engine(warm))) == here
+    assert [each.check for each in here if each.state is State.GAP].count("damage") == 2
 
 
 def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
