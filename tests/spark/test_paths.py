@@ -53,6 +53,16 @@ def test_another_file_is_no_trail_file(trail: TrailName) -> None:
         files_of({})
 
 
+@pytest.mark.parametrize("means", ["dirdat", "dirdat/*", "dirdat/zz", "dirdat/zz000000000"])
+def test_a_file_that_only_has_the_name_of_a_trails_is_told(trail: TrailName, tmp_path: Path, means: str) -> None:
+    (trail.folder / "zz000000000").write_text("<html>")
+    with pytest.raises(UsageError, match="zz000000000 has the name of a trail file and is none"):
+        paths.trail_files(means, tmp_path)
+    assert paths.trail_files("dirdat/ea", tmp_path)
+    (trail.folder / "zz000000000").write_bytes(b"")  # one that is only being begun
+    assert len(paths.trail_files("dirdat", tmp_path)) == len(trail.sequences()) + 1
+
+
 @pytest.fixture
 def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """``hdfs://there/…`` is this machine's file system as Arrow has it, and copies go to a folder of the test's."""

@@ -72,17 +72,24 @@ def test_recipes(spark: SparkSession, tmp_path: Path, trail: TrailName) -> None:
 
 
 PROGRAM = """
-import json, sys
+import json, os, signal, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
 from test_recipes import cook, names_of
 from trail_samples import trail_in
+from ggshell.spark.cluster import ask_spark
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import Settings
 
 session = WarmSession(Settings(master=sys.stdin.read()), Path(sys.argv[1]))
 folder = Path(sys.argv[2])
 print(json.dumps(cook(names_of(session.get(), folder, trail_in(folder, sys.argv[3])))))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+endless = "SELECT count(*) AS n FROM range(1000000000000) a WHERE hash(id) % 7 = 3"
+try:
+    ask_spark(session, endless, [], lambda bar: os.kill(os.getpid(), signal.SIGINT) if bar else None)
+except KeyboardInterrupt:
+    print(json.dumps(ask_spark(session, "SELECT 'interrupted' AS n", []).to_pylist()))
 session.close()
 """
 
@@ -113,4 +120,6 @@ def test_recipes_over_spark_connect(spark: SparkSession, tmp_path: Path, trail: 
         stop_server(home)
     assert find_server(home) is None
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == cook(here)
+    recipes, interrupted = map(json.loads, run.stdout.splitlines())
+    assert recipes == cook(here)
+    assert interrupted == [{"n": "interrupted"}]
