@@ -32,7 +32,14 @@ _OPTIONS: Final = {
 }
 
 END_SECONDS: Final = 10.0
-_LOST: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Error while sending")
+_LOST: Final = (
+    "Py4JNetworkError",
+    "SparkContext was shut down",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "EOFError",
+    "Error while sending",
+)
 _LOGGERS: Final = ("SQLQueryContextLogger", "pyspark.sql.connect.logging", "pyspark.sql.connect.client.logging")
 
 

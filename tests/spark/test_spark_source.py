@@ -206,6 +206,30 @@ def test_damage_by_mode(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     assert {(row.seqno, row.rba) for row in told if row.rba is not None} == kept
 
 
+def test_a_torn_last_file_is_read_to_its_last_whole_transaction(spark: SparkSession, tmp_path: Path) -> None:
+    """As a trail is that was copied while it was written: without its durable mark."""
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(3, 30), max_bytes=4000)
+    whole, last = in_trail(name), name.sequences()[-1]
+    (name.folder / ".ea.durable").unlink()
+    content = name.file(last).read_bytes()
+    name.file(last).write_bytes(content[:-30])
+    torn = next(row["csn"] for row in reversed(whole))
+    rows = {(row.seqno, row.rba) for row in load(spark, name).select("seqno", "rba").collect()}
+    assert rows == {(row["seqno"], row["rba"]) for row in whole if row["csn"] != torn}
+
+
+def test_a_file_that_lost_what_was_durable_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(3, 30))
+    content = name.file(0).read_bytes()
+    name.file(0).write_bytes(content[:-30])
+    with pytest.raises(Exception, match="a whole record before the end of what is durable"):
+        load(spark, name).count()
+    told = load(spark, name, mode="PERMISSIVE").select("fault").where("fault is not null").collect()
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
