@@ -120,6 +120,9 @@ def test_every_kind_delivers_what_the_source_holds(way: Way, kind: str) -> None:
     way.start("rep1")
     work(way, random.Random(2), 100)
     drained(way)
+    info = way.run("INFO REPLICAT rep1")
+    assert ("COORDINATED" in info, "MAXTHREADS 4" in info) == (kind == "coordinated",) * 2
+    assert ("\nParallel\n" in info) == (kind != "coordinated")
     rows = way.in_south("SELECT group_name, log_csn, log_cmplt_csn FROM b.checks ORDER BY 1")
     way.run("STOP REPLICAT rep1")
     assert way.in_south("SELECT count(*) FROM b.checks_lox") == [(0,)]
