@@ -91,6 +91,7 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
         .option("columns", ",".join(view.columns))
         .option("path", ",".join(view.files))
         .option("mode", view.on_damage.value)
+        .option("upToCut", "true")  # whoever asks questions tells of it
         .option("conditions", conditions_text(view.conditions))
         .option("pushdown", str(once).lower())
         .load()

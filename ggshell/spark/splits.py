@@ -90,11 +90,8 @@ def splits_of(
 ) -> list[Split]:
     """A file, or a range of it, in splits of about so many bytes; ``path`` is where it can be read.
 
-    ``known``: the file's definitions, where the range begins between two transactions.  Of a file that was cut off, what
-    is whole.
+    ``known``: the file's definitions, where the range begins between two transactions.
     """
-    if last is None:
-        last = cut_place(path)
     definitions = known or Definitions(path)
     opening = definitions.before(first) if first and known is not None else None
     end = path.stat().st_size if last is None else last

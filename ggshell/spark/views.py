@@ -39,7 +39,7 @@ class TrailView:
     def _batches(self, layout: Layout, failed: Callable[[GgsError], None]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_by(self.conditions)
         try:
-            for split in plan(self.files, 1 << 62):
+            for split in plan(self.files, 1 << 62, up_to_cut=True):
                 yield from layout.batches(split, wanted)
         except GgsError as error:
             failed(error)

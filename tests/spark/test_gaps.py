@@ -12,6 +12,7 @@ from trail.trail_kit import cut_records
 from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock
+from ggshell.errors import UsageError
 from ggshell.record import TransInd
 from ggshell.spark.questions import counts
 from ggshell.spark.questions.file_facts import unread_notes
@@ -143,11 +144,11 @@ def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: T
     assert [(each.check, each.rba) for each in found if each.state is State.NOTE] == [("end", end)]
 
 
-def test_a_file_that_is_none_of_a_trail_is_told(name: TrailName) -> None:
+def test_a_file_that_is_none_of_a_trail_is_refused_and_one_that_is_begun_is_told(name: TrailName) -> None:
     other = name.file(max(name.sequences()) + 1)
     other.write_text("hello")
-    assert bad(look(name)) == [("continuity", max(name.sequences()))]
-    assert unread_notes([str(other)]) == [f"{other} does not begin as a trail file: nothing of it is read"]
+    with pytest.raises(UsageError, match="has the name of a trail file and is none"):
+        look(name)
     other.write_bytes(b"")
     found = look(name)
     assert (bad(found), [each.detail for each in found if each.state is State.NOTE]) == ([], ["is just begun"])

@@ -15,6 +15,7 @@ from ggshell.clock import to_datetime
 from ggshell.spark.facts import COLUMNS
 from ggshell.trail import TrailName, fileheader
 from ggshell.trail.columnar import read_columnar
+from ggshell.trail.writer import WriterOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -251,12 +252,9 @@ def test_what_is_asked_wrongly(spark: SparkSession, tmp_path: Path, options: dic
         spark.read.format("ggtrail").options(**given).load().count()
 
 
-def test_a_trail_of_a_later_release_is_refused(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trail_of_a_later_release_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     name = trail_in(tmp_path)
-    with monkeypatch.context() as later:
-        later.setattr(fileheader, "COMPATIBILITY", fileheader.COMPATIBILITY + 1)
-        write_trail(name, random_transactions(1, 3))
-    with pytest.raises(Exception, match=r"format 7, this program reads up to 6"):
+    later = fileheader.COMPATIBILITY + 1
+    write_trail(name, random_transactions(1, 3), options=WriterOptions(later))
+    with pytest.raises(Exception, match=rf"format {later}, this program reads up to {later - 1}"):
         load(spark, name).count()
