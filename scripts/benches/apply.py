@@ -1,8 +1,8 @@
 """``apply``: what the kinds of Replicat are good for, and what exactly-once costs.
 
 Parallel beside classic on a target where the commit of each row takes 1 ms (a deferred trigger that sleeps, as a distant or
-busy database would); the same without that, to show what parallelism costs where there is nothing to gain; and the
-checkpoint table beside none.
+busy database would); the same without that, to show what parallelism costs where there is nothing to gain; the checkpoint
+table beside none; and COLMAP with two functions beside no mapping.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _SLOW = (
     " FOR EACH ROW EXECUTE FUNCTION bench.slow()",
 )
 _MAP = "MAP bench.*, TARGET bench.*;"
+_COLMAP = (
+    "MAP bench.rows, TARGET bench.rows, COLMAP (USEDEFAULTS, note = @STRUP (note), customer = @COMPUTE (customer + 1));"
+)
 _FOUR = f"APPLY_PARALLELISM 4\n{_MAP}"
 
 
@@ -32,6 +35,8 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         _case("4 appliers, 1 ms a commit", 4_000 // part, rounds, ("PARALLEL", _FOUR), ("", _MAP), 2.0, _SLOW),
         _case("4 appliers, no delay", 100_000 // part, rounds, ("PARALLEL", _FOUR), ("", _MAP), None),
         _case("with checkpoint table", 100_000 // part, rounds, ("", _MAP), ("NODBCHECKPOINT", _MAP), 0.9),
+        _case("COLMAP, one-row tx", 100_000 // part, rounds, ("", _COLMAP), ("", _MAP), 0.75),
+        _case("COLMAP, 10,000-row tx", 100 // part, rounds, ("", _COLMAP), ("", _MAP), 0.75, size=10_000),
     ]
 
 
@@ -43,11 +48,13 @@ def _case(
     peer: tuple[str, str],
     goal: float | None,
     prepare: Sequence[str] = (),
+    *,
+    size: int = 1,
 ) -> Figure:
     """``ours``, ``peer``: what ADD REPLICAT says, and the file's lines."""
     with ground() as place:
         place.extract("ext", "./dirdat/ea")
-        last = place.fill(transactions, 1)
+        last = place.fill(transactions, size)
         place.obey("START EXTRACT ext")
         place.wait_for_slot("ggs_ext", place.end_of_log())
         place.obey("STOP EXTRACT ext")
