@@ -138,7 +138,7 @@ class ExtractRecovery:
         if recovering is not None and recovering.look(log.state.read, log.time, log.bytes_read):
             code = "OGG-01644" if recovering.plan.kind is Kind.BOUNDED else "GGS-00541"
             self._event(Severity.INFO, code, f"Recovery complete: {recovering.words()}.")
-        if bounded.due(log.time) and capture.settled:
+        if bounded.due(log.time) and capture.settled and not log.waiting:
             self._checkpoint(bounded, log, capture, save)
         log.pause_time = bounded.log_due
 
