@@ -19,6 +19,7 @@ NAMES = (
     "language",
     "heartbeat",
     "trail",
+    "spark",
     "redo",
     "recovery",
 )
