@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (True, frozenset({"types", "errors", "clock", "files", "cipher", "__init__"})),
     (False, frozenset({"syntax", "record"})),
     (False, frozenset({"columns"})),
-    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
+    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
     (False, frozenset({"databases"})),
     (False, frozenset({"process", "spark", "check", "logdump"})),
     (False, frozenset({"demo"})),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ggshell.errors import UsageError
 
+ENGINES = ("auto", "local", "spark")
 FORMATS = ("ggsci", "table", "vertical", "csv", "json", "markdown")
 USAGE = """usage: ggshell [options]                      the shell; with input that is no terminal: a GGSCI session
        ggshell [options] -c STATEMENTS        statements, by newline or ;
@@ -21,6 +22,7 @@ USAGE = """usage: ggshell [options]                      the shell; with input t
 options:
   --home DIR            the home directory (else GGSHELL_HOME, else the current folder)
   --format FORMAT       ggsci (default), table, vertical, csv, json, markdown
+  --engine ENGINE       who answers questions about trails and lag: auto (default), local, spark
   --continue-on-error   go on behind a statement that fails; exit code 1 at the end
   --echo                show each statement before its answer
   --auto-manager        START starts Manager when it does not run
@@ -36,6 +38,7 @@ class Options(NamedTuple):
 
     home: str = "."
     format: str = "ggsci"
+    engine: str = ""
     continue_on_error: bool = False
     echo: bool = False
     color: bool = True
@@ -61,7 +64,7 @@ _FLAGS: dict[str, tuple[str, bool]] = {
     "--help": ("help", True),
     "-h": ("help", True),
 }
-_VALUED = {"--home": "home", "--format": "format", "-c": "commands"}
+_VALUED = {"--home": "home", "--format": "format", "--engine": "engine", "-c": "commands"}
 
 
 def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
@@ -97,6 +100,8 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
 def _checked(options: Options, words: list[str]) -> Options:
     if options.format not in FORMATS:
         raise UsageError(f"unknown format {options.format}", hint=f"one of {', '.join(FORMATS)}")
+    if options.engine and options.engine not in ENGINES:
+        raise UsageError(f"unknown engine {options.engine}", hint=f"one of {', '.join(ENGINES)}")
     if len(words) > 1 and words[0].lower() in ("extract", "replicat"):
         return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":

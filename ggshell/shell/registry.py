@@ -73,8 +73,11 @@ _KEYS = {
     "settings": "SET EDITOR, SET PAGER, SET FORMAT, SET TIMING ON, SET TIMING OFF, SET COLOR ON, SET COLOR OFF,"
     " SPOOL, WATCH, FC",
     "logdump": "LOGDUMP",
+    "compare": "COMPARE TO",
+    "lag_report": "LAG REPORT",
     "trail_questions": "TRAIL SQL, TRAIL COUNT, TRAIL FIND TRANSACTION, TRAIL FIND CSN, TRAIL FIND TABLE, TRAIL TOP,"
     " TRAIL GAPS, TRAIL ASOF CSN, TRAIL ASOF TIME",
+    "spark": "START SPARK, STOP SPARK, INFO SPARK",
     "obey": "OBEY, ALLOWNESTED, NOALLOWNESTED",
 }
 MODULES = {key.strip(): module for module, keys in _KEYS.items() for key in keys.split(",")}

@@ -93,6 +93,10 @@ class Remote:
         """How many tasks of the running stages are done, and how many there are."""
         return self._done, self._whole
 
+    def is_gone(self, spark: SparkSession) -> bool:
+        """Only asking it would tell."""
+        return False
+
     def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
         """Whether a failure says that the server does not answer, or has forgotten us."""
         text = f"{type(error).__name__} {error}"

@@ -9,7 +9,19 @@ import sys
 from benches.figures import machine
 from benches.ground import Failed
 
-NAMES = ("extract", "replicat", "latency", "startup", "memory", "language", "heartbeat", "trail", "redo", "recovery")
+NAMES = (
+    "extract",
+    "replicat",
+    "apply",
+    "latency",
+    "startup",
+    "memory",
+    "language",
+    "heartbeat",
+    "trail",
+    "redo",
+    "recovery",
+)
 
 
 def main() -> int:

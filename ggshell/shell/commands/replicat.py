@@ -55,7 +55,8 @@ def add_replicat(
         | _kind(group_name, table, parallel=parallel, coordinated=coordinated),
     )
     registrations.save(session, found)
-    return Message(("REPLICAT added.",))
+    kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
+    return Message((f"REPLICAT{kind} added.",))
 
 
 def _kind(

@@ -57,6 +57,7 @@ def heading(info: GroupInfo) -> list[str]:
     found = info.checkpoint
     began = f"Last Started {local_text(found.started, _MINUTE)}" if found.started else _never(found)
     lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
+    lines += _mode(found)
     if found.description:
         lines.append(labelled("Description", found.description))
     if found.read.source is SourceType.TABLE:
@@ -67,6 +68,17 @@ def heading(info: GroupInfo) -> list[str]:
     if info.pid is not None:
         lines.append(labelled("Process ID", str(info.pid)))
     return lines
+
+
+def _mode(found: Checkpoint) -> list[str]:
+    """The kind of a Replicat that is not classic."""
+    match found.options.get("kind"):
+        case "PARALLEL":
+            return ["Parallel"]
+        case "COORDINATED":
+            return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.get('maxthreads')}"]
+        case _:
+            return []
 
 
 def _never(found: Checkpoint) -> str:
