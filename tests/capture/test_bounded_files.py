@@ -199,3 +199,20 @@ def test_the_systems_disk_does_what_the_model_does(tmp_path: Path) -> None:
         disk.read(folder / "a")
     with pytest.raises(DiskError, match="cannot write"):
         disk.write(tmp_path / "nowhere" / "a", [b""], durable=False)
+
+
+def test_a_row_that_was_taken_back_makes_a_transaction_dirty(tmp_path: Path) -> None:
+    """The only thing that happened to T1 between two checkpoints is a row less; that must be in its files."""
+    machine = stopped(tmp_path)
+    last = machine.log[-1]
+    machine.log.append(Entry(last.position + 10, last.time + SECOND, "U", 1, last.csn + 1))
+    extract = SmallExtract(machine)
+    while extract.turn():
+        pass
+    extract.checkpoint()
+    made = extract.bounded.last
+    assert made is not None
+    [saved] = made.objects
+    assert saved.written == made.number
+    machine.log.append(Entry(last.position + 20, last.time + 2 * SECOND, "B", 901, last.csn + 2))
+    assert recovers(machine).started.plan.kind is Kind.BOUNDED
