@@ -105,9 +105,9 @@ class Driver:
         """Whether Java is no more."""
         return java_process(spark).poll() is not None
 
-    def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
-        """Whether a failure comes of Java's end, which may take a moment to be seen."""
-        if not any(word in f"{type(error).__name__} {error}" for word in _LOST):
+    def has_ended(self, spark: SparkSession, error: BaseException, *, expected: bool = False) -> bool:
+        """Whether a failure comes of Java's end, which may take a moment to be seen; ``expected``: or will end it."""
+        if not expected and not any(word in f"{type(error).__name__} {error}" for word in _LOST):
             return self.is_gone(spark)
         try:
             java_process(spark).wait(END_SECONDS)
@@ -169,6 +169,9 @@ def session_builder(log: Path) -> Any:
             handler.close()
         logger.addHandler(logging.FileHandler(log, delay=True))
         logger.propagate = False
+    root = logging.getLogger()
+    if not root.handlers:  # Py4J tells it of a Java that dies, and without a handler that goes to the terminal
+        root.addHandler(logging.FileHandler(log, delay=True))
     return SparkSession.builder
 
 

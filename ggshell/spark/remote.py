@@ -97,7 +97,7 @@ class Remote:
         """Only asking it would tell."""
         return False
 
-    def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
+    def has_ended(self, spark: SparkSession, error: BaseException, *, expected: bool = False) -> bool:
         """Whether a failure says that the server does not answer, or has forgotten us."""
         text = f"{type(error).__name__} {error}"
         return any(word in text for word in ("UNAVAILABLE", "RetriesExceeded", "SESSION_CLOSED", "SESSION_NOT_FOUND"))

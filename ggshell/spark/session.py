@@ -101,6 +101,7 @@ class WarmSession:
         when Spark itself has ended; the next question starts it again.
         """
         spark = self.get()
+        said_before = self._log_size()
         tag = f"ggshell-{os.getpid()}-{next(self._tags)}"
         done: list[_T] = []
         failed: list[BaseException] = []
@@ -124,28 +125,34 @@ class WarmSession:
             self._link.interrupt(spark, tag)
             thread.join()
             raise
-        if failed and self._link.has_ended(spark, failed[0]):
-            self.close()
-            raise self._ended() from failed[0]
         if failed:
-            raise failed[0]
+            raise self._failure(spark, failed[0], said_before) from failed[0].__cause__
         return done[0]
 
-    def _ended(self) -> GgsError:
-        if any("OutOfMemoryError" in line for line in self._last_lines()):
-            return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
-        return ConnectionLostError(
-            "Spark has ended while it worked",
-            code="GGS-00704",
-            hint=f"asked again, it is started anew; {self._log} may say why",
-        )
+    def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
+        """What a failure of the work is: its own, or Spark's end, which out of memory may come a moment later."""
+        no_memory = any("OutOfMemoryError" in line for line in self._last_lines(said_before))
+        if self._link.has_ended(spark, error, expected=no_memory):
+            self.close()
+            if not no_memory:
+                lost = ConnectionLostError(
+                    "Spark has ended while it worked",
+                    code="GGS-00704",
+                    hint=f"asked again, it is started anew; {self._log} may say why",
+                )
+                lost.__cause__ = error
+                return lost
+        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY) if no_memory else error
 
-    def _last_lines(self) -> list[str]:
-        """What the log says of this session, its end."""
+    def _log_size(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def _last_lines(self, first: int) -> list[str]:
+        """The end of what the log says from a place on."""
         if not self._log.exists():
             return []
         with self._log.open("rb") as log:
-            log.seek(max(self._log_start, log.seek(0, os.SEEK_END) - LAST_BYTES))
+            log.seek(max(first, log.seek(0, os.SEEK_END) - LAST_BYTES))
             return log.read().decode(errors="replace").splitlines()
 
     def _progress(self, spark: SparkSession) -> str:
@@ -163,7 +170,7 @@ class WarmSession:
 
     def _start(self) -> None:
         began = SystemClock().steady()
-        self._log_start = self._log.stat().st_size if self._log.exists() else 0
+        self._log_start = self._log_size()
         try:
             spark = self._link.start()
             self._prepare(spark)
@@ -187,7 +194,9 @@ class WarmSession:
     def _failed(self, error: Exception) -> GgsError:
         where = self.settings.shown_master
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        told = next((line for line in reversed(self._last_lines()) if "rror" in line or "xception" in line), "")
+        told = next(
+            (line for line in reversed(self._last_lines(self._log_start)) if "rror" in line or "xception" in line), ""
+        )
         return ConnectionLostError(
             f"Spark ({where}) does not start: {told or text}",
             code="GGS-00705",
