@@ -33,7 +33,7 @@ class LoginParameters(NamedTuple):
 
 class TableStatement(NamedTuple):
     """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
-    keep away from it."""
+    keep away from it; ``predicate``: SQLPREDICATE, which is for initial loads."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class TableStatement(NamedTuple):
     line: int = 0
     target: str = ""
     clauses: Clauses = NO_CLAUSES
+    predicate: str = ""
 
 
 class MapStatement(NamedTuple):
@@ -61,7 +62,8 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS;
+    ``reads_tables``: SOURCEISTABLE."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -74,6 +76,7 @@ class ExtractParameters(NamedTuple):
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
+    reads_tables: bool = False
 
 
 class ReplicatParameters(NamedTuple):
@@ -149,6 +152,7 @@ def load_extract(path: Path) -> ExtractParameters:
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
+        reads_tables=bool(_named(found, "SOURCEISTABLE")),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
@@ -235,6 +239,7 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             item.line,
             item.args.get("target", ""),
             clauses,
+            str(item.args.get("sqlpredicate", "")).strip("'\""),
         )
         for (item, ignored), images, (_, clauses) in zip(
             _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
