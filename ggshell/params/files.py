@@ -39,7 +39,7 @@ class LoginParameters(NamedTuple):
 
 class TableStatement(NamedTuple):
     """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
-    keep away from it."""
+    keep away from it; ``predicate``: SQLPREDICATE, which is for initial loads."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
@@ -49,6 +49,7 @@ class TableStatement(NamedTuple):
     line: int = 0
     target: str = ""
     clauses: Clauses = NO_CLAUSES
+    predicate: str = ""
 
 
 class MapStatement(NamedTuple):
@@ -67,7 +68,8 @@ class MapStatement(NamedTuple):
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS;
+    ``reads_tables``: SOURCEISTABLE."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -82,6 +84,7 @@ class ExtractParameters(NamedTuple):
     checkpoint_seconds: int = 10
     bounded: BoundedParameters = BoundedParameters()
     long: LongTransactions = LongTransactions()
+    reads_tables: bool = False
 
 
 class ReplicatParameters(NamedTuple):
@@ -157,6 +160,7 @@ def load_extract(path: Path) -> ExtractParameters:
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
+        reads_tables=bool(_named(found, "SOURCEISTABLE")),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -247,6 +251,7 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             item.line,
             item.args.get("target", ""),
             clauses,
+            str(item.args.get("sqlpredicate", "")).strip("'\""),
         )
         for (item, ignored), images, (_, clauses) in zip(
             _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True

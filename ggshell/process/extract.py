@@ -14,9 +14,9 @@ from typing import Any
 from ggshell.capture.cache import TransactionCache
 from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params import ExtractParameters, load_extract
-from ggshell.process import path
+from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
@@ -69,7 +69,26 @@ def _body(context: GroupContext) -> None:
         )
         path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
         return
+    if context.checkpoint.read.source is SourceType.TABLE:
+        initial_load.load(context, parameters, tables, _forms(context, parameters))
+        return
+    _refuse_load(context, parameters)
     LogExtract(context, parameters, tables).run()
+
+
+def _refuse_load(context: GroupContext, parameters: ExtractParameters) -> None:
+    """What only an initial load can do.  Raises ParameterError."""
+    asked = {
+        "SOURCEISTABLE": parameters.reads_tables,
+        "EXTFILE and RMTFILE": any(item.file for item in parameters.trails),
+        "SQLPREDICATE": any(table.predicate for table in parameters.tables),
+    }
+    for name in [name for name, given in asked.items() if given]:
+        raise ParameterError(
+            f"{name}: for an initial load only, and {context.group} reads a log",
+            where=str(context.home.parameters(context.group)),
+            hint=f"ADD EXTRACT {context.group}, SOURCEISTABLE makes a group that loads",
+        )
 
 
 def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:

@@ -30,13 +30,16 @@ def add_extract(
     exttrailsource: str = "",
     extseqno: int | None = None,
     extrba: int | None = None,
+    sourceistable: bool = False,
 ) -> Message:
-    """A group that reads the log (TRANLOG) or a trail (EXTTRAILSOURCE)."""
-    if bool(tranlog or integrated) == bool(exttrailsource):
-        raise UsageError("one source is needed.", hint="TRANLOG, or EXTTRAILSOURCE trail")
+    """A group that reads the log (TRANLOG), a trail (EXTTRAILSOURCE), or tables, once (SOURCEISTABLE)."""
+    if bool(tranlog or integrated) + bool(exttrailsource) + sourceistable != 1:
+        raise UsageError("one source is needed.", hint="TRANLOG, EXTTRAILSOURCE trail, or SOURCEISTABLE")
     require_new(session.home, GroupType.EXTRACT, group_name)
     now = session.clock.now()
-    if exttrailsource:
+    if sourceistable:
+        found = Checkpoint(group_name, GroupType.EXTRACT, ReadCheckpoint(SourceType.TABLE), begin="")
+    elif exttrailsource:
         start = starting_position(session, exttrailsource, begin, extseqno, extrba)
         read = ReadCheckpoint(SourceType.TRAIL, exttrailsource, startup=start, recovery=start, current=start)
         found = Checkpoint(group_name, GroupType.EXTRACT, read, begin=begin, begin_time=now if begin else 0)

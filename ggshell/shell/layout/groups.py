@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.clock import local_text
+from ggshell.process.load_state import LoadState
 from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status
 from ggshell.shell.lag import clock_text
 from ggshell.shell.listings import trail_type
@@ -106,10 +107,23 @@ def read_lines(found: Checkpoint) -> list[str]:
         first = labelled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
         exact = local_text(read.current_time, _EXACT) if read.current_time else "First Record"
         return [first, labelled("", f"{exact}  RBA {read.current.rba}")]
+    return _load_lines(found)
+
+
+def _load_lines(found: Checkpoint) -> list[str]:
+    """An initial load: the table it reads, how far it is, and the CSN that the rows belong to."""
+    state = LoadState.of(found)
+    task = labelled("Task", str(found.read.source))
+    if state is None or not state.csn:
+        return [labelled("Log Read Checkpoint", "Not Available"), labelled("", "First Record         Record 0"), task]
+    where = f"Table {state.table}" if state.table else "All tables"
     return [
-        labelled("Log Read Checkpoint", "Not Available"),
-        labelled("", "First Record         Record 0"),
-        labelled("Task", str(read.source)),
+        labelled("Log Read Checkpoint", where),
+        labelled("", f"{local_text(state.time)}  Record {state.rows if state.table else state.all_rows}"),
+        task,
+        labelled("Progress", state.words),
+        labelled("Snapshot CSN", state.csn),
+        labelled("Begins in", state.file),
     ]
 
 

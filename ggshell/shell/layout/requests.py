@@ -57,6 +57,8 @@ def _status(group: ProcessStatus) -> str:
 
 
 _NAMES = (
+    ("table", "Table"),
+    ("record", "Record"),
     ("thread", "Redo thread #"),
     ("seqno", "Sequence #"),
     ("sequence", "Sequence #"),
@@ -64,6 +66,7 @@ _NAMES = (
     ("timestamp", "Timestamp"),
     ("lsn", "LSN"),
     ("scn", "SCN"),
+    ("csn", "Snapshot CSN"),
     ("trail", "Extract Trail"),
 )
 
