@@ -172,7 +172,13 @@ class Target(Protocol):
 
 
 class GroupTarget(Target, Protocol):
-    """The target of a whole group, which can tell what it is."""
+    """The target of a whole group, which can tell what it is; ``found``: the checkpoint table had a row of it."""
+
+    found: bool
+
+    def move(self, position: TrailPosition) -> None:
+        """Read on from another place of the trail; what is applied stays known, and is left out there."""
+        ...
 
     @property
     def key(self) -> int:

@@ -67,9 +67,13 @@ class MapStatement(NamedTuple):
     line: int = 0
 
 
+LONGEST_RETENTION = 365
+
+
 class ExtractParameters(NamedTuple):
     """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS;
-    ``reads_tables``: SOURCEISTABLE."""
+    ``reads_tables``: SOURCEISTABLE; ``log_retention``: for how many seconds the source is to keep log that is captured already
+    (CHECKPOINTRETENTIONTIME)."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -85,6 +89,7 @@ class ExtractParameters(NamedTuple):
     bounded: BoundedParameters = BoundedParameters()
     long: LongTransactions = LongTransactions()
     reads_tables: bool = False
+    log_retention: float = 0.0
 
 
 class ReplicatParameters(NamedTuple):
@@ -161,6 +166,7 @@ def load_extract(path: Path) -> ExtractParameters:
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
         reads_tables=bool(_named(found, "SOURCEISTABLE")),
+        log_retention=_days(found, path),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -169,6 +175,21 @@ def load_extract(path: Path) -> ExtractParameters:
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
     return result._replace(cache_size=_size(sizes[-1], path)) if sizes else result
+
+
+def _days(found: list[Parameter], path: Path) -> float:
+    """TRANLOGOPTIONS CHECKPOINTRETENTIONTIME in seconds.  Raises ParameterError for what is no number of days."""
+    name = "checkpointretentiontime"
+    texts = [item.args[name] for item in _named(found, "TRANLOGOPTIONS") if name in item.args]
+    try:
+        days = float(texts[-1]) if texts else 0.0
+    except ValueError:
+        days = -1.0
+    if not 0 <= days <= LONGEST_RETENTION:
+        raise ParameterError(
+            f"CHECKPOINTRETENTIONTIME {texts[-1]} is no number of days", where=str(path), hint="0 to 365, as 0.5"
+        )
+    return days * 86_400
 
 
 def load_replicat(path: Path) -> ReplicatParameters:

@@ -21,6 +21,7 @@ from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
 from ggshell.process.heartbeats import extract_heartbeats
+from ggshell.process.held_log import HeldLog
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.open_transactions import OpenTransactions
 from ggshell.process.outputs import Outputs, open_outputs
@@ -106,6 +107,7 @@ class LogExtract:
         self._heartbeats, never = extract_heartbeats(context, self._restart_time)
         self._wanted = self._heartbeats.wanting(wanted, never)
         self._ignored = wanted.ignored
+        self._held = HeldLog(parameters.log_retention, context.clock)
         self._source = source_of(context, parameters, self._wanted)
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
@@ -264,7 +266,9 @@ class LogExtract:
                 },
             )
         )
-        capture.confirm(state.safe)
+        free = self._held.released(state.safe)
+        if free is not None:
+            capture.confirm(free)
 
     def _close_capture(self) -> None:
         if self._capture is not None:

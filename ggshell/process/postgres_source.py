@@ -78,7 +78,8 @@ class PostgresSource:
             status = slot.slot_status(connection, self._slot)
         read = self._context.checkpoint.read.current
         durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
-        if durable == begin.value and status is not None and status.confirmed > durable:
+        now = self._context.checkpoint.begin.upper() == "NOW"
+        if now and durable == begin.value and status is not None and status.confirmed > durable:
             # Nothing was captured yet: the slot, made after ADD EXTRACT, is where capture can begin.
             text = (
                 f"The slot begins at {Csn(status.confirmed)}, behind BEGIN ({begin}): earlier changes are not captured."
@@ -88,7 +89,14 @@ class PostgresSource:
             )
             durable = status.confirmed
         log = PostgresLog.open(
-            self._conninfo, self._slot, durable, self._wanted, SystemClock(), self._keys, self._images
+            self._conninfo,
+            self._slot,
+            durable,
+            self._wanted,
+            SystemClock(),
+            self._keys,
+            self._images,
+            holds=self._parameters.log_retention > 0,
         )
         text = f"Capture begins behind CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)

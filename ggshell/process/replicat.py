@@ -15,7 +15,7 @@ from ggshell.apply.responses import ErrorRule, Response, Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
-from ggshell.errors import ParameterError
+from ggshell.errors import ParameterError, TrailError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
@@ -27,7 +27,7 @@ from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, map_rules, replicat_stage
-from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.process.start_place import ADDED, OPTION, PLACED, StartPlace
 from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
@@ -120,6 +120,7 @@ class Replicat:
             context, parameters, self._conninfo, self._table, self._begin(begin), self._discard, self._responses
         )
         self._target = target = open_target(around)
+        self._take_row(target, begin)
         self._heartbeats.open(target, target.database)
         rules = map_rules(parameters.maps)
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
@@ -135,6 +136,7 @@ class Replicat:
             context.report.event(Severity.WARNING, "GGS-00517", text)
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
+        _require_reached(reader, place)
         queries = "" if is_duckdb(self._conninfo) else self._conninfo  # SQLEXEC wants a connection of its own
         self._environment = environment = row_environment(context, self._trail, target.database_facts, queries)
         self._work = replicat_stage(
@@ -151,6 +153,23 @@ class Replicat:
             self._context.report.event(Severity.WARNING, "GGS-00518", text)
         self._asked = place if asked is not None else None
         return place
+
+    def _take_row(self, target: GroupTarget, begin: TrailPosition) -> None:
+        """A group that was added anew takes the row that the checkpoint table has: its place, or, where ADD named one, only
+        what is known of the transactions that are applied."""
+        added = self._context.checkpoint.options.get(ADDED)
+        if added is None or not target.found:
+            return
+        if added == PLACED:
+            target.move(begin)
+        row = target.checkpoint()
+        if row is None:
+            return
+        text = (
+            f"The checkpoint table holds a row of {self._context.group} already: reading goes on at {row.position},"
+            f" transactions up to CSN {row.csn or 0} are applied and left out."
+        )
+        self._context.report.event(Severity.WARNING, "GGS-00541", text)
 
     def _begin(self, position: TrailPosition) -> CheckpointRow:
         """The first row of the checkpoint table: what the checkpoint file knows, should the row be gone."""
@@ -208,6 +227,7 @@ class Replicat:
         options = dict(context.checkpoint.options)
         if self._asked is not None and applied.position > self._asked:
             options.pop(OPTION, None)
+        options.pop(ADDED, None)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
             startup=first if isinstance(first, TrailPosition) else applied.position,
@@ -270,3 +290,17 @@ class Replicat:
         }
         status = "At EOF" if self._progress.at_end else "Processing data"
         return {"status": status if self._target is not None else "Waiting for the database", "read": read, "write": []}
+
+
+def _require_reached(reader: TrailReader, place: TrailPosition) -> None:
+    """Raises TrailError for a place within a file that the trail has not reached: it is not the trail that was read."""
+    end = reader.end()
+    if place.rba and (end is None or end < place):
+        reader.close()
+        stands = f"ends at {end}" if end is not None else "has no file"
+        raise TrailError(
+            f"trail {reader.name} {stands}, before {place}, where the group stands: it was made anew, or restored",
+            code="GGS-00542",
+            hint="restore it; or, where it was made anew from the log, DELETE REPLICAT … ! and ADD it with EXTSEQNO 0:"
+            " the checkpoint table's row tells what is applied already",
+        )

@@ -11,6 +11,9 @@ from ggshell.trail.span import behind_transaction
 from ggshell.types import Csn, TrailPosition
 
 OPTION = "start"
+ADDED = "added"
+"""An option that stands until the first run has a checkpoint: whether ADD REPLICAT named a place."""
+FIRST, PLACED = "first", "placed"
 _ANYWHERE = TrailPosition(-1, -1)
 
 

@@ -20,6 +20,7 @@ from ggshell.files import write_atomically
 from ggshell.types import LogPosition, TrailPosition
 
 VERSION = 1
+DAMAGED = "GGS-00302"
 
 
 class GroupType(StrEnum):
@@ -141,11 +142,28 @@ def decode(data: bytes, path: Path) -> Checkpoint:
         raise _damaged(path, f"its content cannot be read ({error})") from error
 
 
+def set_aside(path: Path) -> Path | None:
+    """Move a damaged file out of the way; its new name, None when there is no file or it is whole.  Raises StoreError."""
+    if not path.exists():
+        return None
+    try:
+        load(path)
+    except StoreError as error:
+        if error.code != DAMAGED:
+            raise
+    else:
+        return None
+    aside = path.with_name(path.name + ".damaged")
+    path.replace(aside)
+    return aside
+
+
 def _damaged(path: Path, why: str) -> StoreError:
+    again = "; or ADD REPLICAT again, which takes its row of the checkpoint table" if path.suffix == ".cpr" else ""
     return StoreError(
         f"checkpoint file {path} is damaged: {why}",
-        code="GGS-00302",
-        hint=f"the one before it is {path.name}.previous: copy it over {path.name} and start the group again",
+        code=DAMAGED,
+        hint=f"the one before it is {path.name}.previous: copy it over {path.name} and start the group again{again}",
     )
 
 

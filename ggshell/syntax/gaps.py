@@ -17,10 +17,12 @@ CODE = "GGS-00103"
 
 
 class Gaps(NamedTuple):
-    """What a page says is missing: all of it (``status``, the reason), or lines and options with theirs."""
+    """What a page says is missing: all of it (``status``, the reason) but what is ``carried`` out, or lines and options with
+    theirs."""
 
     status: str = ""
     missing: tuple[tuple[str, str], ...] = ()
+    carried: frozenset[str] = frozenset()
 
 
 @cache
@@ -28,7 +30,9 @@ def gaps_of(path: Path) -> Gaps:
     """The gaps that a page names."""
     parts = (line.partition(":") for line in pages.section(path, "Not yet"))
     missing = ((subject.strip().upper(), reason.strip()) for subject, colon, reason in parts if colon)
-    return Gaps(pages.read(path).facts.get("Status", ""), tuple(missing))
+    facts = pages.read(path).facts
+    carried = (pages.argument(name.strip()) for name in facts.get("Carried out", "").split(",") if name.strip())
+    return Gaps(facts.get("Status", ""), tuple(missing), frozenset(carried))
 
 
 def notes_of(path: Path, key: str, args: Mapping[str, Any], spans: Mapping[str, tuple[Span, ...]]) -> tuple[Note, ...]:
@@ -37,6 +41,8 @@ def notes_of(path: Path, key: str, args: Mapping[str, Any], spans: Mapping[str, 
     if not gaps.status and not gaps.missing:
         return ()
     whole = gaps.status or dict(gaps.missing).get(key, "")
+    if whole and gaps.carried and {name for name, value in args.items() if value} <= gaps.carried:
+        return ()
     if whole:
         return (Note("", whole),)
     found = []

@@ -11,7 +11,7 @@ from ggshell.apply.target import CheckpointRow
 from ggshell.databases.duckdb.names import quote, quote_table
 from ggshell.databases.duckdb.session import execute
 from ggshell.errors import ConflictError, NotFoundError
-from ggshell.types import TableName
+from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
     import duckdb
@@ -141,13 +141,27 @@ def read(connection: duckdb.DuckDBPyConnection, table: TableName, group: str, ke
 
 def insert(
     connection: duckdb.DuckDBPyConnection, table: TableName, group: str, key: int, row: CheckpointRow, home: str
-) -> None:
-    """A group's first row.  Nothing happens when it has one."""
+) -> bool:
+    """A group's first row; False when it has one, which stays as it is."""
+    if read(connection, table, group, key) is not None:
+        return False
     execute(
         connection,
         f"INSERT INTO {quote_table(table)} (group_name, group_key, {_COLUMNS}, create_ts, last_update_ts, current_dir,"
         f" version) VALUES (?, ?, {_MARKS}, {_NOW}, {_NOW}, ?, ?) ON CONFLICT DO NOTHING",
         [group.upper(), key, *to_columns(row), home[:255], VERSION],
+    )
+    return True
+
+
+def move(
+    connection: duckdb.DuckDBPyConnection, table: TableName, group: str, key: int, position: TrailPosition
+) -> None:
+    """Set a group's place in its trail; what it knows of the transactions that are applied stays."""
+    execute(
+        connection,
+        f"UPDATE {quote_table(table)} SET seqno = ?, rba = ? WHERE group_name = ? AND group_key = ?",
+        [position.seqno, position.rba, group.upper(), key],
     )
 
 

@@ -59,6 +59,7 @@ class DuckTarget:
         self._home = home
         self._table = table
         self._key = group_key(group, home)
+        self.found = False
         self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._most = self._gather = gather
         self._commits = 0
@@ -102,6 +103,11 @@ class DuckTarget:
         return {
             index: None if text is None else str(text).encode() for index, text in zip(indexes, rows[0], strict=True)
         }
+
+    def move(self, position: TrailPosition) -> None:
+        """Read on from another place of the trail; what is applied stays known, and is left out there."""
+        if self._table is not None:
+            checkpoint_sql.move(self._connection, self._table, self._group, self._key, position)
 
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:
@@ -204,7 +210,10 @@ class DuckTarget:
         try:
             if self._table is not None:
                 checkpoint_sql.require(self._connection, self._table)
-                checkpoint_sql.insert(self._connection, self._table, self._group, self._key, self._begin, self._home)
+                added = checkpoint_sql.insert(
+                    self._connection, self._table, self._group, self._key, self._begin, self._home
+                )
+                self.found = not added
         except BaseException:
             self._connection.close()
             raise

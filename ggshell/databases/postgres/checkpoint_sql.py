@@ -10,7 +10,7 @@ from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.describe import quote_table, table_id
 from ggshell.databases.postgres.session import execute
 from ggshell.errors import ConflictError, NotFoundError
-from ggshell.types import TableName
+from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
     import psycopg
@@ -124,14 +124,24 @@ def read(connection: psycopg.Connection[Any], table: TableName, group: str, key:
 
 def insert(
     connection: psycopg.Connection[Any], table: TableName, group: str, key: int, row: CheckpointRow, home: str
-) -> None:
-    """A group's first row.  Nothing happens when it has one."""
-    execute(
+) -> bool:
+    """A group's first row; False when it has one, which stays as it is."""
+    added = execute(
         connection,
         f"INSERT INTO {quote_table(table)} (group_name, group_key, {_COLUMNS}, create_ts, last_update_ts, current_dir,"
         " version) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, localtimestamp, localtimestamp, %s, %s)"
-        " ON CONFLICT DO NOTHING",
+        " ON CONFLICT DO NOTHING RETURNING 1",
         [group.upper(), key, *to_columns(row), home[:255], VERSION],
+    )
+    return bool(added)
+
+
+def move(connection: psycopg.Connection[Any], table: TableName, group: str, key: int, position: TrailPosition) -> None:
+    """Set a group's place in its trail; what it knows of the transactions that are applied stays."""
+    execute(
+        connection,
+        f"UPDATE {quote_table(table)} SET seqno = %s, rba = %s WHERE group_name = %s AND group_key = %s",
+        [position.seqno, position.rba, group.upper(), key],
     )
 
 

@@ -71,15 +71,18 @@ class PostgresLog:
         clock: Clock,
         keys: Keys = no_keys,
         images: Images = default_images,
+        *,
+        holds: bool = False,
     ) -> PostgresLog:
         """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything; ``keys``: KEYCOLS;
-        ``images``: which images are made of a table's rows.
+        ``images``: which images are made of a table's rows; ``holds``: the server is to keep what it keeps now, until
+        ``confirm`` says otherwise.
 
         Raises CaptureError when the slot is lost, or ahead of ``durable`` (rows between would be skipped in silence);
         DatabaseError when it is missing or taken, ConnectionLostError when nobody answers.
         """
         control = session.connect(conninfo, program="ggshell extract")
-        check_slot(control, slot, durable)
+        status = check_slot(control, slot, durable)
         connection = session.connect(conninfo, replication=True, program="ggshell extract")
         version = connection.info.server_version
         options = {
@@ -98,7 +101,10 @@ class PostgresLog:
             connection.close()
             control.close()
             raise
-        return cls(stream, inbox, Relations(control, wanted, keys, images), durable, clock)
+        log = cls(stream, inbox, Relations(control, wanted, keys, images), durable, clock)
+        if holds:
+            log._confirmed = status.confirmed
+        return log
 
     @property
     def state(self) -> LogState:

@@ -67,6 +67,7 @@ class PostgresTarget:
         self._commits = self._durable = 0
         self._begun = self._owed = self._counted = self._marked = False
         self.origin: str | None = None
+        self.found = False
         self._connect()
 
     @property
@@ -98,6 +99,11 @@ class PostgresTarget:
         if self._table is None:
             return None
         return checkpoint_sql.read(self._idle(), self._table, self._group, self._key)
+
+    def move(self, position: TrailPosition) -> None:
+        """Read on from another place of the trail; what is applied stays known, and is left out there."""
+        if self._table is not None:
+            checkpoint_sql.move(self._idle(), self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         try:
@@ -229,7 +235,7 @@ class PostgresTarget:
 
     def _prepare_row(self, table: TableName) -> None:
         checkpoint_sql.require(self._connection, table)
-        checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
+        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
 
     def _prepare_session(self) -> None:
         connection = self._connection

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.process.start_place import ADDED, FIRST, PLACED
+from ggshell.process.state import ALIVE, state_of
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
 from ggshell.shell.checkpoint_tables import checkpoint_database
@@ -11,6 +13,7 @@ from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, s
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
+from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
 from ggshell.store.threads import LETTERS, thread_name
 from ggshell.types import TableName
@@ -33,7 +36,8 @@ def add_replicat(
     parallel: bool = False,
     coordinated: tuple[str, int] | bool = False,
 ) -> Message:
-    """A group that applies a trail; its row in the checkpoint table is made when it first runs."""
+    """A group that applies a trail; its row in the checkpoint table is made, or found, when it first runs."""
+    lines = _set_aside(session, group_name)
     require_new(session.home, GroupType.REPLICAT, group_name)
     if nodbcheckpoint and checkpointtable:
         raise UsageError("NODBCHECKPOINT excludes CHECKPOINTTABLE.", hint="one of them")
@@ -52,12 +56,21 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options=({"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)})
+        options={ADDED: PLACED if begin or extseqno is not None or extrba is not None else FIRST}
+        | ({"nodbcheckpoint": True} if table is None else {"checkpoint_table": str(table)})
         | _kind(group_name, table, parallel=parallel, coordinated=coordinated),
     )
     registrations.save(session, found)
     kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
-    return Message((f"REPLICAT{kind} added.",))
+    return Message((*lines, f"REPLICAT{kind} added."))
+
+
+def _set_aside(session: Session, group: str) -> list[str]:
+    """Make room where a checkpoint file is damaged: the checkpoint table's row says what it said."""
+    if state_of(session.home.process(group, GroupType.REPLICAT))[0] in ALIVE:
+        return []
+    aside = checkpoints.set_aside(session.home.checkpoint(group, GroupType.REPLICAT))
+    return [f"The damaged checkpoint file is set aside as {aside}."] if aside is not None else []
 
 
 def _kind(

@@ -243,12 +243,15 @@ def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Re
     assert identities(replicats) == [0, *range(13, 25), *range(102, 114)]
 
 
-def test_a_deadlock_is_tried_again(replicats: Replicats) -> None:
+@pytest.mark.parametrize(
+    "state", ["40P01", "40001", "55P03"], ids=["deadlock", "serialization failure", "lock time-out"]
+)
+def test_what_passes_is_tried_again(replicats: Replicats, state: str) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute(
             "CREATE SEQUENCE tries;"
             "CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-            " IF nextval('tries') < 3 THEN RAISE EXCEPTION 'stumbled' USING ERRCODE = '40P01'; END IF;"
+            f" IF nextval('tries') < 3 THEN RAISE EXCEPTION 'stumbled' USING ERRCODE = '{state}'; END IF;"
             " RETURN NEW; END $$;"
             "CREATE TRIGGER stumble BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION stumble()"
         )
@@ -265,12 +268,17 @@ def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatc
         Replicats(replicats.dsn).start()
 
 
-def test_a_checkpoint_row_that_vanished_stops_everything(replicats: Replicats) -> None:
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [("DELETE FROM ggs_checkpoint", "has no row in checkpoint table"), ("DROP TABLE ggs_checkpoint", "ggs_checkpoint")],
+    ids=["row", "table"],
+)
+def test_a_checkpoint_row_that_vanished_stops_everything(replicats: Replicats, done: str, said: str) -> None:
     replicat = replicats.start()
     with session.connect(replicats.dsn) as connection:
-        connection.execute("DELETE FROM ggs_checkpoint")
+        connection.execute(done)
     replicat.feed(trail([Tx(1, [insert(1)])])[0])
-    with pytest.raises(ApplyError, match="has no row in checkpoint table"):
+    with pytest.raises(ApplyError, match=said):
         replicat.flush()
     assert identities(replicats) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,23 @@ def test_a_large_transaction_spills_and_still_loses_what_was_taken_back(writer: 
     rows = read_all(writer.folder, limit=limit)
     assert [int(row.after["id"] or 0) for row in rows[:-1]] == [n for n in range(6000) if n % 1000 < 990]
     assert rows[-1].after["id"] == b"other"
+
+
+def test_ten_thousand_interleaved_transactions_come_whole_in_commit_order(writer: RedoWriter) -> None:
+    chance, count = random.Random(4), 10_000
+    xids = [writer.begin() for _ in range(count)]
+    for turn in ("a", "b"):
+        for number, xid in enumerate(xids):
+            writer.insert(xid, "ITEMS", {"ID": f"{number}{turn}", "NAME": "n"})
+    order = chance.sample(range(count), count)
+    for number in order:
+        if number % 7:
+            writer.commit(xids[number])
+        else:
+            writer.rollback(xids[number])
+    writer.flush()
+    found = [row.after["id"] for row in read_all(writer.folder)]
+    assert found == [f"{number}{turn}".encode() for number in order if number % 7 for turn in ("a", "b")]
 
 
 def test_transactions_of_one_commit_scn_are_one(writer: RedoWriter) -> None:

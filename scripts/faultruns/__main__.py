@@ -1,0 +1,86 @@
+"""``scripts/faults [NAME...] [--rounds N] [--seed S] [--kind KIND] [--json]``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+from typing import NamedTuple
+
+from benches.ground import Failed
+
+from faultruns.chain import KINDS, chain
+from faultruns.load import Load
+from faultruns.verdict import Verdict, settle
+
+NAMES = ("kill", "matrix", "cut", "restart", "disk")
+
+
+class Outcome(NamedTuple):
+    """One fault against one kind of Replicat.  ``skipped``: why this machine cannot make the fault."""
+
+    fault: str
+    rounds: int
+    lost: int
+    twice: int
+    seconds: float
+    kind: str
+    seed: int
+    transactions: int = 0
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        begin = f"{self.fault:<9}{self.kind:<13}"
+        if self.skipped:
+            return f"{begin}skipped: {self.skipped}"
+        return (
+            f"{begin}{self.rounds:>5} rounds {self.transactions:>7} transactions {self.lost:>5} lost"
+            f" {self.twice:>5} twice {self.seconds:>7.1f} s  seed {self.seed}"
+        )
+
+
+def main() -> int:
+    """Run the named faults, all by default; 0 when nothing was lost or came twice, 1 otherwise, 2 when one could not run."""
+    parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all by default")
+    parser.add_argument("--rounds", type=int, default=20, help="how often each is done to each kind of Replicat")
+    parser.add_argument("--seed", type=int, default=1, help="decides moments and victims")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="kinds of Replicat; all by default")
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    options = parser.parse_args()
+    unknown = sorted(set(options.names) - set(NAMES))
+    if unknown:
+        parser.error(f"no fault is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    worst = 0
+    for name in options.names or NAMES:
+        for kind in options.kind or KINDS:
+            try:
+                outcome = run(name, kind, options.rounds, options.seed)
+            except Failed as error:
+                print(f"{name} {kind}: could not run: {error}", file=sys.stderr)
+                worst = 2
+                continue
+            print(json.dumps(outcome._asdict()) if options.json else outcome, flush=True)
+            worst = max(worst, int(bool(outcome.lost or outcome.twice)))
+    return worst
+
+
+def run(name: str, kind: str, rounds: int, seed: int) -> Outcome:
+    """One fault against one kind of Replicat, on servers and in a home of its own.  Raises Failed."""
+    fault = importlib.import_module(f"faultruns.{name}")
+    missing = fault.missing()
+    if missing:
+        return Outcome(name, 0, 0, 0, 0.0, kind, seed, skipped=missing)
+    with chain(kind, fault.prepare) as ground:
+        begin = time.monotonic()
+        with Load(ground.servers.dsn("north"), seed) as load:
+            fault.spoil(ground, rounds, seed)
+        found: Verdict = settle(ground)
+        seconds = round(time.monotonic() - begin, 1)
+    return Outcome(name, rounds, found.lost, found.twice, seconds, kind, seed, load.transactions)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Connections to both databases are cut in mid-transaction, by a proxy that stands before their sockets."""
+
+from __future__ import annotations
+
+import random
+
+from benches.ground import Failed
+
+from faultruns.chain import Chain
+from faultruns.proxy import Proxy
+from ggshell.demo.servers import ADMIN, ADMIN_PASSWORD
+from ggshell.store.credential import CredentialStore
+from ggshell.store.home import Home
+
+MOST_BYTES = 60_000
+
+
+def missing() -> str:
+    """Sockets are everywhere."""
+    return ""
+
+
+def prepare(ground: Chain) -> None:
+    """The aliases lead through a proxy each."""
+    store = CredentialStore(Home(ground.home))
+    for name, server in ground.servers.both():
+        folder = server.sockets.with_name(f"{name}-proxy")
+        folder.mkdir()
+        socket = f".s.PGSQL.{server.port}"
+        ground.proxies[name] = ground.ends.enter_context(Proxy(folder / socket, server.sockets / socket))
+        store.add(name, f"{ADMIN}@{folder}:{server.port}/{name}", ADMIN_PASSWORD, replace=True)
+
+
+def spoil(ground: Chain, rounds: int, seed: int) -> None:
+    """A round: every connection of one side is cut when so many more bytes have passed.  Raises Failed."""
+    chance = random.Random(f"cut {seed}")
+    for _ in range(rounds):
+        name = chance.choice(("north", "south", "south"))
+        if not ground.proxies[name].cut_after(chance.randint(0, MOST_BYTES), seconds=30):
+            raise Failed(f"nothing passes to {name} any more\n{ground.reports()}")
+        ground.wait(chance.uniform(0.0, 0.5))
+    ground.require_alive()

@@ -1,0 +1,61 @@
+"""``scripts/faults`` at a small size: every fault against every kind of Replicat loses nothing and applies nothing twice.
+
+``--rounds`` makes the runs longer; each has its seed, so that a run can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+FEW = {"kill": 4, "matrix": 4, "cut": 6, "restart": 2, "disk": 2}
+
+
+def faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
+    """Run it; the exit code, its objects, and what it complained of."""
+    path = os.pathsep.join([str(SCRIPTS), str(SCRIPTS.parent)])
+    command = [sys.executable, "-m", "faultruns", "--json", *words]
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    return result.returncode, [json.loads(line) for line in result.stdout.splitlines()], result.stderr
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["classic", "parallel", "coordinated"])
+@pytest.mark.parametrize("name", FEW)
+def test_nothing_is_lost_and_nothing_comes_twice(name: str, kind: str, request: pytest.FixtureRequest) -> None:
+    rounds = request.config.getoption("--rounds") or FEW[name]
+    code, found, complaint = faults(name, "--kind", kind, "--rounds", str(rounds), "--seed", "5")
+    assert code == 0, complaint
+    (outcome,) = found
+    assert list(outcome)[:5] == ["fault", "rounds", "lost", "twice", "seconds"]
+    if outcome["skipped"]:
+        pytest.skip(str(outcome["skipped"]))
+    assert (outcome["rounds"], outcome["lost"], outcome["twice"]) == (rounds, 0, 0)
+    assert int(str(outcome["transactions"])) > 0
+
+
+def test_the_verdict_counts_what_is_missing_and_what_is_there_twice(
+    north: str, south: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count that could not fail would prove nothing."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    from faultruns.verdict import Verdict, compare
+
+    sides = {north: ("a", [1, 2, 3, 4], (5, 7)), south: ("b", [1, 2, 2, 2], (7, 5))}
+    for dsn, (schema, lines, steps) in sides.items():
+        with psycopg.connect(dsn) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}")
+            connection.execute(f"CREATE TABLE {schema}.ledger (line int)")
+            connection.execute(f"CREATE TABLE {schema}.counters (id int, n int)")
+            connection.execute(f"INSERT INTO {schema}.ledger SELECT unnest(%s::int[])", [lines])
+            connection.execute(f"INSERT INTO {schema}.counters VALUES (1, %s), (2, %s)", steps)
+    assert compare(north, south) == Verdict(lost=2 + 2, twice=2 + 2)
