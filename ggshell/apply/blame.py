@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from ggshell.apply.conflicts import Answer
 from ggshell.apply.discard import Discarded, DiscardFile
 from ggshell.apply.groups import Left, Span
 from ggshell.apply.responses import Response, Responses
 from ggshell.apply.target import Refusal, TableMapping, Target
 from ggshell.errors import ApplyError, ConnectionLostError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record import ChangeBatch, IoType, TableDefinition
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.types import TrailPosition
 
@@ -53,6 +54,15 @@ class Blame:
 
     def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:
         """What the rules say to a refusal; None when the row is applied after all, in its own form or another."""
+        answer = self._resolved(batch, row, mapping, refusal)
+        if answer is not None and not answer.discard:
+            again = next(
+                (found for data, its in answer.operations if (found := self._target.apply_one(data, 0, its))), None
+            )
+            if again is None:
+                left = Left(mapping.source.name, mapping.target.name, int(batch.io_type[row]), False)
+                return None if answer.operations else left
+            refusal = again
         rule = self.responses.to(refusal)
         attempts = rule.retries if rule.response is Response.RETRYOP else 0
         others = self.responses.instead(batch, row, refusal)
@@ -72,7 +82,9 @@ class Blame:
         if refusal.transient:
             self._target.rollback()
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
-        discards = rule.response is Response.DISCARD
+        if rule.response is Response.EXCEPTION and self._told(batch, row, mapping, refusal):
+            return Left(mapping.source.name, mapping.target.name, io_type, False)
+        discards = rule.response is Response.DISCARD or (answer is not None and answer.discard)
         passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
         if not passes or not self._target.back_to_mark():
             self._target.rollback()
@@ -80,6 +92,26 @@ class Blame:
         if discards and self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
         return Left(mapping.source.name, mapping.target.name, io_type, discards)
+
+    def _resolved(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Answer | None:
+        """What RESOLVECONFLICT says to a refusal, None where it has nothing to say; asked at the mark before the row."""
+        resolver = self.responses.resolver
+        if resolver is None or refusal.transient or not resolver.knows(mapping) or not self._target.back_to_mark():
+            return None
+        return resolver.answer(batch, row, mapping, refusal, self._target.fetch)
+
+    def _told(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> bool:
+        """Give a refused operation to its exceptions table; False when it has none.  Raises ApplyError when that refuses it."""
+        exceptions = self.responses.exceptions
+        others = exceptions.operations(batch, row, mapping, refusal) if exceptions is not None else ()
+        if not others or not self._target.back_to_mark():
+            return False
+        for operation, its_mapping in others:
+            again = self._target.apply_one(operation, 0, its_mapping)
+            if again is not None:
+                self._target.rollback()
+                raise self._described(operation, 0, its_mapping, again)
+        return True
 
     def _one_by_one(self, operations: Sequence[ChangeBatch], mapping: TableMapping) -> Refusal | None:
         for operation in operations:
@@ -101,7 +133,7 @@ class Blame:
     def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> ApplyError:
         io_type = IoType(int(batch.io_type[row]))
         place = TrailPosition(batch.seqno, int(batch.rba[row]))
-        before, after = row_values(batch, row, mapping)
+        before, after = row_values(batch, row, mapping.source)
         target = mapping.target.name
         word = operation_word(io_type)
         keys = {mapping.source.columns[index].name for index in mapping.key}
@@ -117,7 +149,7 @@ class Blame:
         return ApplyError(text, code=code, where=_where(place), hint=hint)
 
     def _discarded(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Discarded:
-        before, after = row_values(batch, row, mapping)
+        before, after = row_values(batch, row, mapping.source)
         return Discarded(
             mapping.source.name,
             mapping.target.name,
@@ -143,7 +175,7 @@ def operation_word(io_type: int) -> str:
 
 
 def row_values(
-    batch: ChangeBatch, row: int, mapping: TableMapping
+    batch: ChangeBatch, row: int, source: TableDefinition
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns by name, as text: those before the change that are known, and those after it (of a delete: its row)."""
     start = int(batch.start[row])
@@ -152,7 +184,7 @@ def row_values(
     after: bytes | memoryview = data
     if int(batch.io_type[row]) in _TWO_IMAGES:
         before, after = split_key_update(data)
-    names = [column.name for column in mapping.source.columns]
+    names = [column.name for column in source.columns]
     return _named(before, names), _named(after, names)
 
 

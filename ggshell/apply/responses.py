@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ggshell.apply.target import Refusal
+from ggshell.apply.target import Refusal, TableMapping
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.record.image import split_key_update
+
+if TYPE_CHECKING:
+    from ggshell.apply.conflicts import Resolver
 
 DEFAULT = "DEFAULT"
 NO_DATA = "02000"
 """SQLSTATE of a row that is not there; the target itself does not call that an error."""
-_UNIQUE = "23505"
+UNIQUE = "23505"
 _NUMBERS = {
-    "1": (_UNIQUE,),
+    "1": (UNIQUE,),
     "60": ("40P01",),
     "100": (NO_DATA,),
     "1400": ("23502",),
@@ -40,6 +43,7 @@ class Response(StrEnum):
 
     ABEND = "ABEND"
     DISCARD = "DISCARD"
+    EXCEPTION = "EXCEPTION"
     IGNORE = "IGNORE"
     RETRYOP = "RETRYOP"
 
@@ -50,6 +54,16 @@ class ErrorRule(NamedTuple):
     error: str
     response: Response
     retries: int = 10
+
+
+class Exceptions(Protocol):
+    """What gives a refused operation to an exceptions table."""
+
+    def operations(
+        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
+    ) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+        """The operations that tell of a refused one, each a batch of one row; none when no MAP asks for it."""
+        ...
 
 
 class Responses:
@@ -74,16 +88,21 @@ class Responses:
         self.collisions = collisions
         self._override_duplicates = override_duplicates
         self._insert_missing = insert_missing
+        self.exceptions: Exceptions | None = None
+        self.resolver: Resolver | None = None
 
     @property
     def active(self) -> bool:
         """Whether any refusal has another answer than ABEND."""
         others = any(rule.response is not Response.ABEND for rule in self._rules.values())
-        return others or self.collisions or self._override_duplicates or self._insert_missing
+        return others or bool(self.resolver) or self.collisions or self._override_duplicates or self._insert_missing
 
     def to(self, refusal: Refusal) -> ErrorRule:
         """The rule for a refusal."""
-        state = NO_DATA if refusal.missing else refusal.state
+        return self.to_state(NO_DATA if refusal.missing else refusal.state)
+
+    def to_state(self, state: str) -> ErrorRule:
+        """The rule for an SQLSTATE, or for a number that RAISEERROR gives."""
         return self._rules.get(state) or self._rules.get(DEFAULT) or ErrorRule(DEFAULT, Response.ABEND)
 
     def is_left_out(self, io_type: int, refusal: Refusal) -> bool:
@@ -94,7 +113,7 @@ class Responses:
         """The operations that take the refused one's place, each as a batch of one row; none when nothing does."""
         io_type = int(batch.io_type[row])
         before, after = _images(batch, row)
-        if refusal.state == _UNIQUE:
+        if refusal.state == UNIQUE:
             overwrite = one_row(batch, row, IoType.FIELD_COMP, after)
             if io_type == IoType.INSERT and (self.collisions or self._override_duplicates):
                 return (overwrite,)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ggshell.apply.mapping import Mapper, MapRule, require_fit, same_columns
+from ggshell.apply.conflicts import Resolver, compared_columns
+from ggshell.apply.mapping import Mapper, MapRule, require_fit, same_columns, takes
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.columns.clauses import Clauses, Conversion
 from ggshell.columns.conditions import Conditions
 from ggshell.columns.environment import Environment
 from ggshell.columns.images import Appended
 from ggshell.columns.program import Program, conversions_of
+from ggshell.columns.queries import Queries
 from ggshell.columns.scope import Scope
 from ggshell.columns.stage import Programs
 from ggshell.columns.targets import length_of, plan_of
@@ -31,18 +33,55 @@ _HERE = (0, 0)
 class RowMapping:
     """Makes the programs of source tables.  ``settle``: before the target is asked, everything sent must be answered."""
 
-    def __init__(self, mapper: Mapper, environment: Environment, settle: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        rules: Sequence[MapRule],
+        mapper: Mapper,
+        environment: Environment,
+        settle: Callable[[], None],
+        resolver: Resolver | None = None,
+    ) -> None:
+        self._resolver = resolver
+        self._exception_rules = [rule for rule in rules if rule.clauses.exceptions]
         self._mapper = mapper
         self._environment = environment
         self._settle = settle
+        self._sources: dict[TableDefinition, TableDefinition] = {}
+        self._exceptions: dict[TableDefinition, Sequence[Program]] = {}
+        self._mappings: dict[TableDefinition, TableMapping] = {}
 
     def programs(self, source: TableDefinition) -> Programs:
         """What becomes of a source table's rows.  Raises ApplyError, StatementError."""
         rules = self._mapper.rules_of(source)
+        told = self._exceptions_of(source, rules[0]) if rules else []
+        if told:
+            # While nothing is on its way the target can be asked; when a row is refused it cannot.
+            self._settle()
+            self._exceptions[source] = [self._program(source, rule, -number) for number, rule in enumerate(told, 1)]
         if not rules or (len(rules) == 1 and not rules[0].clauses.active):
             return None
         self._settle()
         return [self._program(source, rule, number) for number, rule in enumerate(rules)]
+
+    def exceptions(self, source: TableDefinition) -> Programs:
+        """What tells of a source table's refused rows."""
+        return self._exceptions.get(source)
+
+    def source_of(self, made: TableDefinition) -> TableDefinition:
+        """The source table that one was made of: itself where it was left as it is."""
+        return self._sources.get(made, made)
+
+    def mapping_of(self, made: TableDefinition) -> TableMapping | None:
+        """How a table that was made is applied."""
+        return self._mappings.get(made)
+
+    def _exceptions_of(self, source: TableDefinition, taker: MapRule) -> list[MapRule]:
+        """The MAPs of a table's exceptions: those with EXCEPTIONSONLY, and MAPEXCEPTION of the one that takes it."""
+        found = [rule for rule in self._exception_rules if takes(rule, source)]
+        inner = taker.clauses.exception_target
+        if inner is not None:
+            found.append(MapRule(taker.source, inner.target, clauses=inner.clauses))
+        return found
 
     def _program(self, source: TableDefinition, rule: MapRule, number: int) -> Program:
         table = self._mapper.target_of(rule, source)
@@ -55,6 +94,9 @@ class RowMapping:
         name = source.name if not number else source.name._replace(name=f"{source.name.name}\0{number}")
         made = program.definition._replace(name=name)
         self._mapper.bind(made, mapping)
+        if rule.clauses.resolutions and self._resolver is not None:
+            self._resolver.add(mapping, dict(rule.clauses.resolutions))
+        self._sources[made], self._mappings[made] = source, mapping
         return replace(program, definition=made)
 
 
@@ -76,17 +118,23 @@ def program_of(
     key = _key(source, table, targets, rule)
     names = {column.name for index in key if (column := targets[index]) is not None}
     single = any(unique <= names for unique in table.unique)
-    definition = TableDefinition(source.name, tuple(columns), key)
+    # The source's key alone tells whether an update moved a row: another one may change in any.
+    definition = TableDefinition(source.name, tuple(columns), key if key == source.key else ())
     program = Program(
         definition=definition,
         conditions=Conditions(clauses, scope),
+        queries=Queries(clauses, scope, environment.queries) if clauses.queries else None,
         appended=tuple(appended),
         key=frozenset(key),
         conversions=conversions_of(clauses.conversions),
         ignored=rule.ignored,
         history=Conversion.ALL_RECORDS in clauses.conversions,
     )
-    return program, TableMapping(definition, table, tuple(targets), key, single)
+    mapping = TableMapping(definition, table, tuple(targets), key, single)
+    return program, mapping._replace(
+        compared_updates=compared_columns(mapping, clauses.compared, "UPDATE"),
+        compared_deletes=compared_columns(mapping, clauses.compared, "DELETE"),
+    )
 
 
 def _targets(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.record import ChangeBatch, TableDefinition
@@ -59,7 +59,8 @@ class TableMapping(NamedTuple):
     """How rows of a source table become rows of a target table.
 
     ``columns``: for each source column index its target column, None where it is left out.  ``key``: the source column
-    indexes that find a row; ``single``: they find one row at most.
+    indexes that find a row; ``single``: they find one row at most.  ``compared_updates``, ``compared_deletes``: others whose
+    old values, where a record holds them, must be those of the target's row (COMPARECOLS).
     """
 
     source: TableDefinition
@@ -67,6 +68,8 @@ class TableMapping(NamedTuple):
     columns: tuple[TargetColumn | None, ...]
     key: tuple[int, ...]
     single: bool
+    compared_updates: frozenset[int] = frozenset()
+    compared_deletes: frozenset[int] = frozenset()
 
 
 class Split(NamedTuple):
@@ -120,6 +123,11 @@ class Target(Protocol):
         """A table, None when it does not exist.  Everything sent must be settled."""
         ...
 
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        """The present row with a key, by the source's column indexes, and locked; None where there is none.  Everything sent
+        must be settled."""
+        ...
+
     def checkpoint(self) -> CheckpointRow | None:
         """The group's row of the checkpoint table, None when there is none."""
         ...
@@ -161,3 +169,27 @@ class Target(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class GroupTarget(Target, Protocol):
+    """The target of a whole group, which can tell what it is; ``found``: the checkpoint table had a row of it."""
+
+    found: bool
+
+    def move(self, position: TrailPosition) -> None:
+        """Read on from another place of the trail; what is applied stays known, and is left out there."""
+        ...
+
+    @property
+    def key(self) -> int:
+        """The group's key in the checkpoint table."""
+        ...
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        ...
+
+    def database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells; everything sent must be settled."""
+        ...

@@ -31,8 +31,8 @@ class Messages:
     @classmethod
     def pack(cls, messages: list[bytes]) -> Messages:
         """Messages that came one by one."""
-        edges = np.zeros(len(messages) + 1, dtype=np.int64)
-        np.cumsum([len(message) for message in messages], out=edges[1:])
+        sizes = itertools.accumulate(map(len, messages), initial=0)
+        edges = np.fromiter(sizes, dtype=np.int64, count=len(messages) + 1)
         return cls(b"".join(messages), edges)
 
     @classmethod

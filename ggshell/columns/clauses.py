@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ggshell.columns.conflicts import Compared, Conflict, Resolution
 from ggshell.syntax.clauses import ColumnMap, Filter, Query, Where
 
 
@@ -19,10 +20,19 @@ class Conversion(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ExceptionTarget:
+    """MAPEXCEPTION: the table that gets refused operations, and what becomes of them on the way."""
+
+    target: str
+    clauses: Clauses
+
+
+@dataclass(frozen=True, slots=True)
 class Clauses:
     """The clauses of one statement.
 
-    ``columns``: COLS, None where it does not stand; ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY; ``source``: the
+    ``columns``: COLS, None where it does not stand; ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY;
+    ``exception_target``: MAPEXCEPTION; ``compared``: COMPARECOLS; ``resolutions``: RESOLVECONFLICT; ``source``: the
     statement's text, in which the clauses' places count; ``place``: its file and line.
     """
 
@@ -34,6 +44,9 @@ class Clauses:
     queries: tuple[Query, ...] = ()
     conversions: frozenset[Conversion] = frozenset()
     exceptions: bool = False
+    exception_target: ExceptionTarget | None = None
+    compared: tuple[Compared, ...] = ()
+    resolutions: tuple[tuple[Conflict, tuple[Resolution, ...]], ...] = ()
     source: str = field(default="", compare=False)
     place: str = field(default="", compare=False)
 
@@ -49,6 +62,8 @@ class Clauses:
             or self.queries
             or self.conversions
             or self.exceptions
+            or self.compared
+            or self.resolutions
         )
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.columns.values import Value
+
+if TYPE_CHECKING:
+    from ggshell.columns.queries import QueryDatabase
 
 Facts = Mapping[str, Value]
 
@@ -24,7 +28,7 @@ class Environment:
     """Facts by the names of @GETENV's page; what is not there is missing.
 
     ``count`` gives a statistic of a table (all of them for an empty name); ``file`` what the header of a trail file says, by
-    its sequence number; ``last_error`` what LASTERR tells.
+    its sequence number; ``last_error`` what LASTERR tells; ``queries``: where SQLEXEC runs.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -32,6 +36,7 @@ class Environment:
     count: Callable[[str, str], int | None] = _no_count
     file: Callable[[int], Facts] = _nothing
     database: Callable[[], Facts] = _nothing
+    queries: QueryDatabase | None = None
     last_error: dict[str, Value] = field(default_factory=lambda: {"DBERRNUM": 0})
     told: dict[tuple[str, str], int] = field(default_factory=dict)
     """The counts that DELTASTATS told last."""

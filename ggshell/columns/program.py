@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ggshell.columns.clauses import Conversion
 from ggshell.columns.conditions import Conditions
 from ggshell.columns.images import Appended, Made, Pieces, cut, joined, made_of, pieces_of
+from ggshell.columns.queries import Queries
 from ggshell.columns.rows import TWO_IMAGES, Rows, Side
 from ggshell.record import IoType, TableDefinition
 from ggshell.record.fields import split_image
@@ -44,6 +45,7 @@ class Program:
 
     definition: TableDefinition
     conditions: Conditions
+    queries: Queries | None = None
     appended: tuple[Appended, ...] = ()
     key: frozenset[int] = frozenset()
     kept: Mapping[int, tuple[int, ...]] | None = None
@@ -58,6 +60,8 @@ class Program:
         if rows.io_type == IoType.PURGE_DATA:
             return Outcome(rows.numbers, rows.io_type, None)
         raised: list[tuple[int, int]] = []
+        if self.queries is not None:
+            self.queries.run(rows, before_filter=True)
         if self.conditions:
             places, refused = self.conditions.passing(rows)
             raised = [(int(rows.numbers[place]), error) for place, error in refused]
@@ -68,6 +72,8 @@ class Program:
         """Convert and compute rows that are chosen already."""
         if not len(rows):
             return Outcome(rows.numbers, rows.io_type, None)
+        if self.queries is not None:
+            self.queries.run(rows, before_filter=False)
         io_type = self.conversions.get(rows.io_type, rows.io_type)
         return Outcome(rows.numbers, io_type, self._data(rows, io_type))
 

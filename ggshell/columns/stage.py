@@ -6,7 +6,7 @@ a row, and every place stays where it was.  What a statement does to a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ from ggshell.record.operation import OPERATIONS
 
 Programs = Sequence[Program] | None
 """What becomes of a table's rows, one program a statement; None: they go on as they are."""
-Raised = Callable[[ChangeBatch, int, int], None]
-"""Told of a row that a FILTER with RAISEERROR refuses: the batch, the row, the number."""
+Raised = Callable[[ChangeBatch, int, int], Programs]
+"""Told of a row that a FILTER with RAISEERROR refuses (the batch, the row, the number): programs that tell of it instead."""
 
 
 class _Part(NamedTuple):
@@ -59,11 +59,13 @@ class Stage:
         for number, programs in plans.items():
             groups = [Rows(batch, numbers) for numbers in _by_operation(batch, np.flatnonzero(batch.table == number))]
             places = [number, *range(len(tables), len(tables) + len(programs) - 1)]
-            tables += [programs[0].definition] * (len(places) - 1)
+            tables += [batch.tables[number]] * (len(places) - 1)
             for place, program in zip(places, programs, strict=False):
                 parts += [_Part(place, outcome) for outcome in _outcomes(program, groups)]
                 tables[place] = program.definition
-        self._tell(batch, parts)
+        for row, program in self._told(batch, list(parts)):
+            parts.append(_Part(len(tables), program.run(Rows(batch, np.array([row], dtype=np.int64)))))
+            tables.append(program.definition)
         return _assembled(batch, tables, list(plans), parts)
 
     def _of(self, table: TableDefinition) -> Programs:
@@ -71,11 +73,13 @@ class Stage:
             self._known[table] = self._plan(table)
         return self._known[table]
 
-    def _tell(self, batch: ChangeBatch, parts: Sequence[_Part]) -> None:
-        found = sorted(pair for part in parts for pair in part.outcome.raised)
-        for row, error in found:
-            if self._raised is not None:
-                self._raised(batch, row, error)
+    def _told(self, batch: ChangeBatch, parts: Sequence[_Part]) -> Iterator[tuple[int, Program]]:
+        """The rows that RAISEERROR speaks of with what tells of them, one after the other."""
+        if self._raised is None:
+            return
+        for row, error in sorted(pair for part in parts for pair in part.outcome.raised):
+            for program in self._raised(batch, row, error) or ():
+                yield row, program
 
 
 def _by_operation(batch: ChangeBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

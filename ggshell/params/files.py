@@ -13,6 +13,12 @@ from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.params.row_clauses import with_clauses
 from ggshell.params.trail_forms import TrailStatement, trail_statements
+from ggshell.params.transactions import (
+    BoundedParameters,
+    LongTransactions,
+    bounded_parameters,
+    long_transactions,
+)
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
 from ggshell.syntax.clauses import TokenValues, parse_clause
@@ -33,7 +39,7 @@ class LoginParameters(NamedTuple):
 
 class TableStatement(NamedTuple):
     """A TABLE line, with what the lines above it say of images; ``ignored``: the operations that IGNOREINSERTS and its like
-    keep away from it."""
+    keep away from it; ``predicate``: SQLPREDICATE, which is for initial loads."""
 
     pattern: str
     keycols: tuple[str, ...] = ()
@@ -41,6 +47,9 @@ class TableStatement(NamedTuple):
     tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
+    target: str = ""
+    clauses: Clauses = NO_CLAUSES
+    predicate: str = ""
 
 
 class MapStatement(NamedTuple):
@@ -62,8 +71,9 @@ LONGEST_RETENTION = 365
 
 
 class ExtractParameters(NamedTuple):
-    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS or DEFSFILE;
-    ``log_retention``: for how many seconds the source is to keep log that is captured already (CHECKPOINTRETENTIONTIME)."""
+    """An Extract's or a pump's file.  ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS;
+    ``reads_tables``: SOURCEISTABLE; ``log_retention``: for how many seconds the source is to keep log that is captured already
+    (CHECKPOINTRETENTIONTIME)."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -76,6 +86,9 @@ class ExtractParameters(NamedTuple):
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
+    bounded: BoundedParameters = BoundedParameters()
+    long: LongTransactions = LongTransactions()
+    reads_tables: bool = False
     log_retention: float = 0.0
 
 
@@ -144,15 +157,20 @@ def load_extract(path: Path) -> ExtractParameters:
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
         login=_login(found, path),
-        tables=_tables(found),
+        tables=_tables(found, path),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         trails=trail_statements(found, path),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        definitions=_last(found, "SOURCEDEFS", "file", ""),
+        reads_tables=bool(_named(found, "SOURCEISTABLE")),
         log_retention=_days(found, path),
-        definitions=_last(found, "SOURCEDEFS", "file", "") or _last(found, "DEFSFILE", "file", ""),
+    )
+    result = result._replace(
+        bounded=bounded_parameters(found, result.checkpoint_seconds),
+        long=long_transactions(found, path),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")
@@ -242,7 +260,7 @@ def load_globals(path: Path) -> Globals:
     )
 
 
-def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
     """TABLE lines in order; switches of images count for the lines below them."""
     return tuple(
         TableStatement(
@@ -252,8 +270,13 @@ def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
             _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
+            item.args.get("target", ""),
+            clauses,
+            str(item.args.get("sqlpredicate", "")).strip("'\""),
         )
-        for (item, ignored), images in zip(_with_ignored(found, "TABLE"), image_rules(found), strict=True)
+        for (item, ignored), images, (_, clauses) in zip(
+            _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
+        )
     )
 
 

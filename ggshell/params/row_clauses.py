@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from ggshell.columns.clauses import Clauses, Conversion
+from ggshell.columns.clauses import Clauses, Conversion, ExceptionTarget
+from ggshell.columns.conflicts import read_compared, read_resolution
 from ggshell.params.lines import Parameter
+from ggshell.syntax import grammar
 from ggshell.syntax.clauses import Clause, ColumnMap, Filter, Query, Where, parse_clause
 
 _CONVERSIONS = {conversion.value: conversion for conversion in Conversion}
@@ -33,6 +35,8 @@ def clauses_of(item: Parameter, conversions: frozenset[Conversion], path: Path) 
     args = item.args
     if "insertallrecords" in args:
         conversions |= {Conversion.ALL_RECORDS}
+    place = f"{path}:{item.line}"
+    resolutions = tuple(read_resolution(body, place) for body in _bodies(args.get("resolveconflict", ())))
     wheres, maps = _read(item, "where", Where), _read(item, "colmap", ColumnMap)
     return Clauses(
         filters=_read(item, "filter", Filter),
@@ -43,22 +47,40 @@ def clauses_of(item: Parameter, conversions: frozenset[Conversion], path: Path) 
         queries=_read(item, "sqlexec", Query),
         conversions=conversions,
         exceptions="exceptionsonly" in args,
+        exception_target=_exception_target(item, path),
+        compared=read_compared(args["comparecols"], place) if "comparecols" in args else (),
+        resolutions=resolutions,
         source=item.text,
-        place=f"{path}:{item.line}",
+        place=place,
     )
+
+
+def _exception_target(item: Parameter, path: Path) -> ExceptionTarget | None:
+    """MAPEXCEPTION, which holds the clauses of a MAP.  Raises StatementError."""
+    body = item.args.get("mapexception")
+    if body is None:
+        return None
+    text = f"MAP {item.args['source_table']}, {body.strip()[1:-1]}"
+    parsed = grammar.parse(text, grammar.PARAMETERS)
+    inner = Parameter("MAP", parsed.args, item.line, text)
+    return ExceptionTarget(parsed.args["target"], clauses_of(inner, frozenset(), path))
 
 
 def _read(item: Parameter, name: str, kind: type[_Kind]) -> tuple[_Kind, ...]:
     given = item.args.get(name, ())
     found: list[_Kind] = []
     begin = 0
-    for body in (given,) if isinstance(given, str) else given:
+    for body in _bodies(given):
         begin = max(item.text.find(body, begin), 0)
         clause = parse_clause(name, body, begin, item.text)
         if isinstance(clause, kind):
             found.append(clause)
         begin += len(body)
     return tuple(found)
+
+
+def _bodies(given: str | Iterable[str]) -> Iterable[str]:
+    return (given,) if isinstance(given, str) else given
 
 
 def _names(columns: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""EXTTRAIL and RMTTRAIL with what stands above them: ENCRYPTTRAIL, FORMAT RELEASE; DECRYPTTRAIL; RECOVERYOPTIONS."""
+"""EXTTRAIL, RMTTRAIL, EXTFILE and RMTFILE with what stands above them: ENCRYPTTRAIL, FORMAT RELEASE."""
 
 from __future__ import annotations
 
@@ -19,12 +19,22 @@ class Encryption(NamedTuple):
     key_name: str = ""
 
 
+class FileRules(NamedTuple):
+    """What EXTFILE and RMTFILE say of the files that an initial load writes."""
+
+    remote: bool = False
+    megabytes: int = 2000
+    purge: bool = False
+
+
 class TrailStatement(NamedTuple):
-    """An EXTTRAIL or RMTTRAIL line; ``release``: FORMAT RELEASE, empty for the newest."""
+    """An EXTTRAIL or RMTTRAIL line, or an EXTFILE or RMTFILE line (``file``); ``release``: FORMAT RELEASE, empty for the
+    newest."""
 
     trail: str
     release: str = ""
     encryption: Encryption | None = None
+    file: FileRules | None = None
 
 
 def trail_statements(found: Iterable[Parameter], path: Path) -> tuple[TrailStatement, ...]:
@@ -38,6 +48,10 @@ def trail_statements(found: Iterable[Parameter], path: Path) -> tuple[TrailState
             encryption = None
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
             result.append(TrailStatement(item.args["trail"], item.args.get("format", ("", ""))[1], encryption))
+        elif item.name in ("EXTFILE", "RMTFILE"):
+            rules = FileRules(item.name == "RMTFILE", item.args.get("megabytes", 2000), "purge" in item.args)
+            release = item.args.get("format", ("", ""))[1]
+            result.append(TrailStatement(item.args["file"], release, encryption, rules))
     return tuple(result)
 
 

@@ -12,18 +12,23 @@ import gc
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
+from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
-from ggshell.clock import to_datetime
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params import ExtractParameters, load_extract
-from ggshell.process import path
+from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
+from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
+from ggshell.process.bounded_requests import BoundedRequests
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.held_log import HeldLog
 from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.open_transactions import OpenTransactions
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
+from ggshell.process.row_environment import queries_login, row_environment
+from ggshell.process.row_stage import TableStage
 from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
@@ -33,12 +38,14 @@ from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
+from ggshell.trail import TrailName
 from ggshell.types import Csn, LogPosition
 
 IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.005
 """Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
+DECISIONS = "decisions"
 
 
 def run(home: Home, group: str) -> int:
@@ -54,11 +61,35 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
+        refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens)
+        trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
+        rows = TableStage(
+            parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
+        )
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
         return
+    if context.checkpoint.read.source is SourceType.TABLE:
+        initial_load.load(context, parameters, tables, _forms(context, parameters))
+        return
+    _refuse_load(context, parameters)
     LogExtract(context, parameters, tables).run()
+
+
+def _refuse_load(context: GroupContext, parameters: ExtractParameters) -> None:
+    """What only an initial load can do.  Raises ParameterError."""
+    asked = {
+        "SOURCEISTABLE": parameters.reads_tables,
+        "EXTFILE and RMTFILE": any(item.file for item in parameters.trails),
+        "SQLPREDICATE": any(table.predicate for table in parameters.tables),
+    }
+    for name in [name for name, given in asked.items() if given]:
+        raise ParameterError(
+            f"{name}: for an initial load only, and {context.group} reads a log",
+            where=str(context.home.parameters(context.group)),
+            hint=f"ADD EXTRACT {context.group}, SOURCEISTABLE makes a group that loads",
+        )
 
 
 def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
@@ -83,12 +114,16 @@ class LogExtract:
         self._capture: Capture | None = None
         path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
         self._tokens = user_tokens(parameters.tables, around, path)
+        login = queries_login(context.home, parameters)
+        self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
+        self._recovery = ExtractRecovery(context, parameters, self._source)
+        OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
+        BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
-        context.verb("SHOWTRANS", lambda _: self._transactions())
         context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
@@ -100,6 +135,11 @@ class LogExtract:
             if self._outputs is not None:
                 self._outputs.close()
 
+    def _database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells."""
+        found = {name: self._source.database_fact(name) for name in ("DBNAME", "DBUSER", "DBVERSION", "SERVERNAME")}
+        return {name: value for name, value in found.items() if value}
+
     def _open(self) -> Capture:
         """Begin to read behind what the trail holds."""
         context, checkpoint = self._context, self._context.checkpoint
@@ -107,13 +147,16 @@ class LogExtract:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        after = max(self._outputs.after or Csn(0), begin)
+        after = max(self._outputs.after or begin, begin)
         since = int(checkpoint.options.get("since", 0))
-        self._outputs.begin(
-            self._wanted, begin, truncates=self._parameters.truncates, since=since, ignored=self._ignored
-        )
+        wanted, ignored = self._rows.around(self._wanted, self._ignored)
+        self._outputs.begin(wanted, begin, truncates=self._parameters.truncates, since=since, ignored=ignored)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
-        return Capture(self._source.open(after, begin), cache, after)
+        for fields in checkpoint.options.get(DECISIONS, ()):
+            cache.decide(Decision.of_option(fields))
+        log = self._source.open(after, begin, self._recovery.start(cache, begin))
+        self._recovery.opened(cache)
+        return Capture(log, cache, after)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -131,13 +174,14 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
+                for part in outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
+            self._recovery.turn(capture, self._save)
             now = clock.steady()
             if dirty and (batch is None or capture.quiet):
                 outputs.flush()
@@ -195,6 +239,9 @@ class LogExtract:
         state = capture.state
         oldest = capture.cache.oldest()
         places = self._source.places(state, oldest)
+        floor = self._recovery.restart_floor()
+        restart = min(places.recovery.csn, floor) if floor is not None else places.recovery.csn
+        decisions = capture.cache.decisions(state.read, restart, settled=capture.settled)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
             startup=first if isinstance(first, LogPosition) and first.csn else places.current,
@@ -211,7 +258,12 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
-                options={**context.checkpoint.options, **self._source.options},
+                options={
+                    **context.checkpoint.options,
+                    **self._source.options,
+                    **self._recovery.options(capture),
+                    DECISIONS: [item.as_option() for item in decisions],
+                },
             )
         )
         free = self._held.released(state.safe)
@@ -232,24 +284,22 @@ class LogExtract:
     def _status(self) -> dict[str, Any]:
         state = self._capture.state if self._capture is not None else None
         reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {**(self._source.shown(state.safe) if state else {}), "timestamp": self._progress.record_time}
+        read = {
+            **(self._source.shown(state.read if self._source.bounded else state.safe) if state else {}),
+            "timestamp": self._progress.record_time,
+        }
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
-        return {"status": words, "read": read, "write": write, "slot": self._source.facts}
-
-    def _transactions(self) -> dict[str, Any]:
-        found = self._capture.cache.open.values() if self._capture is not None else ()
+        recovering = self._recovery.recovering
+        if state and recovering is not None and not recovering.complete:
+            words = f"In recovery[{1 if recovering.plan.checkpoint else 2}]: {recovering.words()}"
         return {
-            "transactions": [
-                {
-                    "xid": self._source.transaction_id(item.xid),
-                    "items": item.count,
-                    "start_time": to_datetime(item.begin_time).isoformat(),
-                    **self._source.shown(item.begin),
-                }
-                for item in sorted(found, key=lambda item: item.begin)
-            ]
+            "status": words,
+            "read": read,
+            "write": write,
+            "slot": self._source.facts,
+            "recovering": dict(recovering.facts()) if recovering is not None else None,
         }

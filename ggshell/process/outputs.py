@@ -80,12 +80,14 @@ class Outputs:
         truncates: bool = True,
         since: int = 0,
         ignored: Callable[[TableName], frozenset[int]] | None = None,
+        anew: bool = False,
     ) -> None:
         """Say what to write (tables, TRUNCATE or not, the operations to leave out) and where to begin: above a CSN, and in a
-        trail that holds nothing yet at the first transaction that committed at a time or later."""
+        trail that holds nothing yet at the first transaction that committed at a time or later.  ``anew``: whatever the trails
+        hold (an initial load is written whole, and all of it has one CSN)."""
         self._guards = []
         for writer in self._writers:
-            marks = [mark for mark in (writer.last_csn, floor) if mark is not None]
+            marks = [mark for mark in (writer.last_csn, floor) if mark is not None and not anew]
             new = 0 if writer.last_csn is not None else since
             after = max(marks) if marks else None
             self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))

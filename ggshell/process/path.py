@@ -8,6 +8,7 @@ from ggshell.process.heartbeats import path_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
+from ggshell.process.row_stage import UNTOUCHED, TableStage
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms, reader_keys
@@ -36,12 +37,13 @@ def forward(
     checkpoint_seconds: int,
     forms: TrailForms,
     tokens: UserTokens = NO_TOKENS,
+    rows: TableStage = UNTOUCHED,
 ) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
     outputs = open_outputs(context, producer, forms, _first_header(context))
     try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens).run()
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens, rows).run()
     finally:
         outputs.close()
 
@@ -63,7 +65,13 @@ class Forwarder:
     """One run of a pump or path."""
 
     def __init__(
-        self, context: GroupContext, wanted: TableFilter, outputs: Outputs, save_seconds: float, tokens: UserTokens
+        self,
+        context: GroupContext,
+        wanted: TableFilter,
+        outputs: Outputs,
+        save_seconds: float,
+        tokens: UserTokens,
+        rows: TableStage,
     ) -> None:
         self._context = context
         self._tokens = tokens
@@ -79,7 +87,9 @@ class Forwarder:
         self._done = self._reader.position
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._heartbeats = path_heartbeats(context)
-        outputs.begin(self._heartbeats.wanting(wanted), None, ignored=wanted.ignored)
+        self._rows = rows
+        wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
+        outputs.begin(wants, None, ignored=ignored)
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
@@ -95,7 +105,7 @@ class Forwarder:
                 batch = reader.read()
                 if batch is not None:
                     self._follow()
-                    for part in self._outputs.write(self._tokens.stamp(self._heartbeats.carry(batch))):
+                    for part in self._outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]

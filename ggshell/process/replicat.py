@@ -12,8 +12,9 @@ from typing import Any
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import ErrorRule, Response, Responses
-from ggshell.apply.target import CheckpointRow
-from ggshell.databases.postgres.target import PostgresTarget
+from ggshell.apply.target import CheckpointRow, GroupTarget
+from ggshell.columns.environment import Environment
+from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.errors import ParameterError, TrailError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
@@ -91,9 +92,10 @@ class Replicat:
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
-        self._target: PostgresTarget | None = None
+        self._target: GroupTarget | None = None
         self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
+        self._environment: Environment | None = None
         self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
         context.verb("GETLAG", lambda _: self._lag())
@@ -135,8 +137,11 @@ class Replicat:
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
         _require_reached(reader, place)
-        environment = row_environment(context, self._trail, target.database_facts)
-        self._work = replicat_stage(parameters.maps, mapper, delivery.flush, environment)
+        queries = "" if is_duckdb(self._conninfo) else self._conninfo  # SQLEXEC wants a connection of its own
+        self._environment = environment = row_environment(context, self._trail, target.database_facts, queries)
+        self._work = replicat_stage(
+            parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
+        )
         return delivery, reader
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
@@ -149,7 +154,7 @@ class Replicat:
         self._asked = place if asked is not None else None
         return place
 
-    def _take_row(self, target: PostgresTarget, begin: TrailPosition) -> None:
+    def _take_row(self, target: GroupTarget, begin: TrailPosition) -> None:
         """A group that was added anew takes the row that the checkpoint table has: its place, or, where ADD named one, only
         what is known of the transactions that are applied."""
         added = self._context.checkpoint.options.get(ADDED)
@@ -251,6 +256,9 @@ class Replicat:
         self._progress.behind()
 
     def _close(self) -> None:
+        if self._environment is not None and self._environment.queries is not None:
+            self._environment.queries.close()
+            self._environment = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None

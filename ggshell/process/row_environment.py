@@ -11,9 +11,14 @@ from functools import lru_cache
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.columns.environment import Environment
 from ggshell.columns.values import Value
+from ggshell.databases.postgres.row_queries import RowQueries
 from ggshell.errors import GgsError
+from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
+from ggshell.process.login import conninfo
 from ggshell.process.statistics import Section
+from ggshell.store.events import Severity
+from ggshell.store.home import Home
 from ggshell.trail import TrailName
 from ggshell.trail.opened import open_file
 
@@ -28,9 +33,13 @@ _COUNTED = {
 
 
 def row_environment(
-    context: GroupContext, trail: TrailName | None, database: Callable[[], tuple[str, str, str]] | None
+    context: GroupContext,
+    trail: TrailName | None,
+    database: Callable[[], Mapping[str, str]] | None,
+    login: str = "",
 ) -> Environment:
-    """``trail``: what the process reads, if it reads one; ``database`` asks for (database, user, version)."""
+    """``trail``: what the process reads, if it reads one; ``database`` asks for what DBENVIRONMENT tells; ``login``: the
+    connection string of SQLEXEC."""
     process: dict[str, Value] = {
         "GROUPNAME": context.group,
         "GROUPTYPE": str(context.type.value),
@@ -47,12 +56,21 @@ def row_environment(
 
     @lru_cache(maxsize=1)
     def facts() -> Mapping[str, Value]:
-        if database is None:
-            return {}
-        name, user, version = database()
-        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
+        return dict(database()) if database is not None else {}
 
-    return Environment(context.clock, process, lambda table, kind: _count(context, table, kind), file, facts)
+    def report(text: str) -> None:
+        context.report.event(Severity.WARNING, "GGS-00541", text)
+
+    program = f"ggshell {context.type} {context.group}"
+    queries = RowQueries(login, program, report) if login else None
+    return Environment(context.clock, process, lambda table, kind: _count(context, table, kind), file, facts, queries)
+
+
+def queries_login(home: Home, parameters: ExtractParameters) -> str:
+    """Where an Extract's or a pump's SQLEXEC runs; nowhere when no TABLE has one, or the file has no login."""
+    login = parameters.login
+    asked = any(table.clauses.queries for table in parameters.tables)
+    return conninfo(home, login) if asked and (login.alias or login.userid) else ""
 
 
 def _count(context: GroupContext, table: str, statistic: str) -> int | None:

@@ -90,9 +90,13 @@ class Selection:
             if left_out:
                 there = (batch.table != number) | ~np.isin(batch.io_type, list(left_out))
                 kept = there if kept is None else kept & there
+        nowhere = batch.table >= len(flags)  # what a stage before left out
+        if nowhere.any():
+            kept = ~nowhere if kept is None else kept & ~nowhere
+            flags.append(False)
         if all(flags):
             return kept if kept is not None and not kept.all() else None
-        mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[batch.table]
+        mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[np.minimum(batch.table, len(flags) - 1)]
         return mask if kept is None else mask & kept
 
     def _rebuild(self, batch: ChangeBatch, keep: NDArray[np.bool_]) -> Iterator[ChangeBatch]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPERATIONS = ("INSERT", "UPDATE", "DELETE")
 _TESTS = frozenset({"PRESENT", "ABSENT", "NULL"})
 _SQLEXEC = (
-    "SQLEXEC [, SPNAME procedure] [, ID logical_name] [, QUERY quoted] [, {PARAMS body | NOPARAMS}]"
+    "SQLEXEC [, SPNAME procedure] [, ID logical_name] [, QUERY sql] [, {PARAMS body | NOPARAMS}]"
     " [, {AFTERFILTER | BEFOREFILTER}] [, ALLPARAMS {OPTIONAL | REQUIRED}]"
     " [, ERROR {IGNORE | REPORT | RAISE | FINAL | FATAL}] [, EXEC {MAP | ONCE | TRANSACTION | SOURCEROW}]"
     " [, MAXVARCHARLEN number] [, PARAMBUFSIZE number] [, TRACE {ALL | ERROR}]"

@@ -16,6 +16,7 @@ from ggshell.params import (
     load_manager,
     load_replicat,
 )
+from ggshell.params.trail_forms import TrailStatement
 
 
 def write(folder: Path, text: str) -> Path:
@@ -35,7 +36,7 @@ def test_an_extract_file_in_odd_but_legal_form(tmp_path: Path) -> None:
         login=LoginParameters(alias="north"),
         tables=(TableStatement("shop.*", line=6), TableStatement('shop."Audit Trail"', ("a", "B c"), line=7)),
         excludes=("shop.tmp*",),
-        trails=("./dirdat/ea",),
+        trails=(TrailStatement("./dirdat/ea"),),
         truncates=True,
         cache_size=256 << 20,
     )

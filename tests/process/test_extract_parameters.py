@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,9 +102,9 @@ def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(way
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     way.start()
     way.arrives(1)
-    assert "WARNING GGS-00103  Line 4: TRANLOGOPTIONS" in way.home.report("EXT1").read_text()
+    assert re.search(r"WARNING GGS-00103  Line 4: .*EXCLUDETAG", way.home.report("EXT1").read_text())
     way.run("STOP EXTRACT ext1")
-    for line in ("GETREPLICATES", "ENCRYPTTRAIL AES256"):
+    for line in ("GETREPLICATES",):
         way.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\n{line}\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
         way.start("ext1")
         report = way.ends(EXT1)
@@ -113,14 +114,14 @@ def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(way
 
 def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(way: Way) -> None:
     way.add()
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, FILTER (price > 1);\n")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, EVENTACTIONS (STOP);\n")
     way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     way.start()
-    assert "FILTER of MAP is understood but not carried out" in way.ends(REP1)
+    assert "EVENTACTIONS of MAP is understood but not carried out" in way.ends(REP1)
     assert way.in_south("SELECT count(*) FROM b.items") == [(0,)]
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, FILTER (price > 1);\n")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS, EVENTACTIONS (STOP);\n")
     way.start("rep1")
-    assert "FILTER of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
+    assert "EVENTACTIONS of MAP" in way.ends(REP1), "a harmless gap does not hide a harmful one"
     way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, MAPALLCOLUMNS;\n")
     way.start("rep1")
     way.arrives(1)

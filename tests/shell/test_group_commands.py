@@ -90,7 +90,7 @@ def test_targets_of_paths() -> None:
         ("ADD EXTRACT e9, TRANLOG, BEGIN NOW", "use DBLOGIN"),
         ("ADD EXTRACT e9, TRANLOG, BEGIN 2026-13-45 00:00:00", "is no time"),
         ("ADD EXTRACT e9, EXTTRAILSOURCE ./dirdat/toolong", "two characters"),
-        ("ADD EXTRACT e9, SOURCEISTABLE", "SOURCEISTABLE of ADD EXTRACT is understood but not carried out: "),
+        ("ADD EXTRACT e9, SOURCEISTABLE, TRANLOG", "one source is needed"),
         ("START REPLICAT rep1, THREADS (1-2)", "THREADS of START REPLICAT is understood but not carried out: "),
         ("ADD EXTRACT rep1, EXTTRAILSOURCE ./dirdat/ea", "REPLICAT REP1 already exists"),
         ("ALTER EXTRACT ext1", "nothing is to be altered"),

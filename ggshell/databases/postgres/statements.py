@@ -54,7 +54,7 @@ class Statements:
     def delete(self, image: Image) -> Operation:
         """DELETE of exactly the row whose identifying columns the image holds."""
         columns, values = image
-        where = self._where_columns(columns)
+        where = self._where_columns(columns, self.mapping.compared_deletes)
         nulls = _nulls(values)
         plan = self._plan(("delete", columns, nulls), lambda: self._delete(columns, where, nulls))
         return _operation(plan, values)
@@ -154,21 +154,22 @@ class Statements:
         if not sets:
             return None
         identifying = columns[:first] if first else columns
-        condition, more = self._where(columns, self._where_columns(identifying), nulls, len(order) + 1)
+        compared_too = self.mapping.compared_updates if first else _NONE
+        condition, more = self._where(columns, self._where_columns(identifying, compared_too), nulls, len(order) + 1)
         order += more
         for place, column in compared:
             order.append(place)
             condition += f" AND {quote(column.name)} IS NOT DISTINCT FROM ${len(order)}"
         return _plan(f"UPDATE {self.table} SET {', '.join(sets)} WHERE {condition}", order, len(columns))
 
-    def _where_columns(self, columns: tuple[int, ...]) -> list[int]:
-        """Where the columns that find a row stand in an image."""
+    def _where_columns(self, columns: tuple[int, ...], compared: frozenset[int]) -> list[int]:
+        """Where the columns that find a row stand in an image, and those that must be as they were."""
         places = [place for place, index in enumerate(columns) if index in self._key and self.mapping.columns[index]]
         if len(places) < len(self._key) and not self._whole_row:
             lacking = self._key - set(columns)
             names = ", ".join(self.mapping.source.columns[index].name for index in sorted(lacking))
             raise ApplyError(f"the trail's row lacks {names}, which finds rows of {self.mapping.target.name}")
-        return places
+        return places + [place for place, index in enumerate(columns) if index in compared]
 
     def _where(
         self, columns: tuple[int, ...], where: list[int], nulls: frozenset[int], number: int
@@ -215,7 +216,8 @@ class Statements:
         return f"DELETE FROM {self.table} AS t USING {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
 
     def _many(self, keys: list[int]) -> bool:
-        return self.mapping.single and len(keys) == len(self._key)
+        compares = self.mapping.compared_updates or self.mapping.compared_deletes
+        return self.mapping.single and len(keys) == len(self._key) and not compares
 
     def _joined(self, columns: tuple[int, ...], keys: Iterable[int]) -> str:
         return " AND ".join(

@@ -7,13 +7,15 @@ next one is prepared here; a group is sent when the one before is answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
 from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
 from ggshell.databases.postgres.apply_steps import StepMaker
 from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
+from ggshell.databases.postgres.present_row import fetch_row
 from ggshell.databases.postgres.target_tables import target_table
 from ggshell.errors import ApplyError, ConflictError
 from ggshell.record import ChangeBatch
@@ -57,7 +59,7 @@ class PostgresTarget:
         self._group = group
         self._home = home
         self._table = table
-        self._key = checkpoint_sql.group_key(group, home)
+        self._key = group_key(group, home)
         self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._suppress_triggers = suppress_triggers
         self._update = checkpoint_sql.update_text(table) if table is not None else ""
@@ -78,9 +80,10 @@ class PostgresTarget:
         """The name of the database."""
         return str(self._connection.info.dbname)
 
-    def database_facts(self) -> tuple[str, str, str]:
-        """(database, user, server version); everything sent must be settled."""
-        return session.database_facts(self._idle())
+    def database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells; everything sent must be settled."""
+        name, user, version = session.database_facts(self._idle())
+        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
 
     @property
     def confirmed(self) -> int:
@@ -88,6 +91,9 @@ class PostgresTarget:
 
     def describe(self, table: TableName) -> TargetTable | None:
         return target_table(self._idle(), table)
+
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        return fetch_row(self._idle(), mapping, key)
 
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:

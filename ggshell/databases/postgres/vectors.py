@@ -39,7 +39,7 @@ class _Heads(NamedTuple):
     two: NDArray[np.integer]
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """One column of the rows that have it: which rows, where the value lies, how long (-1: NULL, -2: left out)."""
 
     column: int
@@ -72,7 +72,15 @@ def encode_tuples(
     ``ask_lacking``: whether to tell which rows lack a column.
     """
     steps, long_rows = _walk(raw, first, keep, longest)
-    rows = len(first)
+    encoded = encode_steps(raw, steps, long_rows, len(first))
+    return encoded._replace(lacking=_lacking(steps, len(first))) if ask_lacking else encoded
+
+
+def encode_steps(raw: Bytes, steps: list[Step], long_rows: Ints, rows: int) -> Encoded:
+    """The images of rows whose values were found: a step a column, in the order in which values lie in ``raw``.
+
+    Between two values there must be a byte at least; ``long_rows`` have a value too long for the short form.
+    """
     sizes = np.zeros(rows, dtype=np.int64)
     for step in steps:
         sizes[step.rows] += np.where(step.size >= 0, step.size + _SHORT_HEAD, np.where(step.size == -1, _NULL_HEAD, 0))
@@ -90,21 +98,21 @@ def encode_tuples(
     taken = np.cumsum(source_edges[:-1], dtype=np.int8).view(bool)
     given = np.cumsum(target_edges[:-1], dtype=np.int8).view(bool)
     out[given] = raw[taken]
-    return Encoded(out, start, np.where(bad, -1, sizes), _lacking(steps, rows) if ask_lacking else None)
+    return Encoded(out, start, np.where(bad, -1, sizes))
 
 
-def _lacking(steps: list[_Step], rows: int) -> NDArray[np.bool_]:
+def _lacking(steps: list[Step], rows: int) -> NDArray[np.bool_]:
     found = np.zeros(rows, dtype=bool)
     for step in steps:
         found[step.rows[step.size == -2]] = True
     return found
 
 
-def _walk(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int) -> tuple[list[_Step], Ints]:
+def _walk(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int) -> tuple[list[Step], Ints]:
     counts = big16(raw, first)
     place = first + 2
     active = np.arange(len(first), dtype=np.int64)
-    steps: list[_Step] = []
+    steps: list[Step] = []
     long_rows: list[Ints] = []
     limit = len(raw) - 5
     for index in range(int(counts.max(initial=0))):
@@ -120,12 +128,12 @@ def _walk(raw: Bytes, first: Ints, keep: NDArray[np.bool_] | None, longest: int)
             size = np.where(keep[active, index], size, -2)
         if (size > longest).any():
             long_rows.append(active[size > longest])
-        steps.append(_Step(index, active, here + 5, size))
+        steps.append(Step(index, active, here + 5, size))
     return steps, np.concatenate(long_rows) if long_rows else np.empty(0, dtype=np.int64)
 
 
 def _put(
-    step: _Step,
+    step: Step,
     place: Ints,
     bad: NDArray[np.bool_],
     heads: _Heads,

@@ -80,7 +80,7 @@ def _in_order(folder: Path) -> list[Segment]:
 
 
 def _row(line: bytes, segment: Segment) -> RedoRow | None:
-    rows = decode_rows([line], segment.thread, segment.number, str(segment.path)) if line.endswith(b"\n") else []
+    rows = decode_rows(line, segment.thread, segment.number, str(segment.path)) if line.endswith(b"\n") else []
     return rows[0] if rows else None
 
 

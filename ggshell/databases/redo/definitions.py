@@ -106,7 +106,7 @@ class Definitions:
         shape = self._shapes.get((owner, table))
         if shape is None:
             shape = self._given_shape(table_name(owner, table)) or self._grown(owner, table, None, names)
-        if not all(name in shape.places for name in names):
+        if not shape.places.keys() >= set(names):
             if shape.given:
                 missing = ", ".join(name.decode() for name in names if name not in shape.places)
                 raise CaptureError(

@@ -14,7 +14,6 @@ from ggshell.databases.redo.messages import CachedRow, unpack_row
 from ggshell.databases.redo.rows import Operation
 from ggshell.databases.redo.sql import (
     ROWID,
-    Pairs,
     Statement,
     insert_head,
     insert_values,
@@ -28,7 +27,6 @@ from ggshell.record.image import encode_image, join_key_update
 
 Problem = Callable[[str, str, str], None]
 """Told of what cannot be captured: owner, table, why."""
-_VALUES = b") values ("
 Encoded = tuple[TableDefinition, int, bytes]
 
 
@@ -38,7 +36,7 @@ class Encoder:
     def __init__(self, definitions: Definitions, problem: Problem) -> None:
         self._definitions = definitions
         self._problem = problem
-        self._heads: dict[bytes, tuple[Shape, tuple[int, ...]]] = {}
+        self._known: dict[tuple[str, str, tuple[bytes, ...]], tuple[Shape, tuple[int, ...]]] = {}
         self._version = -1
 
     def encode(self, runs: Iterable[MessageRun]) -> ChangeBatch | None:
@@ -94,42 +92,41 @@ class Encoder:
         return self._ddl(row)
 
     def _insert(self, row: CachedRow) -> Encoded:
-        redo = row.redo
-        if self._version != self._definitions.version:
-            self._heads.clear()
-            self._version = self._definitions.version
-        at = redo.find(_VALUES)
-        known = self._heads.get(redo[:at]) if at > 0 else None
-        if known is None:
-            head = insert_head(redo)
-            if head is None:
-                parse_insert(redo)  # says what is wrong
-                raise CaptureError("an insert without a head", code="GGS-00521")
-            names, begin = head
-            shape = self._definitions.shape(row.owner, row.table, names)
-            known = shape, tuple(shape.places[name] for name in names)
-            if begin == at + len(_VALUES) and self._version == self._definitions.version:
-                self._heads[redo[:at]] = known
-            at = begin - len(_VALUES)
-        shape, indexes = known
-        values = insert_values(redo, at + len(_VALUES), len(indexes))
+        head = insert_head(row.redo)
+        if head is None:
+            raise CaptureError(f"SQL_REDO is no insert: {row.redo[:200]!r}", code="GGS-00521")
+        names, begin = head
+        shape, indexes = self._columns(row, names)
+        values = insert_values(row.redo, begin, len(names))
         if UNSUPPORTED in values:
             pairs = self._supported(row, shape, dict(zip(indexes, values, strict=True)))
             return shape.definition, IoType.INSERT, encode_image(pairs.items())
         return shape.definition, IoType.INSERT, encode_image(zip(indexes, values, strict=True))
 
+    def _columns(self, row: CachedRow, names: tuple[bytes, ...]) -> tuple[Shape, tuple[int, ...]]:
+        """A table's shape, and the places of columns in it."""
+        key = row.owner, row.table, names
+        known = self._known.get(key)
+        if known is None or self._version != self._definitions.version:
+            shape = self._definitions.shape(row.owner, row.table, names)
+            if self._version != self._definitions.version:
+                self._known.clear()
+                self._version = self._definitions.version
+            known = self._known[key] = shape, tuple(shape.places[name] for name in names)
+        return known
+
     def _update(self, row: CachedRow) -> Encoded | None:
         statement = parse_update(row.redo)
         shape, after, before = self._sides(row, statement)
-        if not _identified(shape, before) and row.undo:
-            undo = parse_update(row.undo)
-            shape, earlier, later = self._sides(row, undo)
-            before = {**later, **earlier, **before}
         identity = _identity(shape, before)
+        if identity is None and row.undo:
+            shape, earlier, later = self._sides(row, parse_update(row.undo))
+            identity = _identity(shape, {**later, **earlier, **before})
         if identity is None:
             self._problem(row.owner, row.table, "its key is not logged (ADD TRANDATA, supplemental logging)")
             return None
-        after = self._supported(row, shape, after)
+        if UNSUPPORTED in after.values():
+            after = self._supported(row, shape, after)
         whole = {**identity, **after}
         image = encode_image(sorted(whole.items()))
         if not shape.definition.key or any(index in after and after[index] != old for index, old in identity.items()):
@@ -139,9 +136,10 @@ class Encoder:
 
     def _delete(self, row: CachedRow) -> Encoded | None:
         shape, _, before = self._sides(row, parse_delete(row.redo))
-        if not _identified(shape, before) and row.undo:
-            shape, before, _ = self._sides(row, parse_insert(row.undo))
         identity = _identity(shape, before)
+        if identity is None and row.undo:
+            shape, before, _ = self._sides(row, parse_insert(row.undo))
+            identity = _identity(shape, before)
         if identity is None:
             self._problem(row.owner, row.table, "its key is not logged (ADD TRANDATA, supplemental logging)")
             return None
@@ -150,9 +148,13 @@ class Encoder:
     def _sides(self, row: CachedRow, statement: Statement) -> tuple[Shape, dict[int, Value], dict[int, Value]]:
         """A statement's values by the places of their columns: those assigned, and those found by."""
         assigned, where = statement
-        names = tuple(name for name, _ in (*where, *assigned) if name is not ROWID)
-        shape = self._definitions.shape(row.owner, row.table, names)
-        return shape, _by_place(shape, assigned), _by_place(shape, where)
+        pairs = [pair for pair in where if pair[0] is not ROWID]
+        count = len(pairs)
+        pairs += assigned
+        shape, indexes = self._columns(row, tuple([name for name, _ in pairs]))
+        values = [value for _, value in pairs]
+        after = dict(zip(indexes[count:], values[count:], strict=True))
+        return shape, after, dict(zip(indexes[:count], values[:count], strict=True))
 
     def _supported(self, row: CachedRow, shape: Shape, values: dict[int, Value]) -> dict[int, Value]:
         """Without the values that LogMiner could not print."""
@@ -172,20 +174,11 @@ class Encoder:
         return None
 
 
-def _by_place(shape: Shape, pairs: Pairs) -> dict[int, Value]:
-    return {shape.places[name]: value for name, value in pairs if name is not ROWID}
-
-
-def _identified(shape: Shape, before: dict[int, Value]) -> bool:
-    return _identity(shape, before) is not None
-
-
 def _identity(shape: Shape, before: dict[int, Value]) -> dict[int, Value] | None:
     """The values that identify a row: its key's, or all that are known of a table without a key; None when they lack."""
-    key = shape.definition.key or tuple(sorted(index for index, value in before.items() if value != UNSUPPORTED))
-    if not key or any(index not in before or before[index] == UNSUPPORTED for index in key):
-        return None
-    return {index: before[index] for index in key}
+    key = shape.definition.key or tuple(sorted([index for index, value in before.items() if value != UNSUPPORTED]))
+    identity = {index: before.get(index, UNSUPPORTED) for index in key}
+    return None if not identity or UNSUPPORTED in identity.values() else identity
 
 
 def _pieces(owners: list[tuple[MessageRun, int]]) -> tuple[TransactionPiece, ...]:

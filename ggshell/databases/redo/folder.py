@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ggshell.databases.redo.notify import FolderWatch
 from ggshell.databases.redo.rows import RedoRow
-from ggshell.databases.redo.segments import ThreadReader, find_segment, first_scn, list_segments
+from ggshell.databases.redo.segments import Segment, ThreadReader, find_segment, first_scn, list_segments
 from ggshell.errors import CaptureError, DatabaseError
 from ggshell.types import LogPosition
 
@@ -68,7 +68,7 @@ class RedoFolder:
         self._threads: dict[int, _Thread] = {}
         self._watch = FolderWatch(folder)
         try:
-            self._look()
+            self._look(opening=True)
         except BaseException:
             self.close()
             raise
@@ -83,20 +83,21 @@ class RedoFolder:
             if not thread.rows:
                 thread.fill()
         if not any(thread.rows for thread in self._threads.values()):
-            self._look()  # a thread may have been opened
+            self._look(opening=False)  # a thread may have been opened
         if len(self._threads) == 1:
             return next(iter(self._threads.values())).take_all()
         return self._merge()
 
-    def _look(self) -> None:
+    def _look(self, *, opening: bool) -> None:
+        """Take up the threads that are there.  One that comes while others are read had nothing before."""
         for number, segments in sorted(list_segments(self._folder).items()):
             if number in self._threads:
                 continue
             segment = find_segment(segments, self._start.csn)
             if segment is None:
                 continue
-            if (self._start.thread or 1) == number:
-                _require(min(segments), first_scn(segments[min(segments)]), self._start, self._folder)
+            if opening:
+                _require(segments[min(segments)], self._start, self._folder)
             thread = _Thread(ThreadReader(self._folder, number, segment, self._start.csn))
             self._threads[number] = thread
             thread.fill()
@@ -152,13 +153,18 @@ class _Thread:
         return rows
 
 
-def _require(earliest: int, scn: int | None, start: LogPosition, folder: Path) -> None:
-    """The log must reach back to where reading is to begin."""
-    late = start.csn > 1 and scn is not None and scn > start.csn
-    gone = earliest > start.sequence if start.sequence else late
+def _require(earliest: Segment, start: LogPosition, folder: Path) -> None:
+    """A thread must reach back to where reading is to begin: to the segment that is known to hold it, else to one that begins
+    before it, or to the first of all."""
+    scn = first_scn(earliest)
+    if start.sequence and start.thread == earliest.thread:
+        gone = earliest.number > start.sequence
+    else:
+        gone = start.csn > 1 and earliest.number > 1 and scn is not None and scn > start.csn
     if gone:
         raise CaptureError(
-            f"the redo from SCN {start.csn} on is gone: the oldest segment is {earliest}, from SCN {scn}",
+            f"the redo of thread {earliest.thread} from SCN {start.csn} on is gone: the oldest segment is"
+            f" {earliest.number}, from SCN {scn}",
             code="GGS-00524",
             where=str(folder),
             hint=f"restore the segments from {start.sequence or 'before'} on; to go on without them: ALTER EXTRACT …, SCN",

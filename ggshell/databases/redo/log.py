@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
+from ggshell.capture.decisions import NOWHERE
 from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.databases.redo.definitions import Definitions
@@ -27,8 +29,22 @@ from ggshell.types import Csn, LogPosition, TableName
 
 _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.DDL})
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_LOB_LOCATOR, Operation.SELECT_FOR_UPDATE})
+UNKNOWN = "UNKNOWN"
+"""The owner of what LogMiner's dictionary does not know, or not in the form that it had then."""
+NEVER = 1 << 62
 _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
+
+
+class RowDefinitions:
+    """Rows explain themselves: there is nothing to keep beside those of a persisted transaction."""
+
+    def dump_definitions(self, definitions: Any) -> bytes:
+        return b""
+
+    def load_definitions(self, data: bytes) -> Any:
+        return _SHAPES
+
 
 Report = Callable[[str, str], None]
 """Takes a code and a text for the report: what could not be captured."""
@@ -52,8 +68,9 @@ class RedoLog:
         self._encoder = Encoder(definitions, self._problem)
         self._read = self._safe = start.csn
         self._ordinal = -1
-        self._resumed: dict[int, tuple[int, int]] = {}
-        self._at = start
+        self._known_to = NOWHERE
+        self._at: RedoRow | None = None
+        self._start = start
         self._safe_at = start
         self._buffer: list[RedoRow] = []
         self._next = 0
@@ -64,7 +81,8 @@ class RedoLog:
         self._begins: dict[int, LogPosition] = {}
         self._strangers: set[int] = set()
         self.problems: Counter[tuple[str, str]] = Counter()
-        self.time = 0
+        self.time = self.first_time = 0
+        self.pause_time = NEVER
         self.quiet = False
 
     @property
@@ -81,10 +99,20 @@ class RedoLog:
         """The last row taken: its SCN, and its number among the rows of that SCN; the same at each reading."""
         return self._read, self._ordinal
 
-    def resume(self, xid: int, cursor: tuple[int, int], begin: LogPosition) -> None:
-        """A transaction was put into the cache with its rows up to a cursor: reading may pass those again."""
-        self._resumed[xid] = cursor
+    def resume(self, xid: int, begin: LogPosition) -> None:
+        """A transaction was put into the cache that began before where reading begins."""
         self._begins[xid] = begin
+        if begin.csn < self._safe:  # a restart must go on to find it: before anything is read, too
+            self._safe, self._safe_at = begin.csn, begin
+
+    def expect_strangers(self, cursor: tuple[int, int]) -> None:
+        """Up to a cursor there are rows of transactions that are not wanted again: they ended before it."""
+        self._known_to = cursor
+
+    @property
+    def waiting(self) -> tuple[OpenTransaction, ...]:
+        """What has committed and was not given, since others of its SCN may follow."""
+        return (self._held.transaction,) if self._held is not None else ()
 
     @property
     def bytes_read(self) -> int:
@@ -93,10 +121,17 @@ class RedoLog:
 
     def position(self, scn: int) -> LogPosition:
         """The place of ``state.read``, ``state.safe``, or the begin of an open transaction."""
-        for place in (self._safe_at, self._at, *self._begins.values()):
+        for place in (self._safe_at, self._place(), *self._begins.values()):
             if place.csn == scn:
                 return place
         return LogPosition(0, 0, scn)
+
+    def _place(self) -> LogPosition:
+        """Where reading stands: the first row of the present SCN."""
+        row = self._at
+        if row is None:
+            return self._start
+        return LogPosition(row.segment, row.place & 0xFFFFFFFF, self._read, row.thread)
 
     def begin_of(self, transaction: OpenTransaction) -> LogPosition:
         """Where an open transaction began."""
@@ -133,7 +168,7 @@ class RedoLog:
                 self._next += 1
                 taken += 1
                 self._take(row, cache, committed)
-                if committed and committed[-1].transaction.count > most:
+                if row.time >= self.pause_time or (committed and committed[-1].transaction.count > most):
                     break
         finally:
             for xid in list(self._pending):
@@ -145,13 +180,14 @@ class RedoLog:
 
     def _take(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
         self._ordinal += 1
-        if row.scn > self._read or not self._at.sequence:
-            self._ordinal = 0
-            self._at = LogPosition(row.segment, row.place & 0xFFFFFFFF, max(row.scn, self._read), row.thread)
-            self._read = self._at.csn
+        if row.scn > self._read or self._at is None:
+            if row.scn > self._read:
+                self._ordinal, self._read = 0, row.scn
+            self._at = row
             if self._held is not None and self._held.header.csn.value < self._read:
                 self._release(committed)
         self.time = row.time or self.time
+        self.first_time = self.first_time or self.time
         operation = row.operation
         if operation in _CHANGES:
             self._change(row, cache)
@@ -173,16 +209,20 @@ class RedoLog:
 
     def _begin(self, row: RedoRow, cache: TransactionCache) -> None:
         cache.begin(row.xid, row.scn, row.time)
-        self._begins.setdefault(row.xid, LogPosition(row.segment, row.place & 0xFFFFFFFF, row.scn, row.thread))
+        if row.xid not in self._begins:
+            self._begins[row.xid] = LogPosition(row.segment, row.place & 0xFFFFFFFF, row.scn, row.thread)
 
     def _change(self, row: RedoRow, cache: TransactionCache) -> None:
         transaction = cache.open.get(row.xid)
         if not self._is_wanted(row):
+            if row.owner == UNKNOWN:
+                self._problem(row.owner, row.table, "LogMiner's dictionary did not know the table")
             return
         if transaction is None:
-            self._stranger(row)
+            if row.xid not in cache.decided and self.cursor > self._known_to:
+                self._stranger(row)
             return
-        if self._resumed and self._resumed.get(row.xid, (-1, 0)) >= self.cursor:
+        if transaction.limited and not transaction.wants(self.cursor):
             return
         pending = self._pending.setdefault(row.xid, [])
         if row.rollback:
@@ -207,7 +247,7 @@ class RedoLog:
                 code="GGS-00528",
                 hint="export the log whole and in the order of the view",
             )
-        transaction.aborted.add(mark)
+        transaction.abort(mark)
 
     def _flush(self, xid: int, cache: TransactionCache) -> None:
         """Hand a transaction's rows on to the cache."""
@@ -217,7 +257,8 @@ class RedoLog:
             cache.add(transaction, transaction.chunk(_SHAPES, streamed=True, mark=MARK), Messages.pack(messages))
 
     def _commit(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
-        oldest = cache.oldest()
+        # They stand there in the order in which they began.
+        oldest = next(iter(cache.open.values()), None)
         restart = min(oldest.begin, row.scn) if oldest is not None else row.scn
         transaction = self._end(row.xid, cache, drop=False)
         if transaction is None:
@@ -250,7 +291,6 @@ class RedoLog:
         self._stacks.pop(xid, None)
         self._begins.pop(xid, None)
         self._strangers.discard(xid)
-        self._resumed.pop(xid, None)
         transaction = cache.end(xid)
         if transaction is not None and drop:
             transaction.close()
@@ -262,7 +302,7 @@ class RedoLog:
         waiting = [self._held.transaction] if self._held is not None else []
         oldest = cache.oldest()
         begins = [item.begin for item in (*waiting, oldest) if item is not None]
-        place = self._at if self._at.csn == self._read else LogPosition(0, 0, self._read)
+        place = self._place()
         if begins and min(begins) <= self._read:
             self._safe = min(begins)
             place = self.begin_of(oldest) if oldest is not None else LogPosition(0, 0, self._safe)
@@ -303,9 +343,9 @@ class Together(OpenTransaction):
         self._both = (first, second)
         self.count = first.count + second.count
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
+    def runs(self, most: int, *, whole: bool = False) -> Iterator[tuple[Chunk, list[Messages]]]:
         for part in self._both:
-            yield from part.runs(most)
+            yield from part.runs(most, whole=whole)
 
     def close(self) -> None:
         for part in self._both:

@@ -8,6 +8,7 @@ no definitions beside them, and may be kept over a restart.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 from ggshell.databases.redo.rows import RedoRow
@@ -52,12 +53,17 @@ def unpack_row(message: bytes) -> CachedRow:
         mark,
         operation,
         place,
-        message[first:second].decode(),
-        message[second:third].decode(),
+        _name(message[first:second]),
+        _name(message[second:third]),
         message[third:fourth].decode(),
         message[fourth:end],
         message[end:],
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(text: bytes) -> str:
+    return text.decode()
 
 
 def mark_of(number: int) -> bytes:

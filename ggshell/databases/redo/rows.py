@@ -6,12 +6,12 @@ XIDSLT and XIDSQN; OPERATION_CODE or OPERATION), and what is NULL may be left ou
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from ggshell.clock import from_datetime
 from ggshell.errors import CaptureError
@@ -83,70 +83,96 @@ def parse_xid(text: str) -> int:
     return usn << 48 | slot << 32 | sequence
 
 
+class _Line(msgspec.Struct):
+    """A line's columns that are wanted; all others are passed over."""
+
+    SCN: int
+    XIDUSN: int | None = None
+    XIDSLT: int | None = None
+    XIDSQN: int | None = None
+    XID: str | None = None
+    OPERATION: str | None = None
+    OPERATION_CODE: int | None = None
+    TIMESTAMP: str | None = None
+    SEG_OWNER: str | None = None
+    TABLE_NAME: str | None = None
+    ROW_ID: str | None = None
+    ROLLBACK: int | None = None
+    CSF: int | None = None
+    THREAD: int | None = msgspec.field(default=None, name="THREAD#")
+    RBASQN: int | None = None
+    RBABLK: int | None = None
+    RBABYTE: int | None = None
+    RS_ID: str | None = None
+    SSN: int | None = None
+    SQL_REDO: str | None = None
+    SQL_UNDO: str | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Line, strict=False)
+"""Not strict: a number may come as a text."""
+
+
 @lru_cache(maxsize=4096)
 def _time(text: str) -> int:
     moment = datetime.fromisoformat(text.strip())
     return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def decode_rows(lines: Iterable[bytes], thread: int, segment: int, where: str) -> list[RedoRow]:
+def decode_rows(lines: bytes, thread: int, segment: int, where: str) -> list[RedoRow]:
     """The rows of whole lines; empty lines are passed over.  Raises CaptureError naming the file for one that is no row."""
-    lines = [line for line in lines if line.strip()]
     try:
-        return [_row(found, thread, segment) for found in json.loads(b"[" + b",".join(lines) + b"]")]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        for line in lines:
-            _explain(line, thread, segment, where)
+        return [_row(found, thread, segment) for found in _DECODER.decode_lines(lines)]
+    except (msgspec.MsgspecError, ValueError):
+        for line in lines.split(b"\n"):
+            if line.strip():
+                _explain(line, thread, segment, where)
         raise
 
 
 def _explain(line: bytes, thread: int, segment: int, where: str) -> None:
     try:
-        _row(json.loads(line), thread, segment)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _row(_DECODER.decode(line), thread, segment)
+    except (msgspec.MsgspecError, ValueError) as error:
         text = line[:120].decode("utf-8", "replace")
         raise CaptureError(
-            f"a line is no row of V$LOGMNR_CONTENTS ({type(error).__name__}: {error}): {text}",
+            f"a line is no row of V$LOGMNR_CONTENTS ({error}): {text}",
             code="GGS-00522",
             where=where,
             hint="export the segment again; README says which columns are needed",
         ) from error
 
 
-def _row(found: dict[str, Any], thread: int, segment: int) -> RedoRow:
-    get = found.get
-    scn = int(found["SCN"])
-    code = get("OPERATION_CODE")
-    rba = get("RBASQN")
-    text = get("TIMESTAMP")
+def _row(found: _Line, thread: int, segment: int) -> RedoRow:
+    usn, code, text, rba = found.XIDUSN, found.OPERATION_CODE, found.TIMESTAMP, found.RBASQN
     return RedoRow(
-        scn,
-        _xid(found),
-        int(code) if code is not None else _NAMES.get(found["OPERATION"].upper(), Operation.UNSUPPORTED),
+        found.SCN,
+        _packed_xid(found.XID or "") if usn is None else usn << 48 | (found.XIDSLT or 0) << 32 | (found.XIDSQN or 0),
+        code if code is not None else _code(found.OPERATION),
         _time(text) if text else 0,
-        get("SEG_OWNER") or "",
-        get("TABLE_NAME") or get("SEG_NAME") or "",
-        get("ROW_ID") or "",
-        bool(int(get("ROLLBACK") or 0)),
-        bool(int(get("CSF") or 0)),
-        int(get("THREAD#") or thread),
+        found.SEG_OWNER or "",
+        found.TABLE_NAME or "",
+        found.ROW_ID or "",
+        bool(found.ROLLBACK),
+        bool(found.CSF),
+        found.THREAD or thread,
         segment,
-        (int(rba) << 32) + int(get("RBABLK") or 0) * 512 + int(get("RBABYTE") or 0) if rba else segment << 32,
-        get("SQL_REDO") or "",
-        get("SQL_UNDO") or "",
-        (get("RS_ID") or "", int(get("SSN") or 0)),
+        (rba << 32) + (found.RBABLK or 0) * 512 + (found.RBABYTE or 0) if rba else segment << 32,
+        found.SQL_REDO or "",
+        found.SQL_UNDO or "",
+        (found.RS_ID or "", found.SSN or 0),
     )
 
 
-def _xid(found: dict[str, Any]) -> int:
-    usn = found.get("XIDUSN")
-    if usn is not None:
-        return int(usn) << 48 | int(found["XIDSLT"]) << 32 | int(found["XIDSQN"])
-    text = found.get("XID")
-    if not text:
-        return 0
+def _code(name: str | None) -> int:
+    if name is None:
+        raise ValueError("neither OPERATION_CODE nor OPERATION")
+    return _NAMES.get(name.upper(), Operation.UNSUPPORTED)
+
+
+def _packed_xid(text: str) -> int:
     raw = bytes.fromhex(text)
-    if len(raw) != 8:
+    if raw and len(raw) != 8:
         raise ValueError(f"XID {text} has not 8 bytes")
     usn, slot, sequence = (int.from_bytes(part, "little") for part in (raw[:2], raw[2:4], raw[4:]))
     return usn << 48 | slot << 32 | sequence

@@ -118,8 +118,8 @@ def seek(file: IO[bytes], size: int, scn: int) -> int:
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
-        file.seek(middle)
-        if middle:
+        file.seek(max(middle - 1, low))
+        if middle > low:
             file.readline()
         place = file.tell()
         line = file.readline()
@@ -186,9 +186,9 @@ class ThreadReader:
         self._tail = data[end:]
         if not end:
             return []
-        lines = data[:end].split(b"\n")
+        lines = data[:end]
         if self._scn:
-            lines = self._behind(lines)
+            lines = b"\n".join(self._behind(lines.split(b"\n")))
         rows = decode_rows(lines, self.thread, self._segment.number, str(self._segment.path))
         return self._continuation.join(rows)
 

@@ -8,6 +8,7 @@ lengths of what it found must add up to the statement's, so nothing was passed o
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ggshell.databases.redo.literals import VALUE, Value, value_of
@@ -23,6 +24,7 @@ _NAME_LIST = rb"\(\s*((?:" + _NAME + rb"\s*,?\s*)+)\)"
 _INSERT = re.compile(rb"\s*insert\s+into\s+" + _TABLE + rb"\s*" + _NAME_LIST + rb"\s*values\s*\(", re.IGNORECASE)
 _UPDATE = re.compile(rb"\s*update\s+" + _TABLE + rb"(?:\s+[A-Za-z]\w*)?\s+set\s+", re.IGNORECASE)
 _DELETE = re.compile(rb"\s*delete\s+from\s+" + _TABLE + rb"(?:\s+[A-Za-z]\w*)?\s+where\s+", re.IGNORECASE)
+_VALUES_BEGIN = b") values ("
 _NAMES = re.compile(_NAME)
 _VALUES = re.compile(VALUE)
 _COMPARISON = rb'(?:[A-Za-z]\w*\.)?(?:"((?:[^"]|"")*)"|(ROWID))\s*(?:=\s*(' + VALUE + rb")|(IS\s+NULL))"
@@ -42,18 +44,28 @@ class Statement(NamedTuple):
 
 def parse_insert(sql: bytes) -> Statement:
     """An insert.  Raises CaptureError for anything else."""
-    head = _INSERT.match(sql)
+    head = insert_head(sql)
     if head is None:
         raise _unreadable(sql, 0)
-    names = column_names(head[1])
-    values = insert_values(sql, head.end(), len(names))
-    return Statement(list(zip(names, values, strict=True)), [])
+    names, begin = head
+    return Statement(list(zip(names, insert_values(sql, begin, len(names)), strict=True)), [])
 
 
 def insert_head(sql: bytes) -> tuple[tuple[bytes, ...], int] | None:
     """An insert's columns, and where its values begin."""
-    head = _INSERT.match(sql)
-    return (column_names(head[1]), head.end()) if head is not None else None
+    at = sql.find(_VALUES_BEGIN)
+    head = _usual_head(sql[:at]) if at > 0 else None
+    if head is not None:
+        return head, at + len(_VALUES_BEGIN)
+    match = _INSERT.match(sql)
+    return (column_names(match[1]), match.end()) if match is not None else None
+
+
+@lru_cache(maxsize=4096)
+def _usual_head(head: bytes) -> tuple[bytes, ...] | None:
+    """The columns in what stands before an insert's values; None when that is no whole head."""
+    match = _INSERT.fullmatch(head + _VALUES_BEGIN)
+    return column_names(match[1]) if match is not None else None
 
 
 def column_names(text: bytes) -> tuple[bytes, ...]:

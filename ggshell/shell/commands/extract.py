@@ -30,14 +30,17 @@ def add_extract(
     exttrailsource: str = "",
     extseqno: int | None = None,
     extrba: int | None = None,
+    sourceistable: bool = False,
 ) -> Message:
-    """A group that reads the log (TRANLOG) or a trail (EXTTRAILSOURCE)."""
-    if bool(tranlog or integrated) == bool(exttrailsource):
-        raise UsageError("one source is needed.", hint="TRANLOG, or EXTTRAILSOURCE trail")
+    """A group that reads the log (TRANLOG), a trail (EXTTRAILSOURCE), or tables, once (SOURCEISTABLE)."""
+    if bool(tranlog or integrated) + bool(exttrailsource) + sourceistable != 1:
+        raise UsageError("one source is needed.", hint="TRANLOG, EXTTRAILSOURCE trail, or SOURCEISTABLE")
     lines = registrations.set_aside(session, GroupType.EXTRACT, group_name)
     require_new(session.home, GroupType.EXTRACT, group_name)
     now = session.clock.now()
-    if exttrailsource:
+    if sourceistable:
+        found = Checkpoint(group_name, GroupType.EXTRACT, ReadCheckpoint(SourceType.TABLE), begin="")
+    elif exttrailsource:
         start = starting_position(session, exttrailsource, begin, extseqno, extrba)
         read = ReadCheckpoint(SourceType.TRAIL, exttrailsource, startup=start, recovery=start, current=start)
         found = Checkpoint(group_name, GroupType.EXTRACT, read, begin=begin, begin_time=now if begin else 0)
@@ -46,7 +49,7 @@ def add_extract(
     registrations.save(session, found._replace(description=desc, created=now))
     lines.append("EXTRACT added.")
     if found.begin_csn:
-        lines.append(f"Capture begins at {'SCN' if found.options.get('redo') else 'LSN'} {found.begin_csn}.")
+        lines.append(f"Capture begins {'behind SCN' if found.options.get('redo') else 'at LSN'} {found.begin_csn}.")
     return Message(tuple(lines))
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from ggshell.errors import DatabaseError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
 from ggshell.process.start_place import ADDED, FIRST, PLACED
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
+from ggshell.shell.checkpoint_tables import checkpoint_database
 from ggshell.shell.commands.checkpoint_table import default_table
 from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, select
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
+from ggshell.store.threads import LETTERS, thread_name
 from ggshell.types import TableName
 
-LETTERS = 5
 MOST_THREADS = 25
 
 
@@ -58,7 +59,8 @@ def add_replicat(
         | _kind(group_name, table, parallel=parallel, coordinated=coordinated),
     )
     registrations.save(session, found)
-    return Message((*lines, "REPLICAT added."))
+    kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
+    return Message((*lines, f"REPLICAT{kind} added."))
 
 
 def _kind(
@@ -107,14 +109,21 @@ def _delete_row(session: Session, found: View, *, force: bool) -> list[str]:
     if not table or not found.checkpoint.started:
         return []
     try:
-        from ggshell.databases.postgres import checkpoint_sql
-
-        checkpoint_sql.cleanup(session.connection(), TableName.parse(table), found.group)
-    except (StateError, NotFoundError, DatabaseError) as error:
+        with checkpoint_database(session) as (tables, connection):
+            for name in _row_names(found):
+                tables.cleanup(connection, TableName.parse(table), name)
+    except (StateError, NotFoundError, DatabaseError, ConflictError) as error:
         if not force:
             raise _unreachable(found, table, error) from error
         return [f"The row of {found.group} in {table} could not be removed: {error.message}"]
     return []
+
+
+def _row_names(found: View) -> list[str]:
+    """The groups that the checkpoint table knows a Replicat by: itself, and the threads of a coordinated one."""
+    options = found.checkpoint.options
+    threads = range(int(options.get("maxthreads", MOST_THREADS)) + 1) if options.get("kind") == "COORDINATED" else ()
+    return [found.group, *(thread_name(found.group, thread) for thread in threads)]
 
 
 def _unreachable(found: View, table: str, error: GgsError) -> StateError:

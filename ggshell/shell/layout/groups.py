@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.clock import local_text
+from ggshell.process.load_state import LoadState
 from ggshell.shell.group_results import GroupInfo, InfoGroups, ManagerStatus, SlotFacts, Status
 from ggshell.shell.lag import clock_text
 from ggshell.shell.listings import trail_type
@@ -23,7 +24,7 @@ def info_groups(result: InfoGroups) -> str:
 
 
 def _group(info: GroupInfo, result: InfoGroups) -> str:
-    lines = [*heading(info), *read_lines(info.checkpoint)]
+    lines = [*heading(info), *read_lines(info.checkpoint), *_recovery(info)]
     if result.detail:
         lines += _detail(info)
     if result.showch:
@@ -31,6 +32,20 @@ def _group(info: GroupInfo, result: InfoGroups) -> str:
 
         lines += ["", "", *showch(info.checkpoint)]
     return "\n".join(lines) + "\n"
+
+
+def _recovery(info: GroupInfo) -> list[str]:
+    """A recovery under way: which kind, how much of the log is read and left, and the time that will take."""
+    found = (info.checkpoint.options.get("br") or {}).get("recovering")
+    if info.pid is None or not found or found["complete"]:
+        return []
+    lines = [
+        labelled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
+    ]
+    if found["left_seconds"] is not None:
+        left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
+        lines.append(labelled("", left))
+    return lines
 
 
 def labelled(label: str, text: str) -> str:
@@ -43,6 +58,7 @@ def heading(info: GroupInfo) -> list[str]:
     found = info.checkpoint
     began = f"Last Started {local_text(found.started, _MINUTE)}" if found.started else _never(found)
     lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
+    lines += _mode(found)
     if found.description:
         lines.append(labelled("Description", found.description))
     if found.read.source is SourceType.TABLE:
@@ -53,6 +69,17 @@ def heading(info: GroupInfo) -> list[str]:
     if info.pid is not None:
         lines.append(labelled("Process ID", str(info.pid)))
     return lines
+
+
+def _mode(found: Checkpoint) -> list[str]:
+    """The kind of a Replicat that is not classic."""
+    match found.options.get("kind"):
+        case "PARALLEL":
+            return ["Parallel"]
+        case "COORDINATED":
+            return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.get('maxthreads')}"]
+        case _:
+            return []
 
 
 def _never(found: Checkpoint) -> str:
@@ -80,10 +107,23 @@ def read_lines(found: Checkpoint) -> list[str]:
         first = labelled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
         exact = local_text(read.current_time, _EXACT) if read.current_time else "First Record"
         return [first, labelled("", f"{exact}  RBA {read.current.rba}")]
+    return _load_lines(found)
+
+
+def _load_lines(found: Checkpoint) -> list[str]:
+    """An initial load: the table it reads, how far it is, and the CSN that the rows belong to."""
+    state = LoadState.of(found)
+    task = labelled("Task", str(found.read.source))
+    if state is None or not state.csn:
+        return [labelled("Log Read Checkpoint", "Not Available"), labelled("", "First Record         Record 0"), task]
+    where = f"Table {state.table}" if state.table else "All tables"
     return [
-        labelled("Log Read Checkpoint", "Not Available"),
-        labelled("", "First Record         Record 0"),
-        labelled("Task", str(read.source)),
+        labelled("Log Read Checkpoint", where),
+        labelled("", f"{local_text(state.time)}  Record {state.rows if state.table else state.all_rows}"),
+        task,
+        labelled("Progress", state.words),
+        labelled("Snapshot CSN", state.csn),
+        labelled("Begins in", state.file),
     ]
 
 

@@ -1,0 +1,121 @@
+"""Exceptions tables: a refused operation becomes a row that tells of it (EXCEPTIONSONLY, MAPEXCEPTION, RAISEERROR).
+
+What the source sent is still in a row that was mapped: computed columns only stand behind it.  So nothing need be kept for the
+case that a row is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ggshell.apply.blame import operation_word, row_values
+from ggshell.apply.discard import Discarded, DiscardFile
+from ggshell.apply.responses import Response, Responses, one_row
+from ggshell.apply.row_mapping import RowMapping
+from ggshell.apply.target import Refusal, TableMapping
+from ggshell.columns.environment import Environment
+from ggshell.columns.functions.facts import OPERATION_NAMES
+from ggshell.columns.rows import TWO_IMAGES
+from ggshell.columns.stage import Programs, Stage
+from ggshell.errors import ApplyError
+from ggshell.record import ChangeBatch
+from ggshell.record.image import decode_image, encode_image, join_key_update, split_key_update
+from ggshell.types import TrailPosition
+
+NO_DATA_NUMBER = 1403
+"""What LASTERR says of a row that is not there, for which the database has no number of its own."""
+
+
+class RefusedRows:
+    """Makes the rows of exceptions tables; ``environment`` is told what LASTERR says.  Several lanes may ask at once."""
+
+    def __init__(self, rows: RowMapping, environment: Environment) -> None:
+        self._rows = rows
+        self._environment = environment
+        self._stage = Stage(rows.exceptions)
+        self._lock = threading.Lock()
+
+    def operations(
+        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
+    ) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+        """The rows that tell of a refused operation, each a batch of its own."""
+        number = refusal.state or (str(NO_DATA_NUMBER) if refusal.missing else "")
+        io_type = int(batch.io_type[row])
+        with self._lock:
+            self._environment.last_error.update(
+                DBERRNUM=int(number) if number.isdigit() else number,
+                DBERRMSG=refusal.text,
+                OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"),
+                ERRTYPE="DB",
+            )
+            return self._told(self._as_it_came(batch, row))
+
+    def _told(self, alone: ChangeBatch) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+        made = self._stage.run(alone)
+        found: list[tuple[ChangeBatch, TableMapping]] = []
+        if made is alone:
+            return found
+        for place in range(len(made)):
+            table = int(made.table[place])
+            its_mapping = self._rows.mapping_of(made.tables[table]) if table < len(made.tables) else None
+            if its_mapping is not None:
+                first, size = int(made.start[place]), int(made.length[place])
+                data = bytes(made.buffer[first : first + size])
+                found.append((one_row(made, place, int(made.io_type[place]), data), its_mapping))
+        return found
+
+    def _as_it_came(self, batch: ChangeBatch, row: int) -> ChangeBatch:
+        """The row as a batch of its own, without what mapping set behind its columns."""
+        made = batch.tables[int(batch.table[row])]
+        source = self._rows.source_of(made)
+        first, io_type = int(batch.start[row]), int(batch.io_type[row])
+        data = bytes(batch.buffer[first : first + int(batch.length[row])])
+        width = len(source.columns)
+        if io_type in TWO_IMAGES:
+            before, after = split_key_update(data)
+            data = join_key_update(_cut(before, width), _cut(after, width))
+        else:
+            data = _cut(data, width)
+        alone = one_row(batch, row, io_type, data)
+        return replace(alone, tables=(source,), table=np.zeros(1, dtype=np.uint16))
+
+
+class RaisedErrors:
+    """Answers a FILTER with RAISEERROR by REPERROR's rules for its number.  RETRYOP has nothing to try again: it ends."""
+
+    def __init__(
+        self, rows: RowMapping, environment: Environment, responses: Responses, discard: DiscardFile | None
+    ) -> None:
+        self._rows = rows
+        self._environment = environment
+        self._responses = responses
+        self._discard = discard
+
+    def __call__(self, batch: ChangeBatch, row: int, number: int) -> Programs:
+        """The programs that tell of a row.  Raises ApplyError where the answer is to end."""
+        source = batch.tables[int(batch.table[row])]
+        io_type = int(batch.io_type[row])
+        text = f"FILTER of MAP {source.name} refused a row with error {number}"
+        self._environment.last_error.update(
+            DBERRNUM=number, DBERRMSG=text, OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"), ERRTYPE="MAP"
+        )
+        response = self._responses.to_state(str(number)).response
+        place = TrailPosition(batch.seqno, int(batch.rba[row]))
+        if response is Response.EXCEPTION and (programs := self._rows.exceptions(source)):
+            return programs
+        if response is Response.DISCARD and self._discard is not None:
+            before, after = row_values(batch, row, source)
+            word = operation_word(io_type)
+            self._discard.write(Discarded(source.name, source.name, word, place, before, after, text))
+        if response in (Response.DISCARD, Response.IGNORE):
+            return None
+        hint = f"REPERROR ({number}, DISCARD) or another response lets Replicat go on"
+        raise ApplyError(text, where=f"trail file {place.seqno}, RBA {place.rba}", hint=hint)
+
+
+def _cut(image: bytes | memoryview, width: int) -> bytes:
+    return encode_image([(index, value) for index, value in decode_image(image) if index < width])

@@ -1,0 +1,86 @@
+"""``redo``: SQL_REDO to columns beside the 100,000 rows a second that it must do; a log to committed batches beside what
+json.loads alone takes for the same lines.  Seconds are those of this process's CPU: nothing is waited for."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benches.figures import Figure, alternate, more_is_better
+from ggshell.capture.cache import TransactionCache
+from ggshell.capture.stream import Capture
+from ggshell.databases.redo.definitions import Definitions, read_definitions
+from ggshell.databases.redo.folder import open_rows
+from ggshell.databases.redo.log import RedoLog
+from ggshell.databases.redo.rows import Operation, RedoRow
+from ggshell.databases.redo.sql import Statement, parse_delete, parse_insert, parse_update
+from ggshell.demo.redo_workload import Shape, Workload, redo_writers, write_definitions
+from ggshell.types import Csn, LogPosition
+
+ASKED = 100_000.0
+_PARSE: dict[int, Callable[[bytes], Statement]] = {
+    Operation.INSERT: parse_insert,
+    Operation.UPDATE: parse_update,
+    Operation.DELETE: parse_delete,
+}
+_BEGINNING = LogPosition(0, 0, 0)
+
+
+def run(rounds: int, quick: bool) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="ggshell-bench-") as name:
+        folder = Path(name)
+        writers = list(redo_writers(folder, 1))
+        Workload(Shape(span=20.0 if quick else 120.0, rate=200.0), writers).run()
+        changes = _changes(folder)
+        parsed = [_parsed(changes) for _ in range(rounds)]
+        del changes
+        lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+        gc.collect()
+        gc.freeze()  # as Extract does: what is loaded by now need not be looked at again
+        whole, peer = alternate(rounds, lambda _: _captured(folder, len(lines)), lambda _: _loaded(lines))
+    return [
+        more_is_better("redo", "SQL_REDO to columns", "rows/s", parsed, [ASKED], "100,000 asked for", 1.0),
+        more_is_better("redo", "log to batches", "rows/s", whole, peer, "json.loads alone", None),
+    ]
+
+
+def _changes(folder: Path) -> list[tuple[int, bytes]]:
+    rows = open_rows(f"redo://{folder}", _BEGINNING)
+    found: list[RedoRow] = []
+    while taken := rows.take():
+        found += taken
+    rows.close()
+    return [(row.operation, row.redo.encode()) for row in found if row.operation in _PARSE and not row.rollback]
+
+
+def _parsed(changes: list[tuple[int, bytes]]) -> float:
+    began = time.process_time()
+    for operation, redo in changes:
+        _PARSE[operation](redo)
+    return len(changes) / (time.process_time() - began)
+
+
+def _captured(folder: Path, rows: int) -> float:
+    definitions = Definitions(read_definitions(write_definitions(folder)), lambda _: ())
+    began = time.process_time()
+    log = RedoLog(open_rows(f"redo://{folder}", _BEGINNING), _BEGINNING, lambda _: True, definitions, _untold)
+    capture = Capture(log, TransactionCache(256 << 20, folder / "spill"), Csn(0, False))
+    while capture.read() is not None or not capture.drained:
+        continue
+    capture.close()
+    return rows / (time.process_time() - began)
+
+
+def _untold(code: str, text: str) -> None:
+    raise AssertionError(f"{code} {text}")
+
+
+def _loaded(lines: list[bytes]) -> float:
+    began = time.process_time()
+    for line in lines:
+        json.loads(line)
+    return len(lines) / (time.process_time() - began)
