@@ -163,7 +163,7 @@ def test_3_the_checkpoint_file_is_rebuilt_from_the_table(way: Way, loss: str) ->
     assert ("set aside" in said) == (loss == "damaged")
     work(way, 21, 40)
     same(way)
-    assert "GGS-00551" in way.home.report("REP1").read_text()
+    assert "GGS-00561" in way.home.report("REP1").read_text()
 
 
 @pytest.mark.parametrize("loss", ["lost", "damaged"])
@@ -200,7 +200,7 @@ def test_4_all_trails_and_checkpoint_files_are_lost(way: Way) -> None:
     _set_up_anew(way, begin)
     work(way, 41, 50)
     same(way)
-    assert "GGS-00551" in way.home.report("REP1").read_text()
+    assert "GGS-00561" in way.home.report("REP1").read_text()
 
 
 def _lose_everything(way: Way) -> None:
@@ -246,5 +246,5 @@ def test_a_trail_made_anew_under_a_replicat_is_refused(way: Way) -> None:
     _lose_everything(way)
     way.run("CREATE SUBDIRS", "DBLOGIN USERIDALIAS south", added_again(way), "START REPLICAT rep1")
     report = way.ends(REP1)
-    assert "GGS-00552" in report
+    assert "GGS-00562" in report
     assert "EXTSEQNO 0" in report
