@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import selectors
 import socket
 import threading
 from pathlib import Path
@@ -13,7 +12,8 @@ BLOCK = 1 << 16
 
 
 class Proxy:
-    """One thread carries bytes between clients of ``listen`` and the server at ``server``."""
+    """Carries bytes between clients of ``listen`` and the server at ``server``: a thread each way, so that a client that does
+    not read holds nobody else up."""
 
     def __init__(self, listen: Path, server: Path) -> None:
         self._server = server
@@ -21,15 +21,11 @@ class Proxy:
         self._listener.bind(str(listen))
         listen.chmod(0o777)
         self._listener.listen(64)
-        self._wake, self._woken = socket.socketpair()
-        self._peers: dict[socket.socket, socket.socket] = {}
-        self._selector = selectors.DefaultSelector()
-        for each in (self._listener, self._woken):
-            self._selector.register(each, selectors.EVENT_READ)
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
         self._left: int | None = None
         self._cut = threading.Event()
-        self._over = False
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Proxy:
         self._thread.start()
@@ -38,72 +34,69 @@ class Proxy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over = True
-        self._wake.send(b"!")
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
-        for each in (*self._peers, self._listener, self._wake, self._woken):
-            each.close()
-        self._selector.close()
+        self._listener.close()
+        self._close_all()
 
     def cut_after(self, count: int, *, seconds: float) -> bool:
         """Cut every connection when so many more bytes have passed; whether that came about in time."""
         self._cut.clear()
-        self._left = count
+        with self._lock:
+            self._left = count
         return self._cut.wait(seconds)
 
     def _run(self) -> None:
-        while not self._over:
-            for key, _ in self._selector.select():
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif key.fileobj is not self._woken and isinstance(key.fileobj, socket.socket):
-                    self._carry(key.fileobj)
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return  # the end
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(str(self._server))
+            except OSError:
+                client.close()
+                server.close()
+                continue
+            with self._lock:
+                self._open |= {client, server}
+            for one, other in ((client, server), (server, client)):
+                threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
 
-    def _accept(self) -> None:
-        client, _ = self._listener.accept()
-        server = socket.socket(socket.AF_UNIX)
-        try:
-            server.connect(str(self._server))
-        except OSError:
-            client.close()
-            return
-        for one, other in ((client, server), (server, client)):
-            self._peers[one] = other
-            self._selector.register(one, selectors.EVENT_READ)
+    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+        """Carry bytes one way until an end is closed."""
+        with contextlib.suppress(OSError):  # either end may go at any moment
+            while data := one.recv(BLOCK):
+                passing = self._passing(len(data))
+                other.sendall(data[:passing])
+                if passing < len(data):
+                    self._close_all()
+                    self._cut.set()
+                    break
+        self._close(one)
+        self._close(other)
 
-    def _carry(self, one: socket.socket) -> None:
-        if one not in self._peers:
-            return  # cut within this look
-        try:
-            data = one.recv(BLOCK)
+    def _passing(self, count: int) -> int:
+        """How many of so many bytes pass before the cut."""
+        with self._lock:
             left = self._left
-            if left is not None and data and left < len(data):
-                self._peers[one].sendall(data[:left])
-                self._cut_all()
-                return
-            if not data:
-                self._close(one)
-                return
-            self._peers[one].sendall(data)
-        except OSError:
-            self._close(one)
-            return
-        if left is not None:
-            self._left = left - len(data)
+            if left is None:
+                return count
+            self._left = left - count if left >= count else None
+            return min(left, count)
 
-    def _cut_all(self) -> None:
-        self._left = None
-        for one in list(self._peers):
-            self._close(one)
-        self._cut.set()
+    def _close_all(self) -> None:
+        with self._lock:
+            every = list(self._open)
+        for each in every:
+            self._close(each)
 
     def _close(self, one: socket.socket) -> None:
-        other = self._peers.pop(one, None)
-        if other is None:
-            return
-        del self._peers[other]
-        for each in (one, other):
-            self._selector.unregister(each)
-            with contextlib.suppress(OSError):  # the other end may have gone first
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        with self._lock:
+            if one not in self._open:
+                return
+            self._open.discard(one)
+        with contextlib.suppress(OSError):  # the other end may have gone first
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
