@@ -7,6 +7,8 @@ stays, with its reports and trails, until the next run begins with a fresh one.
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import shutil
 import signal
@@ -32,7 +34,7 @@ from ggshell.process.state import ProcessState, state_of
 from ggshell.store.home import Home
 
 SCRIPTS = Path(__file__).resolve().parent
-STEPS = 10
+STEPS = 11
 PAIRS = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
 LAG_SECONDS = 90.0
 MARK = ".quickstart"
@@ -49,8 +51,9 @@ class Failed(Exception):  # noqa: N818
 class Quickstart:
     """One run in one home."""
 
-    def __init__(self, home: Path, seconds: float, rate: float) -> None:
+    def __init__(self, home: Path, seconds: float, rate: float, *, spark: bool) -> None:
         self.home = home
+        self.spark = spark
         self.seconds = seconds
         self.rate = rate
         self._step = 1  # the environment was the first
@@ -95,10 +98,30 @@ class Quickstart:
                 compare(servers.dsn("north"), servers.dsn("south"), source_schema=a, target_schema=b) for a, b in PAIRS
             ]
             equal = report(result)
-        with self.step("stopping everything"):
+        with self.step("stopping the processes"):
             self._ggshell("--continue-on-error", "-c", "STOP ER *; STOP DISTPATH dp1; STOP MGR !")
-            self.clean_up()
+        with self.step("two questions about the trails and heartbeats: ggshell scripts/questions.oby"):
+            self._ask()
+        self.clean_up()
         return equal
+
+    def _ask(self) -> None:
+        """Show the answers, and hold those of the two engines against each other.  Raises Failed when they differ."""
+        questions = str(SCRIPTS / "questions.oby")
+        self._ggshell("--engine", "local", questions)
+        answers = []
+        for engine in ("local", "spark") if self.spark else ("local",):
+            began = time.monotonic()
+            command = self._command("--engine", engine, "--format", "json", questions)
+            told = subprocess.run(command, cwd=self.home, stdout=subprocess.PIPE, text=True, check=False)
+            if told.returncode != 0:
+                raise Failed(f"{questions} ended with exit code {told.returncode} on engine {engine}")
+            answers.append([json.loads(line)["rows"] for line in told.stdout.splitlines()])
+            rows = sum(map(len, answers[-1]))
+            print(f"        {engine}: {rows} rows in {time.monotonic() - began:.1f} s, its start included")
+        if self.spark and not same(*answers):
+            raise Failed("the two engines do not give the same rows")
+        print("        both engines give the same rows" if self.spark else "        Spark is left out (--no-spark)")
 
     def _fill(self, servers: DemoServers) -> None:
         with self.step("schema shop with foreign keys, and its rows in north"):
@@ -213,6 +236,15 @@ class Quickstart:
         end_processes(self.home)  # one that was just being started when the others ended
 
 
+def same(left: Any, right: Any) -> bool:
+    """Whether two answers are the same; means of many numbers may differ in their last digits."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(left == right)
+
+
 def check_home(home: Path) -> None:
     """Make the home, or take an earlier quickstart's.  Raises Failed for a folder that holds anything else."""
     home.mkdir(parents=True, exist_ok=True)
@@ -268,11 +300,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
     parser.add_argument("--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="where everything lives")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workload runs")
+    parser.add_argument("--no-spark", action="store_true", help="ask the two questions only of the local engine")
     parser.add_argument("--rate", type=float, default=200.0, help="its transactions a second")
     options = parser.parse_args()
     for number in SIGNALS:
         signal.signal(number, _interrupt)
-    run = Quickstart(options.home.resolve(), options.seconds, options.rate)
+    run = Quickstart(options.home.resolve(), options.seconds, options.rate, spark=not options.no_spark)
     began, code = time.monotonic(), 1
     try:
         equal = run.run()

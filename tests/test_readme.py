@@ -26,7 +26,11 @@ GIVEN = [
         for item in split(text)
     ),
     *((line, LOGDUMP) for text in re.findall(r'ggshell logdump -c "([^"]+)"', README) for line in text.splitlines()),
-    *((item.text, COMMANDS) for item in split((ROOT / "scripts" / "quickstart.oby").read_text())),
+    *(
+        (item.text, COMMANDS)
+        for script in ("quickstart.oby", "questions.oby")
+        for item in split((ROOT / "scripts" / script).read_text())
+    ),
 ]
 
 

@@ -7,13 +7,17 @@ LOG_CSN is its own, and its id stands in LOG_CMPLT_XIDS with ``+`` and how many 
 
 from __future__ import annotations
 
+import zlib
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ggshell.apply.target import CheckpointRow, Split
 from ggshell.clock import from_datetime, to_datetime
 from ggshell.errors import ApplyError
-from ggshell.types import Csn, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
+
+VERSION = 6
+"""The form of the table, as its rows say it."""
 
 LONGEST_IDS = 2000
 LONGEST_ID = 128
@@ -30,6 +34,16 @@ class Columns(NamedTuple):
     log_xid: str | None
     log_cmplt_csn: str | None
     log_cmplt_xids: str | None
+
+
+def transaction_table(table: TableName) -> TableName:
+    """The table beside the main one that takes the completed transactions which do not fit its row."""
+    return TableName(table.owner, f"{table.name}_lox")
+
+
+def group_key(group: str, home: str) -> int:
+    """A number that tells groups of one name in different homes apart."""
+    return zlib.crc32(f"{home}\0{group.upper()}".encode())
 
 
 def to_columns(row: CheckpointRow) -> Columns:

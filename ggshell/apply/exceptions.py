@@ -6,6 +6,7 @@ case that a row is refused.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,12 +31,13 @@ NO_DATA_NUMBER = 1403
 
 
 class RefusedRows:
-    """Makes the rows of exceptions tables; ``environment`` is told what LASTERR says."""
+    """Makes the rows of exceptions tables; ``environment`` is told what LASTERR says.  Several lanes may ask at once."""
 
     def __init__(self, rows: RowMapping, environment: Environment) -> None:
         self._rows = rows
         self._environment = environment
         self._stage = Stage(rows.exceptions)
+        self._lock = threading.Lock()
 
     def operations(
         self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
@@ -43,13 +45,14 @@ class RefusedRows:
         """The rows that tell of a refused operation, each a batch of its own."""
         number = refusal.state or (str(NO_DATA_NUMBER) if refusal.missing else "")
         io_type = int(batch.io_type[row])
-        self._environment.last_error.update(
-            DBERRNUM=int(number) if number.isdigit() else number,
-            DBERRMSG=refusal.text,
-            OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"),
-            ERRTYPE="DB",
-        )
-        return self._told(self._as_it_came(batch, row))
+        with self._lock:
+            self._environment.last_error.update(
+                DBERRNUM=int(number) if number.isdigit() else number,
+                DBERRMSG=refusal.text,
+                OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"),
+                ERRTYPE="DB",
+            )
+            return self._told(self._as_it_came(batch, row))
 
     def _told(self, alone: ChangeBatch) -> Sequence[tuple[ChangeBatch, TableMapping]]:
         made = self._stage.run(alone)

@@ -62,12 +62,17 @@ class Mapper:
         self._bound[made] = self._known[made] = mapping
 
     def rules_of(self, source: TableDefinition) -> list[MapRule]:
-        """The rules that take a source table: the first one, and behind it those that name it without wildcards."""
+        """The rules that take a source table: the first one, and behind it those that name it without wildcards.
+
+        A target gets the rows of a source once: of several rules with the same two the first counts.
+        """
         text = f"{source.name.owner}\0{source.name.name}"
         if any(pattern.fullmatch(text) for pattern in self._excludes):
             return []
         found = [rule for rule, pattern in self._rules if pattern.fullmatch(text)]
-        return found[:1] + [rule for rule in found[1:] if not set("*?") & set(rule.source)]
+        found[1:] = [rule for rule in found[1:] if not set("*?") & set(rule.source)]
+        targets = {target_name(rule.target, source.name): rule for rule in reversed(found)}
+        return [rule for rule in found if targets[target_name(rule.target, source.name)] is rule]
 
     def ignored(self, source: TableDefinition) -> frozenset[int]:
         """The operations that the rule of a source table leaves out; of a table that a stage made none."""

@@ -169,3 +169,21 @@ class Target(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class GroupTarget(Target, Protocol):
+    """The target of a whole group, which can tell what it is."""
+
+    @property
+    def key(self) -> int:
+        """The group's key in the checkpoint table."""
+        ...
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        ...
+
+    def database_facts(self) -> dict[str, str]:
+        """What @GETENV's DBENVIRONMENT tells; everything sent must be settled."""
+        ...

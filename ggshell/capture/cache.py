@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ggshell.capture.decisions import NOWHERE, Action, Cursor, Decision
 from ggshell.capture.messages import Messages
 from ggshell.errors import DiskError
 from ggshell.record import TransactionHeader
@@ -48,7 +49,12 @@ class Chunk:
 
 
 class OpenTransaction:
-    """A transaction that has begun and not ended."""
+    """A transaction that has begun and not ended.
+
+    ``changes`` counts what was done to it, so that one who saved it knows whether it is still the same; messages up to the
+    cursor ``held`` were restored from a file, and those behind ``until`` are not wanted (None: all are): where ``limited`` is
+    set, a source asks ``wants`` for each.
+    """
 
     def __init__(self, xid: int, begin: int, begin_time: int) -> None:
         self.xid = xid
@@ -58,7 +64,26 @@ class OpenTransaction:
         self.aborted: set[bytes] = set()
         self.count = 0
         self.size = 0
+        self.changes = 0
+        self.held = NOWHERE
+        self.until: Cursor | None = None
+        self.limited = False
         self._file: IO[bytes] | None = None
+
+    @property
+    def ignored(self) -> bool:
+        """Whether nothing of it is wanted (any more): no restart need go back for it."""
+        return self.until == NOWHERE
+
+    def limit(self, *, held: Cursor | None = None, until: Cursor | None = None) -> None:
+        """Take only what lies behind ``held``, or up to ``until``."""
+        self.limited = True
+        self.held = self.held if held is None else held
+        self.until = self.until if until is None else until
+
+    def wants(self, cursor: Cursor) -> bool:
+        """Whether a message at this place is to be added."""
+        return cursor > self.held and (self.until is None or cursor <= self.until)
 
     def chunk(self, definitions: Any, *, streamed: bool, mark: int = 0) -> Chunk:
         """The chunk to append to: the last one while the definitions and the form are the same."""
@@ -75,6 +100,7 @@ class OpenTransaction:
             if self._file is None:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._file = tempfile.TemporaryFile(dir=folder, prefix="spill-")  # noqa: SIM115 - lives as long as self
+            self._file.seek(0, 2)  # somebody may have read it meanwhile
             for chunk in self.chunks:
                 for part in chunk.parts:
                     self._file.write(_SIZES.pack(len(part.data), len(part.edges)))
@@ -109,14 +135,16 @@ class OpenTransaction:
         self.size += grown
         return grown
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
-        """The messages in order, about so many at a time at most, aborted subtransactions left out."""
+    def runs(self, most: int, *, whole: bool = False) -> Iterator[tuple[Chunk, list[Messages]]]:
+        """The messages in order, about so many at a time at most, aborted ones left out unless the ``whole`` is wanted."""
         if self._file is not None:
             self._file.seek(0)
         for chunk in self.chunks:
             run: list[Messages] = []
             count = size = 0
-            for part in self._parts(chunk):
+            for part in self._parts(chunk, whole=whole):
+                if not len(part):  # the last run must have the row that ends the transaction
+                    continue
                 if run and (count + len(part) > most or size + len(part.data) > RUN_BYTES):
                     yield chunk, run
                     run, count, size = [], 0, 0
@@ -126,14 +154,16 @@ class OpenTransaction:
             if run:
                 yield chunk, run
 
-    def _parts(self, chunk: Chunk) -> Iterator[Messages]:
-        for _ in range(chunk.spilled):
-            yield self._alive(chunk, self._read())
-        for part in chunk.parts:
-            yield self._alive(chunk, part)
+    def _parts(self, chunk: Chunk, *, whole: bool) -> Iterator[Messages]:
+        filtered = self.aborted and chunk.streamed and not whole
+        for number in range(chunk.spilled + len(chunk.parts)):
+            part = self._read() if number < chunk.spilled else chunk.parts[number - chunk.spilled]
+            yield part.without(self.aborted, chunk.mark) if filtered else part
 
-    def _alive(self, chunk: Chunk, part: Messages) -> Messages:
-        return part.without(self.aborted, chunk.mark) if self.aborted and chunk.streamed else part
+    def abort(self, mark: bytes) -> None:
+        """Messages with this mark count no more: their subtransaction was rolled back, or they were taken back."""
+        self.aborted.add(mark)
+        self.changes += 1
 
     def _read(self) -> Messages:
         """The next part of the file, which stands before it."""
@@ -146,6 +176,17 @@ class OpenTransaction:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def move(self) -> OpenTransaction:
+        """Another one with all that this one holds; this one is empty then, and takes nothing more."""
+        taken = OpenTransaction(self.xid, self.begin, self.begin_time)
+        taken.chunks, self.chunks = self.chunks, []
+        taken.count, taken.size, taken.aborted = self.count, self.size, self.aborted
+        taken._file, self._file = self._file, None
+        self.count = self.size = 0
+        self.limit(until=NOWHERE)
+        self.changes += 1
+        return taken
 
 
 def _memory(parts: list[Messages]) -> int:
@@ -171,17 +212,27 @@ class TransactionCache:
         self._folder = folder
         self._used = 0
         self.open: dict[int, OpenTransaction] = {}
+        self.decided: dict[int, Decision] = {}
+        self._ended: set[int] = set()
+        self._taken: set[int] = set()
+        self._kept: dict[int, OpenTransaction] = {}
         self.spills = 0
+        self._begun = self._most_open = self._spilled = self._most_used = 0
 
     def begin(self, xid: int, position: int, time: int) -> OpenTransaction:
         """The open transaction of an id, made when it is new."""
         transaction = self.open.get(xid)
         if transaction is None:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
+            self._begun += 1
+            self._most_open = max(self._most_open, len(self.open))
+            if xid in self.decided:
+                transaction.limit(until=self.decided[xid].wanted)
         return transaction
 
     def add(self, transaction: OpenTransaction, chunk: Chunk, part: Messages) -> None:
         """Append messages to a transaction's chunk, and spill the largest transaction when the limit is passed."""
+        transaction.changes += 1
         chunk.parts.append(part)
         chunk.count += len(part)
         transaction.count += len(part)
@@ -196,27 +247,101 @@ class TransactionCache:
         self._keep_within()
 
     def _keep_within(self) -> None:
+        self._most_used = max(self._most_used, self._used)
         while self._used > self._limit:
             largest = max(self.open.values(), key=lambda item: item.size)
             if largest.size == 0:
                 return
-            self._used -= largest.spill(self._folder)
+            freed = largest.spill(self._folder)
+            self._used -= freed
+            self._spilled += freed
             self.spills += 1
 
     def end(self, xid: int) -> OpenTransaction | None:
-        """Take a transaction out: it committed, or it is gone."""
+        """Take a transaction out: it committed, or it is gone.  To be told of every end, known or not."""
+        if xid in self.decided:
+            self._ended.add(xid)
         transaction = self.open.pop(xid, None)
-        if transaction is not None:
-            self._used -= transaction.size
+        if transaction is None:
+            return None
+        self._used -= transaction.size
+        if (
+            transaction.until is not None and not transaction.ignored
+        ):  # forced, and not written yet: its content is wanted, its end is not
+            self._kept[xid] = transaction.move()
         return transaction
 
+    def decide(self, decision: Decision) -> None:
+        """Have a decision take effect on a transaction, open now or met again later."""
+        self.decided[decision.xid] = decision
+        transaction = self.open.get(decision.xid)
+        if transaction is None:
+            return
+        if decision.action is Action.SKIP or decision.done:
+            self._used -= transaction.size
+            transaction.move().close()
+        else:
+            transaction.limit(until=decision.until)
+
+    def undone(self) -> list[Decision]:
+        """Transactions to be forced, oldest decision first."""
+        return [item for item in self.decided.values() if item.action is Action.FORCE and not item.done]
+
+    def take_forced(self, decision: Decision) -> OpenTransaction | None:
+        """What there is of a transaction to be forced; None when nothing is held of it: it was written before."""
+        self.decided[decision.xid] = decision._replace(done=True)
+        self._taken.add(decision.xid)
+        kept = self._kept.pop(decision.xid, None)
+        transaction = self.open.get(decision.xid)
+        if kept is None and transaction is not None and not transaction.ignored:
+            self._used -= transaction.size
+            return transaction.move()
+        return kept
+
+    def decisions(self, read: int, restart: int, *, settled: bool) -> list[Decision]:
+        """The decisions that still count, as they are to be saved; ends that lie before ``read`` are noted.
+
+        ``settled``: everything that was taken out is durable in the trail; until then a forced transaction is not done.  One
+        whose transaction ended before every place that a restart may begin at (``restart``) is forgotten.
+        """
+        for xid in self._ended:
+            self.decided[xid] = self.decided[xid]._replace(ended=read)
+        self._ended.clear()
+        if settled:
+            self._taken.clear()
+        found = [item._replace(done=False) if item.xid in self._taken else item for item in self.decided.values()]
+        gone = [item.xid for item in found if 0 < item.ended < restart and item.wanted == NOWHERE]
+        for xid in gone:
+            del self.decided[xid]
+        return [item for item in found if item.xid in self.decided]
+
+    def unfinished(self) -> list[OpenTransaction]:
+        """Everything that would have to be read again after a stop."""
+        return [item for item in self.open.values() if not item.ignored] + list(self._kept.values())
+
     def oldest(self) -> OpenTransaction | None:
-        """The open transaction that began first."""
-        return min(self.open.values(), key=lambda item: item.begin, default=None)
+        """The one of them that began first."""
+        return min(self.unfinished(), key=lambda item: item.begin, default=None)
+
+    def facts(self) -> dict[str, int]:
+        """What CACHEMGR CACHESTATS tells; sizes in bytes."""
+        return {
+            "limit": self._limit,
+            "used": self._used,
+            "most_used": self._most_used,
+            "open": len(self.open),
+            "with_data": sum(1 for item in self.open.values() if item.count),
+            "most_open": self._most_open,
+            "begun": self._begun,
+            "spills": self.spills,
+            "spilled": self._spilled,
+            "in_files": sum(1 for item in self.open.values() if any(chunk.spilled for chunk in item.chunks)),
+        }
 
     def clear(self) -> None:
         """Forget everything: the connection is gone, and the source will send it again."""
-        for transaction in self.open.values():
+        for transaction in (*self.open.values(), *self._kept.values()):
             transaction.close()
         self.open.clear()
+        self._kept.clear()
         self._used = 0

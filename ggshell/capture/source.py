@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.capture.cache import Chunk, Committed, TransactionCache
+from ggshell.capture.decisions import Cursor
 from ggshell.capture.messages import Messages
 from ggshell.record import ChangeBatch, TransactionHeader
 
@@ -34,6 +35,11 @@ class LogSource(Protocol):
 
     @property
     def state(self) -> LogState: ...
+
+    @property
+    def cursor(self) -> Cursor:
+        """The last message that was taken."""
+        ...
 
     @property
     def quiet(self) -> bool:

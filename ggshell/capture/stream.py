@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ggshell.capture.cache import Committed, TransactionCache
+from ggshell.capture.cache import Committed, OpenTransaction, TransactionCache
 from ggshell.capture.source import LogSource, LogState, MessageRun
-from ggshell.record import ChangeBatch
+from ggshell.record import ChangeBatch, TransactionHeader
 from ggshell.types import Csn
 
 BATCH_MESSAGES = 800
@@ -25,13 +25,17 @@ class Capture:
 
     1. a transaction with csn <= ``after`` was written before: it is dropped whole;
     2. a batch holds at most about ``BATCH_MESSAGES`` rows; a larger transaction goes out in pieces, and only its last ends;
-    3. ``safe`` never lies inside a transaction of which not all rows were handed out.
+    3. ``safe`` never lies inside a transaction of which not all rows were handed out;
+    4. a forced transaction (FORCETRANS) goes out once reading has come to where that was decided, before any later commit.
     """
 
     def __init__(self, source: LogSource, cache: TransactionCache, after: Csn) -> None:
         self._source = source
         self._cache = cache
         self._after = after
+        self._latest = after
+        self._item: Committed | None = None
+        self._new = False
         self._ready: deque[Committed] = deque()
         self._pieces: Iterator[ChangeBatch] | None = None
         self._safe = source.state.safe
@@ -42,14 +46,36 @@ class Capture:
     def state(self) -> LogState:
         """How far reading came; ``safe`` counts only what was handed out."""
         state = self._source.state
-        if not self._ready and self._pieces is None:
+        if self.settled:
             self._safe = max(self._safe, state.safe)
         return state._replace(safe=self._safe)
 
     @property
     def quiet(self) -> bool:
         """Whether all that was there has been handed out: what was read now need not wait for company."""
-        return self._source.quiet and not self._ready and self._pieces is None
+        return self._source.quiet and self.settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything that committed in what was read has been handed out."""
+        return not self._ready and self._pieces is None
+
+    @property
+    def latest(self) -> Csn:
+        """The CSN of the last commit that was read, of what is still to be forced, or of what was written before."""
+        return max([self._latest, *(item.csn for item in self._cache.undone())])
+
+    @property
+    def past_written(self) -> bool:
+        """Whether reading has come behind everything that was written before: so what is open now is not in the trail."""
+        return self._new
+
+    def restart(self) -> OpenTransaction | None:
+        """The oldest transaction that would have to be read again after a stop here; None: ``state.safe`` is the place."""
+        waiting = [item.transaction for item in self._ready]
+        if self._pieces is not None and self._item is not None:
+            waiting.append(self._item.transaction)
+        return min([*self._cache.unfinished(), *waiting], key=lambda item: item.begin, default=None)
 
     @property
     def cache(self) -> TransactionCache:
@@ -81,25 +107,43 @@ class Capture:
         if not self._ready:
             committed = self._source.feed(self._cache, BATCH_MESSAGES)
             self.drained = not committed and not self._source.more
-            self._ready.extend(committed)
+            self._new |= self.drained
+            self._ready.extend(self._with_forced(list(committed)) if self._cache.decided else committed)
+            if self._ready:
+                self._latest = max(self._latest, self._ready[-1].header.csn)
         runs: list[MessageRun] = []
         count = 0
         while self._ready and count < BATCH_MESSAGES:
             item = self._ready[0]
-            if item.header.csn > self._after and item.transaction.count > BATCH_MESSAGES:
+            new = item.header.csn > self._after
+            self._new |= new
+            if new and item.transaction.count > BATCH_MESSAGES:
                 if runs:
                     break
                 self._ready.popleft()
                 self._note(item)
+                self._item = item
                 self._pieces = self._large(item)
                 return next(self._pieces, None)
             self._ready.popleft()
             self._note(item)
-            if item.header.csn > self._after:
+            if new:
                 runs += _whole(item)
                 count += item.transaction.count
             item.transaction.close()
         return self._source.encode(runs) if runs else None
+
+    def _with_forced(self, committed: list[Committed]) -> list[Committed]:
+        """Guard 4."""
+        for decision in self._cache.undone():
+            if self._source.cursor < decision.until:
+                continue
+            content = self._cache.take_forced(decision)
+            if content is not None:
+                header = TransactionHeader(decision.name, decision.csn, decision.time, decision.begin)
+                behind = (number for number, item in enumerate(committed) if item.header.csn > decision.csn)
+                committed.insert(next(behind, len(committed)), Committed(header, content))
+        return committed
 
     def _note(self, item: Committed) -> None:
         self.last_commit_time = item.header.commit_time

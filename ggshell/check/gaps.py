@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ggshell.check.findings import Finding, Place, Severity
 from ggshell.check.secrets import masked
-from ggshell.syntax.gaps import CODE, changes_rows
+from ggshell.syntax.gaps import CODE, changes_rows, keeps_rows
 from ggshell.syntax.grammar import PARAMETERS
 from ggshell.syntax.parsed import Parsed
 
@@ -16,9 +16,8 @@ def gaps(kind: str, parsed: Parsed, text: str, at: Callable[[int], Place]) -> li
     found = []
     for note in parsed.notes:
         subject = note.option.split()[0] if note.option else parsed.page
-        hint = (
-            "no process starts with it: other rows would arrive" if kind == PARAMETERS and changes_rows(subject) else ""
-        )
+        refused = kind == PARAMETERS and changes_rows(subject) and not keeps_rows(parsed.page)
+        hint = "no process starts with it: other rows would arrive" if refused else ""
         place = at(note.column)
         about = note.about(parsed.key)
         found.append(

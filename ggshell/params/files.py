@@ -13,6 +13,12 @@ from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.params.row_clauses import with_clauses
 from ggshell.params.trail_forms import TrailStatement, trail_statements
+from ggshell.params.transactions import (
+    BoundedParameters,
+    LongTransactions,
+    bounded_parameters,
+    long_transactions,
+)
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
 from ggshell.syntax.clauses import TokenValues, parse_clause
@@ -76,6 +82,8 @@ class ExtractParameters(NamedTuple):
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
+    bounded: BoundedParameters = BoundedParameters()
+    long: LongTransactions = LongTransactions()
     reads_tables: bool = False
 
 
@@ -153,6 +161,10 @@ def load_extract(path: Path) -> ExtractParameters:
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
         reads_tables=bool(_named(found, "SOURCEISTABLE")),
+    )
+    result = result._replace(
+        bounded=bounded_parameters(found, result.checkpoint_seconds),
+        long=long_transactions(found, path),
     )
     if not result.tables:
         raise ParameterError("there is no TABLE line", where=str(path), hint="for example TABLE shop.*;")

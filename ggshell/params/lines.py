@@ -11,7 +11,7 @@ from ggshell.params.macros import expand_macros
 from ggshell.params.source import Reader, read_beside, reader_of, source_lines, wrong
 from ggshell.params.traced import Origin, Traced, join
 from ggshell.syntax import grammar, pages
-from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement
+from ggshell.syntax.gaps import CODE, changes_rows, gaps_of_statement, keeps_rows
 from ggshell.syntax.parsed import Parsed
 
 _SHOWN = 5
@@ -153,7 +153,7 @@ def _strange(parsed: Parsed, raw: RawParameter, process: str) -> ParameterError 
 def _harmful(parsed: Parsed, raw: RawParameter) -> ParameterError | None:
     """What is not carried out and would let other rows arrive than the file asks for."""
     for gap in gaps_of_statement(grammar.PARAMETERS, parsed):
-        if changes_rows(gap.option.split()[0] if gap.option else parsed.page):
+        if changes_rows(gap.option.split()[0] if gap.option else parsed.page) and not keeps_rows(parsed.page):
             hint = "leave it out, knowing what that changes"
             return _error(raw, gap.about(parsed.key), gap.column, code=CODE, hint=hint, page=parsed.page)
     return None

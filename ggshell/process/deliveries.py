@@ -15,8 +15,9 @@ from ggshell.apply.lane import Answer, Lane, NamingLane, Turns
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.parallel import ParallelDelivery, Ways
 from ggshell.apply.responses import Responses
-from ggshell.apply.target import CheckpointRow, Target
+from ggshell.apply.target import CheckpointRow, GroupTarget, Target
 from ggshell.apply.threads import Router, ThreadRule, thread_rule
+from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.databases.postgres.lanes import LaneTarget, WatermarkTarget, row_numbers
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ParameterError
@@ -59,8 +60,28 @@ class Around(NamedTuple):
         return str(self.context.home.root)
 
 
-def open_target(around: Around) -> PostgresTarget:
-    """The group's own connection.  Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError."""
+def open_target(around: Around) -> GroupTarget:
+    """The group's own connection, to the kind of database that its login names.
+
+    Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError, ParameterError.
+    """
+    return _open_duckdb(around) if is_duckdb(around.conninfo) else _open_postgres(around)
+
+
+def _open_duckdb(around: Around) -> GroupTarget:
+    from ggshell.databases.duckdb.target import GATHER_ROWS, DuckTarget
+
+    if around.kind is not Kind.CLASSIC:
+        raise ParameterError(
+            f"a {around.kind.lower()} Replicat cannot apply to a DuckDB file: one connection at a time may write it",
+            hint="ADD REPLICAT without PARALLEL and COORDINATED: a classic one applies in bulk",
+        )
+    limit = around.parameters.max_operations
+    gather = GATHER_ROWS if limit is None else min(limit, GATHER_ROWS)
+    return DuckTarget(around.conninfo, around.context.group, around.home, around.table, around.begin, gather=gather)
+
+
+def _open_postgres(around: Around) -> PostgresTarget:
     target = PostgresTarget if around.kind is Kind.CLASSIC else WatermarkTarget
     if around.table is None and around.kind is not Kind.CLASSIC:
         raise ParameterError(
@@ -69,7 +90,7 @@ def open_target(around: Around) -> PostgresTarget:
     return target(around.conninfo, around.context.group, around.home, around.table, around.begin)
 
 
-def open_delivery(around: Around, target: PostgresTarget, mapper: Mapper) -> AnyDelivery:
+def open_delivery(around: Around, target: GroupTarget, mapper: Mapper) -> AnyDelivery:
     """The delivery, standing where the checkpoint table says."""
     if around.kind is Kind.CLASSIC:
         delivery = _delivery(around, target, mapper, around.begin, _counters(around))

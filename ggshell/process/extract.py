@@ -12,14 +12,17 @@ import gc
 from typing import Any
 
 from ggshell.capture.cache import TransactionCache
+from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
-from ggshell.clock import to_datetime
 from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params import ExtractParameters, load_extract
 from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
+from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
+from ggshell.process.bounded_requests import BoundedRequests
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.open_transactions import OpenTransactions
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
@@ -41,6 +44,7 @@ IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.005
 """Under a steady stream one sync, behind our back, serves what came within this time; a lone transaction is synced at once."""
 WATCH_SECONDS = 2.0
+DECISIONS = "decisions"
 
 
 def run(home: Home, group: str) -> int:
@@ -56,6 +60,7 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
+        refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
         around = surroundings(context, lambda _: None)
         tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
         trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
@@ -111,10 +116,12 @@ class LogExtract:
         self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
+        self._recovery = ExtractRecovery(context, parameters, self._source)
+        OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
+        BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
         context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
-        context.verb("SHOWTRANS", lambda _: self._transactions())
         context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
@@ -143,7 +150,11 @@ class LogExtract:
         wanted, ignored = self._rows.around(self._wanted, self._ignored)
         self._outputs.begin(wanted, begin, truncates=self._parameters.truncates, since=since, ignored=ignored)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
-        return Capture(self._source.open(after, begin), cache, after)
+        for fields in checkpoint.options.get(DECISIONS, ()):
+            cache.decide(Decision.of_option(fields))
+        log = self._source.open(after, begin, self._recovery.start(cache, begin))
+        self._recovery.opened(cache)
+        return Capture(log, cache, after)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -168,6 +179,7 @@ class LogExtract:
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
+            self._recovery.turn(capture, self._save)
             now = clock.steady()
             if dirty and (batch is None or capture.quiet):
                 outputs.flush()
@@ -225,6 +237,9 @@ class LogExtract:
         state = capture.state
         oldest = capture.cache.oldest()
         places = self._source.places(state, oldest)
+        floor = self._recovery.restart_floor()
+        restart = min(places.recovery.csn, floor) if floor is not None else places.recovery.csn
+        decisions = capture.cache.decisions(state.read, restart, settled=capture.settled)
         first = context.checkpoint.read.startup
         read = context.checkpoint.read._replace(
             startup=first if isinstance(first, LogPosition) and first.csn else places.current,
@@ -241,7 +256,12 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
-                options={**context.checkpoint.options, **self._source.options},
+                options={
+                    **context.checkpoint.options,
+                    **self._source.options,
+                    **self._recovery.options(capture),
+                    DECISIONS: [item.as_option() for item in decisions],
+                },
             )
         )
         capture.confirm(state.safe)
@@ -260,24 +280,22 @@ class LogExtract:
     def _status(self) -> dict[str, Any]:
         state = self._capture.state if self._capture is not None else None
         reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {**(self._source.shown(state.safe) if state else {}), "timestamp": self._progress.record_time}
+        read = {
+            **(self._source.shown(state.read if self._source.bounded else state.safe) if state else {}),
+            "timestamp": self._progress.record_time,
+        }
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
-        return {"status": words, "read": read, "write": write, "slot": self._source.facts}
-
-    def _transactions(self) -> dict[str, Any]:
-        found = self._capture.cache.open.values() if self._capture is not None else ()
+        recovering = self._recovery.recovering
+        if state and recovering is not None and not recovering.complete:
+            words = f"In recovery[{1 if recovering.plan.checkpoint else 2}]: {recovering.words()}"
         return {
-            "transactions": [
-                {
-                    "xid": self._source.transaction_id(item.xid),
-                    "items": item.count,
-                    "start_time": to_datetime(item.begin_time).isoformat(),
-                    **self._source.shown(item.begin),
-                }
-                for item in sorted(found, key=lambda item: item.begin)
-            ]
+            "status": words,
+            "read": read,
+            "write": write,
+            "slot": self._source.facts,
+            "recovering": dict(recovering.facts()) if recovering is not None else None,
         }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ggshell.clock import Clock
+from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.databases.postgres import heartbeat, heartbeat_rows, session
 from ggshell.errors import GgsError
 from ggshell.heartbeat.lags import Lag
@@ -195,7 +196,7 @@ class HomeDatabases:
         have, found = set(known), []
         for group, kind in groups:
             login = self._login(group, kind)
-            name = _name(login) if login else ""
+            name = _name(login) if login and not is_duckdb(login) else ""
             if name and name not in have:
                 have.add(name)
                 found.append(_Postgres(login, name, names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ggshell.databases.duckdb.session import file_of, is_duckdb, login_of
 from ggshell.databases.postgres.session import connection_info
 from ggshell.databases.redo.folder import is_redo
 from ggshell.errors import ParameterError
@@ -16,11 +17,18 @@ def redo_login(home: Home, login: LoginParameters) -> str:
     return next((text for text in (login.source, given) if is_redo(text)), "")
 
 
+def _duckdb_login(home: Home, *given: str) -> str:
+    """The login to a DuckDB file (``duckdb:///folder/file``), empty when it is another database's."""
+    return next((login_of(file_of(text, home.root)) for text in given if is_duckdb(text)), "")
+
+
 def conninfo(home: Home, login: LoginParameters) -> str:
     """The connection string of a process.  Raises NotFoundError for an unknown alias, ParameterError without a login."""
     if login.alias:
         found = CredentialStore(home).resolve(login.alias, login.domain)
-        return connection_info(found.userid, found.password, login.source or None)
-    if login.userid:
-        return connection_info(login.userid, login.password or None, login.source or None)
+        file = _duckdb_login(home, login.source, found.userid)
+        return file or connection_info(found.userid, found.password, login.source or None)
+    file = _duckdb_login(home, login.source, login.userid)
+    if file or login.userid:
+        return file or connection_info(login.userid, login.password or None, login.source or None)
     raise ParameterError("there is no login", hint="USERIDALIAS, or SOURCEDB / TARGETDB with USERID")

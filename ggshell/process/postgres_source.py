@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ggshell.capture.bounded.objects import Definitions
 from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.clock import SystemClock
 from ggshell.databases.postgres import describe, session, slot, trandata
 from ggshell.databases.postgres.log import PostgresLog
+from ggshell.errors import CaptureError
 from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.slot_watch import SlotWatch
@@ -57,10 +59,22 @@ class PostgresSource:
         self._database = {"DBNAME": database, "DBUSER": user, "DBVERSION": version}
         return Producer(group, "ggshell Capture", "PostgreSQL", database, version)
 
+    @property
+    def bounded(self) -> None:
+        return None
+
+    @property
+    def unbounded(self) -> str:
+        return "a PostgreSQL server keeps its log for the slot from the oldest open transaction on"
+
+    @property
+    def definitions(self) -> Definitions:
+        raise CaptureError(f"nothing of an open transaction is kept in files: {self.unbounded}")
+
     def database_fact(self, detail: str) -> str | None:
         return self._database.get(detail)
 
-    def open(self, after: Csn, begin: Csn) -> PostgresLog:
+    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
         """Check the tables and the slot, and begin to read behind what the trail holds."""
         with session.connect(self._conninfo) as connection:
             self._check_tables(connection)
@@ -104,6 +118,13 @@ class PostgresSource:
 
     def transaction_id(self, xid: int) -> str:
         return str(xid)
+
+    def transaction_number(self, text: str) -> int:
+        return int(text)
+
+    def changes(self, transaction: OpenTransaction) -> Iterator[str]:
+        """Nothing is decoded before the commit."""
+        return iter(())
 
     def close(self) -> None:
         if self._control is not None:

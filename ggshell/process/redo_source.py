@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.databases.redo.definitions import Definitions, read_definitions
 from ggshell.databases.redo.folder import folder_of, open_rows
-from ggshell.databases.redo.log import RedoLog
-from ggshell.databases.redo.rows import format_xid
+from ggshell.databases.redo.log import RedoLog, RowDefinitions
+from ggshell.databases.redo.messages import unpack_row
+from ggshell.databases.redo.rows import Operation, format_xid, parse_xid
 from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.source import Places
@@ -20,6 +21,8 @@ from ggshell.record import TableDefinition
 from ggshell.store.events import Severity
 from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName
+
+_RUN = 1000
 
 
 class RedoSource:
@@ -51,12 +54,24 @@ class RedoSource:
     def producer(self, group: str) -> Producer:
         return Producer(group, "ggshell Capture", "Oracle", str(folder_of(self._login)), "redo")
 
+    @property
+    def bounded(self) -> RedoLog | None:
+        return self._log
+
+    @property
+    def unbounded(self) -> str:
+        return ""
+
+    @property
+    def definitions(self) -> RowDefinitions:
+        return RowDefinitions()
+
     def database_fact(self, detail: str) -> str | None:
         return str(folder_of(self._login)) if detail == "DBNAME" else None
 
-    def open(self, after: Csn, begin: Csn) -> RedoLog:
-        """Read from the recovery position, or for the first time from behind BEGIN."""
-        start = self._start(begin)
+    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> RedoLog:
+        """Read from ``start``, else from the recovery position, or for the first time from behind BEGIN."""
+        start = start or self._start(begin)
         definitions = Definitions(self._given(), lambda name: keycols_of(self._parameters.tables, name))
         self._log = RedoLog(open_rows(self._login, start), start, self._wanted, definitions, self._tell)
         self._recovery = start
@@ -73,14 +88,26 @@ class RedoSource:
             return Places(self._recovery, self._recovery)
         if state.safe != self._recovery.csn:
             self._recovery = log.position(state.safe)
-        return Places(self._recovery, log.position(state.read))
+        current, before = log.position(state.read), self._context.checkpoint.read.current
+        if isinstance(before, LogPosition) and before.csn > current.csn:
+            current = before  # a recovery reads again: that it had been read before stays true
+        return Places(self._recovery, current)
 
     def shown(self, place: int) -> dict[str, Any]:
         found = self._log.position(place) if self._log is not None else LogPosition(0, 0, place)
-        return {"scn": str(place), "seqno": found.sequence, "rba": found.rba}
+        return {"scn": str(place), "seqno": found.sequence, "rba": found.rba, "thread": found.thread or 1}
 
     def transaction_id(self, xid: int) -> str:
         return format_xid(xid)
+
+    def transaction_number(self, text: str) -> int:
+        return parse_xid(text)
+
+    def changes(self, transaction: OpenTransaction) -> Iterator[str]:
+        for _, parts in transaction.runs(_RUN):
+            for part in parts:
+                for row in map(unpack_row, part):
+                    yield f"{Operation(row.operation).name} {row.owner}.{row.table} {row.row_id}  {row.redo.decode()}"
 
     def close(self) -> None:
         """Tell how much could not be captured, once a run."""

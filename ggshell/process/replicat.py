@@ -12,9 +12,9 @@ from typing import Any
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import ErrorRule, Response, Responses
-from ggshell.apply.target import CheckpointRow
+from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
-from ggshell.databases.postgres.target import PostgresTarget
+from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.errors import ParameterError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
@@ -92,7 +92,7 @@ class Replicat:
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
-        self._target: PostgresTarget | None = None
+        self._target: GroupTarget | None = None
         self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
         self._environment: Environment | None = None
@@ -135,7 +135,8 @@ class Replicat:
             context.report.event(Severity.WARNING, "GGS-00517", text)
         place = self._asked_place(position)
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
-        self._environment = environment = row_environment(context, self._trail, target.database_facts, self._conninfo)
+        queries = "" if is_duckdb(self._conninfo) else self._conninfo  # SQLEXEC wants a connection of its own
+        self._environment = environment = row_environment(context, self._trail, target.database_facts, queries)
         self._work = replicat_stage(
             parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ggshell.databases.duckdb.session import is_duckdb
+from ggshell.errors import ParameterError
 from ggshell.params import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.login import conninfo, redo_login
@@ -20,4 +22,7 @@ def source_of(
     folder = redo_login(context.home, parameters.login)
     if folder:
         return RedoSource(context, parameters, wanted, folder)
-    return PostgresSource(context, parameters, wanted, conninfo(context.home, parameters.login))
+    login = conninfo(context.home, parameters.login)
+    if is_duckdb(login):
+        raise ParameterError("a DuckDB file has no log that could be captured", hint="it can be a Replicat's target")
+    return PostgresSource(context, parameters, wanted, login)

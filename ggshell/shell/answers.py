@@ -135,12 +135,19 @@ class Transactions(NamedTuple):
 
     group: str
     transactions: tuple[Mapping[str, Any], ...]
+    tabular: bool = False
+    restart: Mapping[str, Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("extract", "xid", "items", "start_time", "lsn", "status")
+        return ("extract", *self._keys())
+
+    def _keys(self) -> tuple[str, ...]:
+        """PostgreSQL's log has LSNs, Oracle's SCNs and places in files."""
+        redo = any("scn" in found for found in self.transactions)
+        return ("xid", "items", "start_time", *(("scn", "thread", "seqno", "rba") if redo else ("lsn",)), "status")
 
     @property
     def rows(self) -> list[Row]:
-        keys = ("xid", "items", "start_time", "lsn", "status")
+        keys = self._keys()
         return [(self.group, *(found.get(key) for key in keys)) for found in self.transactions]

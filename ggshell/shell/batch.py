@@ -48,7 +48,8 @@ def run(session: Session, sources: list[tuple[str, str]]) -> int:
     if sys.stdout.isatty() and sys.stderr.isatty() and not is_dumb():
         from ggshell.shell.working import Working
 
-        session.busy = Working().line
+        working = Working()
+        session.busy, session.progress = working.line, working.progress
     steps, refused = understand(sources)
     for outcome in refused:
         output.outcome(outcome)

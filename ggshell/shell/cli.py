@@ -66,6 +66,10 @@ def _run(options: Options) -> int:
 
         sys.stdout.write(f"ggshell {__version__}\n")
         return DONE
+    if options.process:
+        from ggshell.shell import by_hand
+
+        return by_hand.run(options.home, options.process)
     from ggshell.shell.session import Session
 
     session = Session(options)

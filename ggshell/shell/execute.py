@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ggshell.syntax.statement import Statement
 
 _QUIET = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "HELP", "HISTORY", "SHOW", "VERSIONS", "EXIT", "QUIT", "OBEY"}
-_QUIET |= {"SPOOL", "WATCH", "ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET", "TRAIL"}
+_QUIET |= {"SPOOL", "WATCH", "ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET", "TRAIL", "COMPARE"}
 
 
 class Outcome(NamedTuple):

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from ggshell.errors import UsageError
 
+ENGINES = ("auto", "local", "spark")
 FORMATS = ("ggsci", "table", "vertical", "csv", "json", "markdown")
 USAGE = """usage: ggshell [options]                      the shell; with input that is no terminal: a GGSCI session
        ggshell [options] -c STATEMENTS        statements, by newline or ;
        ggshell [options] FILE...              run obey files; - is standard input
        ggshell [options] paramfile FILE       a GGSCI session that reads from a file
+       ggshell extract paramfile FILE [reportfile FILE]   an Extract in the foreground (replicat: a Replicat)
        ggshell check FILE...                  check obey and parameter files without running anything
        ggshell logdump [TRAILFILE]            look at trail files record by record
        ggshell demo up|load|status|down       two embedded databases and a workload
@@ -20,6 +22,7 @@ USAGE = """usage: ggshell [options]                      the shell; with input t
 options:
   --home DIR            the home directory (else GGSHELL_HOME, else the current folder)
   --format FORMAT       ggsci (default), table, vertical, csv, json, markdown
+  --engine ENGINE       who answers questions about trails and lag: auto (default), local, spark
   --continue-on-error   go on behind a statement that fails; exit code 1 at the end
   --echo                show each statement before its answer
   --auto-manager        START starts Manager when it does not run
@@ -30,10 +33,12 @@ options:
 
 
 class Options(NamedTuple):
-    """What the command line asks for.  ``commands``: the texts of ``-c``; ``files``: obey files, or the paramfile."""
+    """What the command line asks for.  ``commands``: the texts of ``-c``; ``files``: obey files, or the paramfile;
+    ``process``: a group started by hand."""
 
     home: str = "."
     format: str = "ggsci"
+    engine: str = ""
     continue_on_error: bool = False
     echo: bool = False
     color: bool = True
@@ -44,6 +49,7 @@ class Options(NamedTuple):
     commands: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     paramfile: str = ""
+    process: tuple[str, ...] = ()
 
 
 _FLAGS: dict[str, tuple[str, bool]] = {
@@ -58,7 +64,7 @@ _FLAGS: dict[str, tuple[str, bool]] = {
     "--help": ("help", True),
     "-h": ("help", True),
 }
-_VALUED = {"--home": "home", "--format": "format", "-c": "commands"}
+_VALUED = {"--home": "home", "--format": "format", "--engine": "engine", "-c": "commands"}
 
 
 def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
@@ -94,6 +100,10 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] = os.
 def _checked(options: Options, words: list[str]) -> Options:
     if options.format not in FORMATS:
         raise UsageError(f"unknown format {options.format}", hint=f"one of {', '.join(FORMATS)}")
+    if options.engine and options.engine not in ENGINES:
+        raise UsageError(f"unknown engine {options.engine}", hint=f"one of {', '.join(ENGINES)}")
+    if len(words) > 1 and words[0].lower() in ("extract", "replicat"):
+        return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":
         if len(words) != 2:
             raise UsageError("paramfile takes one file", hint="ggshell paramfile FILE")

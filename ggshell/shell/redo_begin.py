@@ -58,7 +58,14 @@ def redo_altered(changed: Checkpoint, begin: str, lsn: str, scn: str, now: int) 
         )
     at = LogPosition(0, 0, place.value)
     read = changed.read._replace(startup=LogPosition(0, 0, 0), recovery=at, current=at, current_time=0)
+    options = {name: value for name, value in changed.options.items() if name not in ("br", "decisions")}
     changed = changed._replace(
-        read=read, begin=scn or begin, begin_csn=str(place), begin_time=moment, record_time=0, caught_up=0
+        options=options,
+        read=read,
+        begin=scn or begin,
+        begin_csn=str(place),
+        begin_time=moment,
+        record_time=0,
+        caught_up=0,
     )
     return changed, f"SCN {place.value + 1}"

@@ -121,7 +121,7 @@ def run(session: Session) -> int:
 
     session.ask, session.interactive = ask, True
     if not is_dumb():
-        session.busy = working.line
+        session.busy, session.progress = working.line, working.progress
     lines = prompt_session(session, _Discreet(str(history_file())), watcher.text if watcher else None)
     try:
         return Conversation(session, lambda shown: _read(lines, watcher, shown)).run()

@@ -36,6 +36,11 @@ class Login(NamedTuple):
         """The folder of redo (``redo:///folder``) that this is a login to, empty for a database."""
         return self.conninfo if self.conninfo.lower().startswith("redo://") else ""
 
+    @property
+    def duckdb(self) -> str:
+        """The login to a DuckDB file (``duckdb:///folder/file``) that this is, empty for another database."""
+        return self.conninfo if self.conninfo.lower().startswith("duckdb://") else ""
+
     def __str__(self) -> str:
         return f"{self.user}@{self.database}"
 
@@ -48,7 +53,8 @@ class Session:
 
     ``ask``: puts a question to the user and gives the answer, None where nobody can be asked (batch); the second argument
     says whether what is typed must stay hidden.
-    ``busy``: shows that a statement works while it does.  ``wait``: pauses for seconds; true when it is to end.
+    ``busy``: shows that a statement works while it does, ``progress`` how far it is.
+    ``wait``: pauses for seconds; true when it is to end.
     """
 
     def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
@@ -64,6 +70,7 @@ class Session:
         self.pager = ""
         self.timing = False
         self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
+        self.progress: Callable[[str], None] = lambda _: None
         self.wait: Callable[[float], bool] = _pause
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
@@ -87,12 +94,18 @@ class Session:
         """Who answers questions about trails and lag; kept warm as long as this shell.  Raises ParameterError."""
         if self._engines is None:
             from ggshell.spark.engines import Engines
-            from ggshell.spark.settings import FILE, load_settings
+            from ggshell.spark.server import settings_in_use, spark_log
 
-            settings = load_settings(self.home.root / "dirprm" / FILE)
-            log = self.home.root / "dirrpt" / "spark.log"
-            self._engines = Engines(settings, log, warm_early=self.interactive, clock=self.clock)
+            settings = settings_in_use(self.home, self.options.engine)
+            log = spark_log(self.home)
+            self._engines = Engines(settings, log, warm_early=self.interactive, clock=self.clock, told=self.progress)
         return self._engines
+
+    def forget_engines(self) -> None:
+        """End them; the next question finds what there is then."""
+        engines, self._engines = self._engines, None
+        if engines is not None:
+            engines.close()
 
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write into ggserr.log as this program."""
@@ -158,6 +171,11 @@ class Session:
                 f"{self.login.redo} is a log that can be read, and no database that could be asked.",
                 hint="DBLOGIN to the target, or to the source itself",
             )
+        if self.login.duckdb:
+            raise StateError(
+                f"{self.login.database} is a DuckDB file, a target of Replicats: this command is for PostgreSQL.",
+                hint="DBLOGIN to the source; CHECKPOINTTABLE commands, ALTER and DELETE REPLICAT work with the file",
+            )
         if self._connection is None or self._connection.closed:
             from ggshell.databases.postgres.session import connect
 
@@ -179,9 +197,7 @@ class Session:
 
     def close(self) -> None:
         self.stop_spooling()
-        engines, self._engines = self._engines, None
-        if engines is not None:
-            engines.close()
+        self.forget_engines()
         self.log_out()
 
 

@@ -23,6 +23,11 @@ class Working:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._shown = False
+        self._progress = ""
+
+    def progress(self, text: str) -> None:
+        """How far the statement is, to stand behind it."""
+        self._progress = text
 
     @contextmanager
     def line(self, text: str) -> Iterator[None]:
@@ -31,7 +36,7 @@ class Working:
         if not words or words[0].upper() in _OWN_TERMINAL:
             yield
             return
-        self._ended = threading.Event()
+        self._ended, self._progress = threading.Event(), ""
         thread = threading.Thread(target=self._run, args=(self._ended, _short(text)), name="working", daemon=True)
         thread.start()
         try:
@@ -56,7 +61,7 @@ class Working:
             pause = EVERY_SECONDS
             with self._lock:
                 if not ended.is_set():
-                    sys.stderr.write(f"\r\x1b[K{text} ... {clock.steady() - began:.0f} s")
+                    sys.stderr.write(f"\r\x1b[K{text} ... {clock.steady() - began:.0f} s {self._progress}".rstrip())
                     sys.stderr.flush()
                     self._shown = True
 

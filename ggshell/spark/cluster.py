@@ -12,7 +12,7 @@ import pyarrow as pa
 from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
 from ggshell.spark.dialect import for_spark, literal, pieces, quoted_name, spelled
 from ggshell.spark.pushdown import conditions_text
-from ggshell.spark.session import WarmSession
+from ggshell.spark.session import MORE_MEMORY, WarmSession
 from ggshell.spark.views import ParquetView, RowsView, View
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
         .option("columns", ",".join(view.columns))
         .option("path", ",".join(view.files))
         .option("mode", view.on_damage.value)
+        .option("upToCut", "true")  # whoever asks questions tells of it
         .option("conditions", conditions_text(view.conditions))
         .option("pushdown", str(once).lower())
         .load()
@@ -123,9 +124,7 @@ def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = No
     if fault:
         return TrailError(fault[-1].strip())
     if "OutOfMemoryError" in text or "Java heap space" in text:
-        return DatabaseError(
-            "Spark ran out of memory", code="GGS-00708", hint="memory in dirprm/spark.conf; or more, smaller partitions"
-        )
+        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
     state = _STATE.search(text)
     if state is not None and state[1][:2] in _ASKED_WRONGLY:
         return StatementError(_flat(text[: state.start()]), code="GGS-00703", source=" ".join(sql.split()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -30,6 +31,15 @@ _OPTIONS: Final = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+END_SECONDS: Final = 10.0
+_LOST: Final = (
+    "Py4JNetworkError",
+    "SparkContext was shut down",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "EOFError",
+    "Error while sending",
+)
 _LOGGERS: Final = ("SQLQueryContextLogger", "pyspark.sql.connect.logging", "pyspark.sql.connect.client.logging")
 
 
@@ -91,30 +101,47 @@ class Driver:
         known = [stage for stage in stages if stage is not None]
         return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
-    def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
+    def is_gone(self, spark: SparkSession) -> bool:
         """Whether Java is no more."""
         return java_process(spark).poll() is not None
+
+    def has_ended(self, spark: SparkSession, error: BaseException, *, expected: bool = False) -> bool:
+        """Whether a failure comes of Java's end, which may take a moment to be seen; ``expected``: or will end it."""
+        if not expected and not any(word in f"{type(error).__name__} {error}" for word in _LOST):
+            return self.is_gone(spark)
+        try:
+            java_process(spark).wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def close(self, spark: SparkSession | None) -> None:
         """End Java, or tidy up behind one that has ended: PySpark would go on with it for ever."""
         if spark is not None:
-            from pyspark import SparkContext
-
-            process = java_process(spark)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a Java that has ended before
-                try:
-                    spark.stop()
-                except Exception:  # noqa: BLE001 - Py4J's; what matters is that Java ends, which is seen to below
-                    process.kill()
-            gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
-            if gateway is not None:
-                gateway.shutdown()
-            process.stdin.close()  # Java ends when its standard input does
-            process.wait()
+            _end(spark)
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+
+
+def _end(spark: SparkSession) -> None:
+    """Stop a session and its Java, also one that has ended, and have PySpark forget both."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession as Sessions
+
+    process, gateway = java_process(spark), SparkContext._gateway
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a Java that has ended before
+        try:
+            spark.stop()
+        except Exception:  # noqa: BLE001 - Py4J's; what matters is that Java ends, which is seen to below
+            process.kill()
+    Sessions._instantiatedSession = Sessions._activeSession = None
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    if gateway is not None:
+        gateway.shutdown()
+    process.stdin.close()  # Java ends when its standard input does
+    process.wait()
 
 
 def java_process(spark: SparkSession) -> Any:
@@ -142,6 +169,9 @@ def session_builder(log: Path) -> Any:
             handler.close()
         logger.addHandler(logging.FileHandler(log, delay=True))
         logger.propagate = False
+    root = logging.getLogger()
+    if not root.handlers:  # Py4J tells it of a Java that dies, and without a handler that goes to the terminal
+        root.addHandler(logging.FileHandler(log, delay=True))
     return SparkSession.builder
 
 

@@ -33,13 +33,25 @@ class Ran(NamedTuple):
 
 
 class Engines:
-    """The two engines of a shell.  ``warm_early``: whether a session may be started before it is needed."""
+    """The two engines of a shell.
 
-    def __init__(self, settings: Settings, log: Path, *, warm_early: bool = False, clock: Clock | None = None) -> None:
+    ``warm_early``: whether a session may be started before it is needed; ``told`` hears how far questions are.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        log: Path,
+        *,
+        warm_early: bool = False,
+        clock: Clock | None = None,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
         self.settings = settings
         self.session = WarmSession(settings, log)
         self.ran: list[Ran] = []
         self._warm_early = warm_early
+        self._told = told
         self._clock = clock or SystemClock()
         self._local = LocalEngine()
 
@@ -62,7 +74,7 @@ class Engines:
         began = self._clock.steady()
         size = total_size(views)
         engine = self.choose(size)
-        table = self._ask(engine, sql, views, told, size)
+        table = self._ask(engine, sql, views, told or self._told, size)
         rows = plain_rows(table)
         seconds = self._clock.steady() - began
         self.ran = [*self.ran, Ran(question, engine, size, len(rows), seconds)][-KEPT:]

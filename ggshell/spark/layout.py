@@ -125,6 +125,11 @@ def _mode(text: str) -> OnDamage:
         raise UsageError(f"unknown mode {text}", hint=f"one of {', '.join(each.value for each in OnDamage)}") from None
 
 
-def plan(files: Sequence[str], size: int = SPLIT_BYTES) -> list[Split]:
-    """The splits of files, in order."""
-    return [split for file in files for split in splits.splits_of(file, paths.local_copy(file), size)]
+def plan(files: Sequence[str], size: int = SPLIT_BYTES, *, up_to_cut: bool = False) -> list[Split]:
+    """The splits of files, in order.  ``up_to_cut``: of a file that was cut off what is whole, for whoever tells of it; else
+    reading it is an error."""
+    found: list[Split] = []
+    for file in files:
+        path = paths.local_copy(file)
+        found += splits.splits_of(file, path, size, last=splits.cut_place(path) if up_to_cut else None)
+    return found

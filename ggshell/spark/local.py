@@ -20,12 +20,14 @@ class LocalEngine:
 
     def __init__(self) -> None:
         self._running: Any = None
+        self._failures: list[GgsError] = []
 
     def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
         """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage."""
         import duckdb
 
         text = spelled(sql)
+        self._failures.clear()
         connection = duckdb.connect(":memory:")
         try:
             connection.execute("SET TimeZone = 'UTC'")
@@ -40,6 +42,8 @@ class LocalEngine:
                 connection.execute(text)  # refuses with the place, which the other way leaves out
                 raise
         except duckdb.Error as error:
+            if self._failures:
+                raise self._failures[0] from error
             raise _refused(sql, error) from error
         finally:
             self._running = None
@@ -67,9 +71,9 @@ class LocalEngine:
         name = view.name.lower()
         uses = sum(piece.strip('"').lower() == name for piece in pieces(text))
         if uses <= 1:
-            connection.register(view.name, view.read())
+            connection.register(view.name, view.read(self._failures.append))
             return
-        stream = view.read()
+        stream = view.read(self._failures.append)
         connection.register("a_trail_to_keep", stream)
         connection.execute(f"CREATE TEMP TABLE {quoted_name(view.name)} AS SELECT * FROM a_trail_to_keep")
         connection.unregister("a_trail_to_keep")

@@ -34,8 +34,8 @@ def is_elsewhere(text: str) -> bool:
 def trail_files(text: str, base: Path | None = None) -> list[str]:
     """The files that a text means, a trail's in the order of their numbers.
 
-    ``base``: where relative paths begin.  Raises NotFoundError when there are none, UsageError when a folder also holds
-    files of other kinds whose names a trail could have.
+    ``base``: where relative paths begin.  Raises NotFoundError when there are none, UsageError when one of them is another
+    file that has the name of a trail's.
     """
     if is_elsewhere(text):
         return _files_elsewhere(text)
@@ -45,7 +45,16 @@ def trail_files(text: str, base: Path | None = None) -> list[str]:
     found = _local_files(path)
     if not found:
         raise NotFoundError(f"{text} is no trail", hint=_HINT)
+    for each in found:
+        _require_trail_file(each)
     return [str(each) for each in found]
+
+
+def _require_trail_file(path: Path) -> None:
+    """A trail's file begins with a header record, or is still empty."""
+    with path.open("rb") as file:
+        if file.read(1) not in (b"", b"F"):
+            raise UsageError(f"{path} has the name of a trail file and is none", hint=_HINT)
 
 
 def _local_files(path: Path) -> list[Path]:

@@ -93,7 +93,11 @@ class Remote:
         """How many tasks of the running stages are done, and how many there are."""
         return self._done, self._whole
 
-    def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
+    def is_gone(self, spark: SparkSession) -> bool:
+        """Only asking it would tell."""
+        return False
+
+    def has_ended(self, spark: SparkSession, error: BaseException, *, expected: bool = False) -> bool:
         """Whether a failure says that the server does not answer, or has forgotten us."""
         text = f"{type(error).__name__} {error}"
         return any(word in text for word in ("UNAVAILABLE", "RetriesExceeded", "SESSION_CLOSED", "SESSION_NOT_FOUND"))

@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ from ggshell.errors import ConflictError, GgsError, ProcessError, StateError, Us
 from ggshell.files import locked, write_atomically
 from ggshell.spark.driver import java_process, python_environment
 from ggshell.spark.session import WarmSession
-from ggshell.spark.settings import FILE, Settings, load_settings
+from ggshell.spark.settings import FILE, EngineChoice, Settings, load_settings
 from ggshell.store.home import Home
 
 START_SECONDS: Final = 180.0
@@ -61,6 +62,18 @@ def spark_log(home: Home) -> Path:
 def settings_of(home: Home) -> Settings:
     """The home's settings.  Raises ParameterError."""
     return load_settings(home.root / "dirprm" / FILE)
+
+
+def settings_in_use(home: Home, engine: str = "") -> Settings:
+    """The home's settings; where no master is said its server, if that runs.  ``engine`` goes before the file's.
+
+    Raises ParameterError.
+    """
+    settings = settings_of(home)
+    if engine:
+        settings = settings._replace(engine=EngineChoice(engine))
+    server = None if settings.master else find_server(home)
+    return settings if server is None else settings._replace(master=server.remote)
 
 
 def find_server(home: Home) -> Server | None:
@@ -123,16 +136,12 @@ def stop_server(home: Home) -> None:
     if server is None or descriptor is None:
         raise StateError("Spark is not running.")
     try:
-        process = os.pidfd_open(server.pid)
-    except ProcessLookupError:
-        os.close(descriptor)
-        return
-    try:
         os.write(descriptor, b"S")
-        if not select.select([process], [], [], END_SECONDS)[0]:
+        ended = select.poll()
+        ended.register(descriptor, 0)  # without a reader, that is without the process, it becomes an error
+        if not ended.poll(END_SECONDS * 1000):
             raise ProcessError(f"Spark (process {server.pid}) does not end", hint=f"see {spark_log(home)}")
     finally:
-        os.close(process)
         os.close(descriptor)
 
 
@@ -184,7 +193,7 @@ def _serve(home: Home) -> int:
         server = Server(os.getpid(), port, token, settings.effective_master, SystemClock().now())
         write_atomically(_facts(home), json.dumps(server._asdict()).encode(), mode=0o600)
         _tell({"port": port})
-        _wait(pipe, java_process(spark).pid)
+        _wait(pipe, java_process(spark))
     finally:
         _facts(home).unlink(missing_ok=True)
         session.close()
@@ -211,14 +220,20 @@ def _tell(answer: dict[str, Any]) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _wait(pipe: int, java: int) -> None:
+def _wait(pipe: int, java: subprocess.Popen[bytes]) -> None:
     """Until somebody asks for the end, a signal does, or Java ends."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    select.select([pipe, read_end, os.pidfd_open(java)], [], [])
+
+    def tell_end() -> None:
+        java.wait()
+        os.write(write_end, b"J")
+
+    threading.Thread(target=tell_end, name="java-end", daemon=True).start()
+    select.select([pipe, read_end], [], [])
 
 
 if __name__ == "__main__":

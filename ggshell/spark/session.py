@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ggshell.clock import SystemClock
-from ggshell.errors import ConnectionLostError, GgsError
+from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 from ggshell.spark.dialect import SPARK_SETTINGS
 from ggshell.spark.driver import Driver
 from ggshell.spark.remote import Remote
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _T = TypeVar("_T")
-LAST_LINES = 12
+LAST_BYTES = 1 << 16
 LOOK_SECONDS = 0.2
+MORE_MEMORY = "memory in dirprm/spark.conf; or more, smaller partitions"
 
 
 class Facts(NamedTuple):
@@ -52,6 +53,7 @@ class WarmSession:
         self._spark: SparkSession | None = None
         self._error: BaseException | None = None
         self._seconds = 0.0
+        self._log_start = 0
         self._tags = itertools.count(1)
 
     def warm(self) -> None:
@@ -64,6 +66,8 @@ class WarmSession:
     def get(self) -> SparkSession:
         """The session, when it has started.  Raises NotFoundError without pyspark, StateError without a Java,
         ConnectionLostError when it does not start."""
+        if self._spark is not None and self._link.is_gone(self._spark):
+            self.close()  # it has ended while nobody asked
         self.warm()
         thread = self._thread
         while thread is not None and thread.is_alive():
@@ -97,6 +101,7 @@ class WarmSession:
         when Spark itself has ended; the next question starts it again.
         """
         spark = self.get()
+        said_before = self._log_size()
         tag = f"ggshell-{os.getpid()}-{next(self._tags)}"
         done: list[_T] = []
         failed: list[BaseException] = []
@@ -120,16 +125,35 @@ class WarmSession:
             self._link.interrupt(spark, tag)
             thread.join()
             raise
-        if failed and self._link.has_ended(spark, failed[0]):
-            self.close()
-            raise ConnectionLostError(
-                "Spark has ended while it worked",
-                code="GGS-00704",
-                hint=f"asked again, it is started anew; {self._log} may say why",
-            ) from failed[0]
         if failed:
-            raise failed[0]
+            raise self._failure(spark, failed[0], said_before) from failed[0].__cause__
         return done[0]
+
+    def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
+        """What a failure of the work is: its own, or Spark's end, which out of memory may come a moment later."""
+        no_memory = any("OutOfMemoryError" in line for line in self._last_lines(said_before))
+        if self._link.has_ended(spark, error, expected=no_memory):
+            self.close()
+            if not no_memory:
+                lost = ConnectionLostError(
+                    "Spark has ended while it worked",
+                    code="GGS-00704",
+                    hint=f"asked again, it is started anew; {self._log} may say why",
+                )
+                lost.__cause__ = error
+                return lost
+        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY) if no_memory else error
+
+    def _log_size(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def _last_lines(self, first: int) -> list[str]:
+        """The end of what the log says from a place on."""
+        if not self._log.exists():
+            return []
+        with self._log.open("rb") as log:
+            log.seek(max(first, log.seek(0, os.SEEK_END) - LAST_BYTES))
+            return log.read().decode(errors="replace").splitlines()
 
     def _progress(self, spark: SparkSession) -> str:
         """``[####......] 12/30``; empty where nothing is known."""
@@ -146,6 +170,7 @@ class WarmSession:
 
     def _start(self) -> None:
         began = SystemClock().steady()
+        self._log_start = self._log_size()
         try:
             spark = self._link.start()
             self._prepare(spark)
@@ -169,8 +194,9 @@ class WarmSession:
     def _failed(self, error: Exception) -> GgsError:
         where = self.settings.shown_master
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        lines = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:] if self._log.exists() else []
-        told = next((line for line in reversed(lines) if "rror" in line or "xception" in line), "")
+        told = next(
+            (line for line in reversed(self._last_lines(self._log_start)) if "rror" in line or "xception" in line), ""
+        )
         return ConnectionLostError(
             f"Spark ({where}) does not start: {told or text}",
             code="GGS-00705",

@@ -23,6 +23,7 @@ from ggshell.errors import ParameterError
 
 FILE = "spark.conf"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_LINE = re.compile(r"([^\s=]*)(?:\s*=\s*|\s+|$)(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.IGNORECASE)
 
 
@@ -69,8 +70,7 @@ def load_settings(path: Path) -> Settings:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        key, _, value = text.partition("=") if "=" in text.split()[0] else _split(text)
-        key, value = key.strip(), value.strip()
+        key, value = _LINE.fullmatch(text).groups()  # type: ignore[union-attr]  # it takes every text
         try:
             if key.startswith("spark."):
                 options[key] = value
@@ -81,11 +81,6 @@ def load_settings(path: Path) -> Settings:
                 str(error), code="GGS-00702", where=f"{path}:{number}", line=number, source=text
             ) from None
     return Settings(**found, options=MappingProxyType(options))  # type: ignore[arg-type]
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    words = text.split(None, 1)
-    return words[0], "", words[1] if len(words) > 1 else ""
 
 
 def _read(key: str, value: str) -> object:

@@ -81,7 +81,8 @@ class TrailBatchReader(spark.DataSourceReader):
 
     def partitions(self) -> list[spark.InputPartition]:
         size = parse_size(self.options.get("splitbytes", str(SPLIT_BYTES)))
-        return [TrailPartition(split) for split in plan(files_of(self.options), size)]
+        up_to_cut = self.options.get("uptocut", "false").lower() == "true"
+        return [TrailPartition(split) for split in plan(files_of(self.options), size, up_to_cut=up_to_cut)]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         return self.layout.batches(partition.value, self.wanted)

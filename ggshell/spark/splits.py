@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ggshell.errors import NotFoundError
-from ggshell.record import IoType, TableDefinition
+from ggshell.record import IoType, TableDefinition, TransInd
 from ggshell.trail.columnar import sync_points
 from ggshell.trail.context import Context
 from ggshell.trail.look import LookedFile, Seen, definition_of
@@ -57,6 +57,26 @@ class Definitions:
             self._found += metadata_records(self._path, self._searched, place)
             self._searched = place
         return tuple((index, table) for rba, index, table in self._found if rba < place)
+
+
+def cut_place(path: Path) -> int | None:
+    """Of a file that is shorter than its trail's mark says: where its last whole transaction ends.  None for all others."""
+    file = LookedFile(path)
+    try:
+        end = file.durable_end()
+        return whole_end(file) if end is not None and end > file.size else None
+    finally:
+        file.close()
+
+
+def whole_end(file: LookedFile) -> int:
+    """Where the last whole transaction of a file ends, by its good records."""
+    place = file.size
+    while (seen := file.good_before(place)) is not None:
+        if getattr(seen.record, "trans_ind", None) in (TransInd.END, TransInd.SOLE):
+            return seen.rba + seen.size
+        place = seen.rba
+    return file.first
 
 
 def splits_of(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ggshell.errors import GgsError
 from ggshell.spark import facts, paths
 from ggshell.spark.layout import Layout, plan
 from ggshell.spark.pushdown import Condition, wanted_by
@@ -29,12 +30,20 @@ class TrailView:
     def size(self) -> int:
         return paths.total_bytes(self.files)
 
-    def read(self) -> pa.RecordBatchReader:
-        """Its rows, file by file.  Raises TrailError for damage."""
+    def read(self, failed: Callable[[GgsError], None] = lambda _: None) -> pa.RecordBatchReader:
+        """Its rows, file by file.  Raises TrailError for damage, which ``failed`` hears as it is: who reads the batches may
+        wrap it."""
         layout = Layout(self.columns, on_damage=self.on_damage)
+        return pa.RecordBatchReader.from_batches(layout.schema, self._batches(layout, failed))
+
+    def _batches(self, layout: Layout, failed: Callable[[GgsError], None]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_by(self.conditions)
-        batches = (batch for split in plan(self.files, 1 << 62) for batch in layout.batches(split, wanted))
-        return pa.RecordBatchReader.from_batches(layout.schema, batches)
+        try:
+            for split in plan(self.files, 1 << 62, up_to_cut=True):
+                yield from layout.batches(split, wanted)
+        except GgsError as error:
+            failed(error)
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,9 @@ class GroupEntry(NamedTuple):
 class Home:
     """Paths of a home directory.  Nothing is made until ``ensure``."""
 
+    by_hand = False
+    """Whether a process was started with files of its own on the command line, not by Manager."""
+
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
 

@@ -64,3 +64,9 @@ def changes_rows(page: str) -> bool:
     passed over; of what has no page of its own nobody knows."""
     path = pages.index("parameters").get(page.lower())
     return path is None or pages.read(path).facts.get("Changes", "") == "rows"
+
+
+def keeps_rows(page: str) -> bool:
+    """Whether a page says of all its options that they may be passed over (``Changes: no rows``)."""
+    path = pages.index("parameters").get(page.lower())
+    return path is not None and pages.read(path).facts.get("Changes", "") == "no rows"

@@ -78,6 +78,8 @@ class FileHeader(NamedTuple):
     seqno: int | None = None
     first_csn: Csn | None = None
     first_time: int | None = None
+    log_bsn: Csn | None = None
+    """Where the source's log must be read from to rebuild the file's first transaction and all later ones."""
     system: str = ""
     node: str = ""
     release: str = ""
@@ -102,7 +104,7 @@ def encode_header(
     body = b"".join(
         [
             _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity, form)),
-            _group(_MACHINE, list(enumerate(map(_text, platform.uname()[:3]), 0x30))),
+            _group(_MACHINE, list(enumerate(map(_text, platform.uname()[:5]), 0x30))),
             _group(
                 _DATABASE,
                 [
@@ -136,7 +138,10 @@ def _trail_tokens(
     if form.seal is not None:
         tokens.append((_SEAL, form.seal.encode()))
     if continuity.first is not None:
-        tokens += [(0x3A, str(continuity.first.csn).encode()), (0x3C, _time(continuity.first.commit_time))]
+        first = continuity.first
+        tokens += [(0x3A, str(first.csn).encode()), (0x3C, _time(first.commit_time))]
+        if first.restart:
+            tokens.append((0x3E, str(first.csn._replace(value=first.restart)).encode()))
     return tokens
 
 
@@ -231,6 +236,7 @@ def _header(found: dict[tuple[int, int], bytes]) -> FileHeader:
         file_name=text(_TRAIL, 0x36),
         seqno=number(0x38),
         first_csn=csn(_TRAIL, 0x3A),
+        log_bsn=csn(_TRAIL, 0x3E),
         first_time=None if first_time is None else first_time - JULIAN_EPOCH_MICROSECONDS,
         system=text(_MACHINE, 0x30),
         node=text(_MACHINE, 0x31),

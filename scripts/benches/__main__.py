@@ -9,7 +9,20 @@ import sys
 from benches.figures import machine
 from benches.ground import Failed
 
-NAMES = ("extract", "replicat", "latency", "startup", "memory", "language", "heartbeat", "trail", "redo")
+NAMES = (
+    "extract",
+    "replicat",
+    "apply",
+    "latency",
+    "startup",
+    "memory",
+    "language",
+    "heartbeat",
+    "trail",
+    "spark",
+    "redo",
+    "recovery",
+)
 
 
 def main() -> int:

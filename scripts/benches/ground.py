@@ -111,12 +111,15 @@ class Ground:
             f"ADD EXTTRAIL {trail}, EXTRACT {group}, MEGABYTES 500",
         )
 
-    def replicat(self, group: str, trail: str, mapping: str = "MAP bench.*, TARGET bench.*;") -> None:
-        """Add a Replicat that applies a whole trail to south."""
+    def replicat(self, group: str, trail: str, mapping: str = "MAP bench.*, TARGET bench.*;", option: str = "") -> None:
+        """Add a Replicat that applies a whole trail to south; ``option``: its kind, or NODBCHECKPOINT."""
         self.parameters(group, f"REPLICAT {group}", "USERIDALIAS south", mapping)
+        table = "" if option == "NODBCHECKPOINT" else ", CHECKPOINTTABLE ggadmin.ggs_checkpoint"
+        kind, last = ("", ", NODBCHECKPOINT") if option == "NODBCHECKPOINT" else (f", {option}" if option else "", "")
+        added = f"{kind}, EXTTRAIL {trail}{table}{last}"
         self.obey(
             "DBLOGIN USERIDALIAS south",
-            f"ADD REPLICAT {group}, EXTTRAIL {trail}, CHECKPOINTTABLE ggadmin.ggs_checkpoint",
+            f"ADD REPLICAT {group}{added}",
         )
 
     def checkpoint_table(self) -> None:
@@ -135,6 +138,18 @@ class Ground:
                 lambda: connection.execute(query, (slot, position)).fetchone(),
                 seconds=seconds,
             )
+
+    def wait_for_count(self, table: str, count: int, *, seconds: float = 300.0) -> float:
+        """Wait until so many rows are visible in south; the moment (time.time) at which they were."""
+        with self.connect("south") as connection:
+            query = f"SELECT count(*) FROM {table}"
+            wait_until(
+                f"{count} rows in {table}",
+                lambda: connection.execute(query).fetchone() == (count,),
+                seconds=seconds,
+                every=0.02,
+            )
+        return time.time()
 
     def wait_for_row(self, table: str, number: int, *, seconds: float = 300.0) -> float:
         """Wait until a row is visible in south; the moment (time.time) at which it was."""

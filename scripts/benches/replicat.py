@@ -2,8 +2,6 @@
 
 Ours reads a finished trail; the peer reads a slot made before the rows.  Both are timed from the start of their session
 on the target to the moment at which the last row is visible there.
-
-What mapping costs: the same load with COLMAP and two functions, beside ours without.
 """
 
 from __future__ import annotations
@@ -20,10 +18,6 @@ SELECT extract(epoch FROM min(backend_start))::float8 FROM pg_stat_activity
  WHERE datname = 'south' AND usename = 'ggadmin' AND backend_type = 'client backend'
 """
 
-_COLMAP = (
-    "MAP bench.rows, TARGET bench.rows, COLMAP (USEDEFAULTS, note = @STRUP (note), customer = @COMPUTE (customer + 1));"
-)
-
 
 def run(rounds: int, quick: bool) -> list[Figure]:
     part = 10 if quick else 1
@@ -31,10 +25,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         ("one-row transactions", 100_000 // part, 1, 1.0),
         ("10,000-row transactions", 100 // part, 10_000, 1.5),
     )
-    found = [_case(name, transactions, size, goal, rounds) for name, transactions, size, goal in cases]
-    for name, transactions, size, _ in cases:
-        found.append(_mapped(f"COLMAP, {name}", transactions, size, rounds))
-    return found
+    return [_case(name, transactions, size, goal, rounds) for name, transactions, size, goal in cases]
 
 
 def _case(name: str, transactions: int, size: int, goal: float, rounds: int) -> Figure:
@@ -55,26 +46,6 @@ def _case(name: str, transactions: int, size: int, goal: float, rounds: int) -> 
             lambda number: last / _peer(place, number, last),
         )
     return more_is_better("replicat", name, "rows/s", ours, peer, "PostgreSQL's subscription", goal)
-
-
-def _mapped(name: str, transactions: int, size: int, rounds: int) -> Figure:
-    """Computed columns instead of two that came; at most a quarter of the throughput may go."""
-    with ground() as place:
-        place.extract("ext", "./dirdat/ea")
-        last = place.fill(transactions, size)
-        place.obey("START EXTRACT ext")
-        place.wait_for_slot("ggs_ext", place.end_of_log())
-        place.obey("STOP EXTRACT ext")
-        place.checkpoint_table()
-        for number in range(rounds):
-            place.replicat(f"rep{number}", "./dirdat/ea")
-            place.replicat(f"map{number}", "./dirdat/ea", _COLMAP)
-        mapped, plain = alternate(
-            rounds,
-            lambda number: last / _ours(place, f"map{number}", last),
-            lambda number: last / _ours(place, f"rep{number}", last),
-        )
-    return more_is_better("replicat", name, "rows/s", mapped, plain, "the same without COLMAP", 0.75)
 
 
 def _ours(place: Ground, group: str, last: int) -> float:

@@ -75,7 +75,7 @@ def _batch(first: int) -> ChangeBatch:
     )
 
 
-def _write(name: TrailName, rows: int) -> float:
+def write_trail(name: TrailName, rows: int) -> float:
     """Write so many rows in batches of 1,000, as a large load comes; seconds until all is durable."""
     whole = _batch(0)
     writer = TrailWriter.open(name, clock=SystemClock(), producer=Producer("EXT", "bench"), max_bytes=1 << 40)
@@ -99,7 +99,7 @@ def _write(name: TrailName, rows: int) -> float:
 
 
 def _scans(folder: Path, rows: int, rounds: int) -> list[Figure]:
-    written = [rows / _write(TrailName(folder, f"w{number}"), rows) for number in range(min(rounds, 9))]
+    written = [rows / write_trail(TrailName(folder, f"w{number}"), rows) for number in range(min(rounds, 9))]
     path, parquet = TrailName(folder, "w0").file(0), folder / "rows.parquet"
     pq.write_table(pa.Table.from_batches([batch for _, batch in read_table(path, "bench.rows", columns=OWN)]), parquet)
     ours, peer = alternate(rounds, lambda _: rows / _ours(path, rows), lambda _: rows / _peer(parquet, rows))
@@ -142,7 +142,7 @@ def _taken(began: float, count: int, rows: int) -> float:
 
 def _finds(folder: Path, rows: int, rounds: int) -> list[Figure]:
     name = TrailName(folder, "fi")
-    _write(name, rows)
+    write_trail(name, rows)
     gigabytes = sum(name.file(seqno).stat().st_size for seqno in name.sequences()) / 2**30
     middle = rows // SIZE * 2 // 3
     found = []

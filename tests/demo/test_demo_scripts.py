@@ -38,3 +38,8 @@ def test_replicat_parameters_are_taken(name: str) -> None:
 
 def test_manager_parameters_are_taken() -> None:
     assert load_manager(PARAMETERS / "mgr.prm").port == 7809
+
+
+def test_the_two_questions_are_asked_of_trail_and_heartbeats() -> None:
+    text = (SCRIPTS / "questions.oby").read_text()
+    assert [grammar.parse(part.text).key for part in statement.split(text)] == ["TRAIL COUNT", "LAG REPORT"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from processes import until
-from ways import Way
+from ways import REP1, Way
 
 TABLES = (
     "CREATE TABLE {s}.parents (id int PRIMARY KEY, code text UNIQUE, n int)",
@@ -120,6 +120,9 @@ def test_every_kind_delivers_what_the_source_holds(way: Way, kind: str) -> None:
     way.start("rep1")
     work(way, random.Random(2), 100)
     drained(way)
+    info = way.run("INFO REPLICAT rep1")
+    assert ("COORDINATED" in info, "MAXTHREADS 4" in info) == (kind == "coordinated",) * 2
+    assert ("\nParallel\n" in info) == (kind != "coordinated")
     rows = way.in_south("SELECT group_name, log_csn, log_cmplt_csn FROM b.checks ORDER BY 1")
     way.run("STOP REPLICAT rep1")
     assert way.in_south("SELECT count(*) FROM b.checks_lox") == [(0,)]
@@ -140,3 +143,60 @@ def test_a_killed_replicat_goes_on_without_loss_or_repetition(
         work(way, chance, 20)
         way.start("rep1")
     drained(way)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refused_row_ends_the_run_and_what_was_applied_beside_it_is_not_applied_again(way: Way, kind: str) -> None:
+    prepare(way, kind)
+    way.in_south("ALTER TABLE b.items ADD CONSTRAINT small CHECK (price < 100)")
+    way.start("ext1", "rep1")
+    work(way, random.Random(5), 100)
+    way.in_north("INSERT INTO a.items VALUES (500, 'refused', 1000)")
+    work(way, random.Random(6), 100)
+    report = way.ends(REP1)
+    assert "id = 500" in report
+    assert "small" in report
+    way.in_south("ALTER TABLE b.items DROP CONSTRAINT small")
+    way.start("rep1")
+    drained(way)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reperror_answers_on_every_lane(way: Way, kind: str) -> None:
+    prepare(way, kind, more="REPERROR (DEFAULT, DISCARD)\n")
+    way.in_south("ALTER TABLE b.items ADD CONSTRAINT small CHECK (price < 1000)")
+    way.start("ext1", "rep1")
+    for number in range(50):
+        price = 5000 if number % 10 == 0 else 1
+        way.in_north(f"INSERT INTO a.items VALUES ({2000 + number}, 'x', {price})")
+    until("45 rows arrive", lambda: way.in_south("SELECT count(*) FROM b.items")[0][0] == 45)
+    way.run("STOP REPLICAT rep1")
+    assert way.home.discard("rep1").read_text().count("Problem replicating") == 5
+
+
+def test_a_deleted_coordinated_replicat_leaves_no_row_of_its_threads(way: Way) -> None:
+    prepare(way, "coordinated")
+    way.start("ext1", "rep1")
+    drained(way)
+    way.run("STOP REPLICAT rep1", "DBLOGIN USERIDALIAS south", "DELETE REPLICAT rep1 !")
+    assert way.in_south("SELECT count(*) FROM b.checks") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("added", "text"),
+    [
+        ("COORDINATED, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks", "at most 5 letters"),
+        ("PARALLEL, EXTTRAIL ./dirdat/ea, NODBCHECKPOINT", "classic Replicat only"),
+    ],
+)
+def test_what_a_kind_cannot_be_is_refused(way: Way, added: str, text: str) -> None:
+    assert text in way.run(f"ADD REPLICAT replong, {added}", fails=True)
+
+
+def test_a_thread_beyond_maxthreads_is_refused_with_its_line(way: Way) -> None:
+    prepare(way, "coordinated")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, THREAD (9);\n")
+    way.start("rep1")
+    report = way.ends(REP1)
+    assert "thread 9 is asked for, the group has 1 to 4" in report
+    assert "rep1.prm:3" in report

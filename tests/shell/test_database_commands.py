@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from shell.ground import Shell, replicat
 
-from ggshell.databases.postgres.checkpoint_sql import group_key
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.types import Csn, format_lsn

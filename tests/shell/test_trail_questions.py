@@ -22,21 +22,25 @@ ORDERS = TableDefinition(
 )
 
 
-@pytest.fixture
-def trail(shell: Shell) -> TrailName:
-    """Ten orders, each inserted and then updated in transactions of their own."""
+def write(shell: Shell, trail: str, changes: list[tuple[int, int, bytes]]) -> TrailName:
+    """A trail of transactions with one change each: number of the order, operation, name."""
     shell.home.ensure()
-    name = TrailName.parse("./dirdat/ea", shell.home.root)
-    writer = TrailWriter.open(
-        name, clock=FakeClock(), producer=Producer("EXT1", "Extract", "PostgreSQL", "n", "18"), max_bytes=1000
-    )
-    for number in range(10):
-        key = (0, str(number).encode())
-        for csn, kind, text in ((2 * number + 1, IoType.INSERT, b"new"), (2 * number + 2, IoType.FIELD_COMP, b"it's")):
-            writer.write(make_batch([Tx(csn, [Row(ORDERS, kind, encode_image([key, (1, text)]))])]))
-            writer.flush()
+    name = TrailName.parse(trail, shell.home.root)
+    producer = Producer("EXT1", "Extract", "PostgreSQL", "n", "18")
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=producer, max_bytes=1000)
+    for csn, (number, kind, text) in enumerate(changes, 1):
+        image = encode_image([(0, str(number).encode()), (1, text)])
+        writer.write(make_batch([Tx(csn, [Row(ORDERS, kind, image)])]))
+        writer.flush()
     writer.close()
     return name
+
+
+@pytest.fixture
+def trail(shell: Shell) -> TrailName:
+    """Ten orders, each inserted and then updated."""
+    both = ((IoType.INSERT, b"new"), (IoType.FIELD_COMP, b"it's"))
+    return write(shell, "./dirdat/ea", [(number, kind, text) for number in range(10) for kind, text in both])
 
 
 def test_a_count_is_a_table_with_its_sums(shell: Shell, trail: TrailName) -> None:
@@ -84,6 +88,17 @@ def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName
     assert part in answer.err
 
 
+def test_damage_is_told_with_its_place_and_without_a_stack(shell: Shell, trail: TrailName) -> None:
+    content = bytearray(trail.file(1).read_bytes())
+    content[-30] ^= 0xFF
+    trail.file(1).write_bytes(content)
+    answer = shell.batch("TRAIL COUNT FROM ./dirdat/ea")
+    assert answer.code == 1
+    assert answer.err.startswith(f"ERROR: trail file {trail.file(1)} is damaged at RBA ")
+    assert answer.err.count("\n") == 2
+    assert "Traceback" not in answer.err
+
+
 def test_a_row_is_found_by_its_key(shell: Shell, trail: TrailName) -> None:
     statement = "TRAIL FIND TABLE SHOP.ORDERS KEY (ORDER_ID = 3) FROM ./dirdat/ea"
     found = shell.run("--format", "json", "-c", statement).objects[0]
@@ -101,6 +116,18 @@ def test_top_has_three_parts_or_one(shell: Shell, trail: TrailName) -> None:
     assert [row[2] for row in found["rows"]][2] == "shop.orders"
     found = shell.run("--format", "json", "-c", "TRAIL TOP 1 FROM ./dirdat/ea BY TABLES").objects[0]
     assert found["rows"][0][:3] == ["shop", "orders", 20]
+
+
+def test_a_table_is_shown_as_it_was_with_what_is_not_known(shell: Shell, trail: TrailName) -> None:
+    statement = "TRAIL ASOF CSN 0/{:X}, TABLE shop.orders, FROM ./dirdat/ea"
+    found = shell.run("--format", "json", "-c", statement.format(5)).objects[0]
+    assert (found["columns"], found["rows"]) == (["order_id", "name"], [["0", "it's"], ["1", "it's"], ["2", "new"]])
+    assert found["message"] == ""
+    write(shell, "./dirdat/eb", [(7, IoType.FIELD_COMP, b"old")])
+    answer = shell.batch("TRAIL ASOF CSN 0/1, TABLE shop.orders, FROM ./dirdat/eb")
+    assert (answer.code, "1 of these rows were there before the trail begins" in answer.err) == (0, True)
+    late = shell.batch("TRAIL ASOF TIME 2000-01-01, TABLE shop.orders, FROM ./dirdat/ea")
+    assert "0 rows (local" in late.out
 
 
 def test_gaps_make_the_exit_code(shell: Shell, trail: TrailName) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from batches import Tx, make_batch
-from both import local_engine
+from both import local_engine, spark_engine
 from trail.trail_kit import cut_records
 from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock
+from ggshell.errors import UsageError
 from ggshell.record import TransInd
+from ggshell.spark.questions import counts
+from ggshell.spark.questions.file_facts import unread_notes
 from ggshell.spark.questions.gaps import Finding, State, gaps
-from ggshell.spark.questions.trails import trails
+from ggshell.spark.questions.trails import Trails, trails
+from ggshell.spark.session import WarmSession
 from ggshell.trail import TrailName, TrailWriter
 from ggshell.types import Csn
 
@@ -81,6 +86,17 @@ def long(tmp_path: Path) -> TrailName:
     return name
 
 
+def test_both_engines_tell_damage_alike(name: TrailName, warm: WarmSession) -> None:
+    for seqno in (1, 3):
+        content = bytearray(name.file(seqno).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        name.file(seqno).write_bytes(content)
+    asked = trails([str(name)], name.folder, local_engine())
+    here = gaps(asked)
+    assert gaps(Trails(asked.files, spark_engine(warm))) == here
+    assert [each.check for each in here if each.state is State.GAP].count("damage") == 2
+
+
 def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
     assert [each.state for each in look(long)] == [State.GOOD] * len(CHECKS)
 
@@ -96,6 +112,46 @@ def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
     found = look(long)
     assert bad(found) == []
     assert [(each.check, each.seqno) for each in found if each.state is State.NOTE] == [("transactions", 2)]
+
+
+def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailName) -> None:
+    last = name.file(max(name.sequences()))
+    size = last.stat().st_size
+    os.truncate(last, size - 20)
+    (found,) = [each for each in look(name) if each.state is State.GAP]
+    assert (found.check, found.seqno) == ("damage", max(name.sequences()))
+    assert found.detail.startswith("20 bytes that were durable are missing")
+    (note,) = unread_notes([str(last)])
+    assert note.endswith(f"it is read up to RBA {found.rba:,}")
+    asked = trails([str(name)], name.folder, local_engine())
+    assert counts.count(asked, "OP").rows
+
+
+def test_a_last_file_that_is_gone_is_told_by_the_mark(name: TrailName) -> None:
+    last = max(name.sequences())
+    name.file(last).unlink()
+    assert bad(look(name)) == [("files", last)]
+
+
+def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: TrailName) -> None:
+    (name.folder / ".ea.durable").unlink()
+    last = name.file(max(name.sequences()))
+    end = last.stat().st_size
+    with last.open("ab") as file:
+        file.write(b"torn")
+    found = look(name)
+    assert bad(found) == []
+    assert [(each.check, each.rba) for each in found if each.state is State.NOTE] == [("end", end)]
+
+
+def test_a_file_that_is_none_of_a_trail_is_refused_and_one_that_is_begun_is_told(name: TrailName) -> None:
+    other = name.file(max(name.sequences()) + 1)
+    other.write_text("hello")
+    with pytest.raises(UsageError, match="has the name of a trail file and is none"):
+        look(name)
+    other.write_bytes(b"")
+    found = look(name)
+    assert (bad(found), [each.detail for each in found if each.state is State.NOTE]) == ([], ["is just begun"])
 
 
 def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:

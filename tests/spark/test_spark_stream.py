@@ -82,6 +82,19 @@ def test_it_begins_where_it_is_told(spark: SparkSession, tmp_path: Path) -> None
     assert places(spark, lake) == [row for row in every if row >= inside]
 
 
+def test_a_table_as_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    name, lake = trail_in(tmp_path), tmp_path / "lake"
+    write_trail(name, random_transactions(9, 20), max_bytes=6000)
+    options = {"table": "hr.employees", "with": "op,csn"}
+    follow(spark, name, lake, maxBytesPerTrigger="3000", **options)
+    write_trail(name, random_transactions(10, 20), max_bytes=6000, first_csn=21)
+    follow(spark, name, lake, **options)
+    batch = spark.read.format("ggtrail").options(**options).load(str(name))
+    stream = spark.read.parquet(str(lake))
+    assert stream.dtypes == batch.dtypes
+    assert sorted(map(str, stream.collect())) == sorted(map(str, batch.collect()))
+
+
 def test_a_missing_file_is_told(spark: SparkSession, tmp_path: Path) -> None:
     name, lake = trail_in(tmp_path), tmp_path / "lake"
     write_trail(name, random_transactions(6, 20), max_bytes=3000)

@@ -13,6 +13,7 @@ from ggshell.clock import FakeClock
 from ggshell.record import Column, IoType, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.trail.writer import DEFAULT_OPTIONS, WriterOptions
 from ggshell.types import TableName
 
 EMPLOYEES = TableDefinition(
@@ -69,15 +70,20 @@ def move(definition: TableDefinition, before: dict[str, str | None], after: dict
     return Row(definition, IoType.KEY_FIELD_COMP, data)
 
 
-def open_writer(name: TrailName, max_bytes: int = 1 << 30) -> TrailWriter:
-    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes)
+def open_writer(name: TrailName, max_bytes: int = 1 << 30, options: WriterOptions = DEFAULT_OPTIONS) -> TrailWriter:
+    return TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=max_bytes, options=options)
 
 
 def write_trail(
-    name: TrailName, transactions: list[list[Row]], *, max_bytes: int = 1 << 30, first_csn: int = 1
+    name: TrailName,
+    transactions: list[list[Row]],
+    *,
+    max_bytes: int = 1 << 30,
+    first_csn: int = 1,
+    options: WriterOptions = DEFAULT_OPTIONS,
 ) -> None:
     """A flush a transaction; CSNs are 1, 2, 3 …"""
-    writer = open_writer(name, max_bytes)
+    writer = open_writer(name, max_bytes, options)
     for csn, rows in enumerate(transactions, first_csn):
         writer.write(make_batch([Tx(csn, rows)]))
         writer.flush()

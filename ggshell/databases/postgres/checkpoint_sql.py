@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ggshell.apply.checkpoint_table import Columns, from_columns, to_columns
+from ggshell.apply.checkpoint_table import VERSION, Columns, from_columns, to_columns, transaction_table
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.describe import quote_table, table_id
 from ggshell.databases.postgres.session import execute
@@ -14,8 +14,6 @@ from ggshell.types import TableName
 
 if TYPE_CHECKING:
     import psycopg
-
-VERSION = 6
 
 _MAIN = """CREATE TABLE {table} (
   group_name varchar(8) NOT NULL, group_key bigint NOT NULL, seqno integer, rba bigint NOT NULL, audit_ts varchar(29),
@@ -33,14 +31,9 @@ _UPDATE = """WITH moved AS (UPDATE {table} SET ({columns}) = ROW({values}), last
   WHERE group_name = {group} AND group_key = {key} RETURNING 1) SELECT 1 / count(*)::int FROM moved"""
 
 
-def transaction_table(table: TableName) -> TableName:
-    """The table beside the main one that takes the completed transactions which do not fit its row."""
-    return TableName(table.owner, f"{table.name}_lox")
-
-
-def group_key(group: str, home: str) -> int:
-    """A number that tells groups of one name in different homes apart."""
-    return zlib.crc32(f"{home}\0{group.upper()}".encode())
+def transaction(connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
+    """All of what is done within, or nothing."""
+    return connection.transaction()
 
 
 def create(connection: psycopg.Connection[Any], table: TableName) -> None:

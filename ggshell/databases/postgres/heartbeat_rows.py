@@ -12,7 +12,7 @@ from ggshell.databases.postgres.session import execute
 from ggshell.heartbeat.history import Arrival
 from ggshell.heartbeat.lag import parts_between, path_text
 from ggshell.heartbeat.lags import Lag, Way, lag_of
-from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames
+from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, HeartbeatNames
 from ggshell.heartbeat.row import Beat, time_text
 
 if TYPE_CHECKING:
@@ -81,3 +81,13 @@ def read_least_lags(
 def database_time(connection: psycopg.Connection[Any]) -> int:
     """The database's own time, in microseconds since 1970."""
     return int(execute(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])
+
+
+def read_history(connection: psycopg.Connection[Any], names: HeartbeatNames, since: int) -> list[tuple[Any, ...]]:
+    """The history's rows since a moment (microseconds since 1970), in the order of HISTORY_COLUMNS; times without zone."""
+    return execute(
+        connection,
+        f"SELECT {', '.join(HISTORY_COLUMNS)} FROM {quote_table(names.history)}"
+        " WHERE heartbeat_received_ts >= %s::timestamp ORDER BY heartbeat_received_ts",
+        [time_text(since)],
+    )

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ggshell.apply.checkpoint_table import LONGEST_IDS, to_columns
+from ggshell.apply.checkpoint_table import LONGEST_IDS, to_columns, transaction_table
 from ggshell.apply.lane import Turns
 from ggshell.apply.target import CheckpointRow, Refusal
 from ggshell.apply.watermarks import Marks
@@ -99,7 +99,7 @@ class LaneTarget(PostgresTarget):
         return steps
 
     def _prepare_row(self, table: TableName) -> None:
-        checkpoint_sql.require(self._connection, checkpoint_sql.transaction_table(table))
+        checkpoint_sql.require(self._connection, transaction_table(table))
 
     @property
     def _origin_name(self) -> str:
@@ -194,7 +194,7 @@ def row_numbers(sequences: Sequence[int]) -> Iterator[int]:
 
 
 def _beside(table: TableName) -> str:
-    return quote_table(checkpoint_sql.transaction_table(table))
+    return quote_table(transaction_table(table))
 
 
 def _parts(ids: Sequence[str]) -> Iterator[str]:

@@ -105,6 +105,10 @@ class PostgresLog:
         return LogState(self._read, self._safe, self._end)
 
     @property
+    def cursor(self) -> tuple[int, int]:
+        return self._read, 0
+
+    @property
     def more(self) -> bool:
         return self._next < len(self._frames.edges) - 1
 
@@ -272,7 +276,7 @@ class PostgresLog:
             if gone is not None:
                 gone.close()
         elif number in cache.open:
-            cache.open[number].aborted.add(subxid)
+            cache.open[number].abort(subxid)
 
     def _keepalive(self, message: Any) -> None:
         end, wanted = pgoutput.keepalive(message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
 from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
 from ggshell.databases.postgres.apply_steps import StepMaker
@@ -58,7 +59,7 @@ class PostgresTarget:
         self._group = group
         self._home = home
         self._table = table
-        self._key = checkpoint_sql.group_key(group, home)
+        self._key = group_key(group, home)
         self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._suppress_triggers = suppress_triggers
         self._update = checkpoint_sql.update_text(table) if table is not None else ""

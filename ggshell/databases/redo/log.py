@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ggshell.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
+from ggshell.capture.decisions import NOWHERE
 from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
 from ggshell.databases.redo.definitions import Definitions
@@ -29,8 +31,20 @@ _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Oper
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_LOB_LOCATOR, Operation.SELECT_FOR_UPDATE})
 UNKNOWN = "UNKNOWN"
 """The owner of what LogMiner's dictionary does not know, or not in the form that it had then."""
+NEVER = 1 << 62
 _SHAPES = object()
 """Rows are self-contained: one and the same set of definitions for all chunks."""
+
+
+class RowDefinitions:
+    """Rows explain themselves: there is nothing to keep beside those of a persisted transaction."""
+
+    def dump_definitions(self, definitions: Any) -> bytes:
+        return b""
+
+    def load_definitions(self, data: bytes) -> Any:
+        return _SHAPES
+
 
 Report = Callable[[str, str], None]
 """Takes a code and a text for the report: what could not be captured."""
@@ -54,7 +68,7 @@ class RedoLog:
         self._encoder = Encoder(definitions, self._problem)
         self._read = self._safe = start.csn
         self._ordinal = -1
-        self._resumed: dict[int, tuple[int, int]] = {}
+        self._known_to = NOWHERE
         self._at: RedoRow | None = None
         self._start = start
         self._safe_at = start
@@ -67,7 +81,8 @@ class RedoLog:
         self._begins: dict[int, LogPosition] = {}
         self._strangers: set[int] = set()
         self.problems: Counter[tuple[str, str]] = Counter()
-        self.time = 0
+        self.time = self.first_time = 0
+        self.pause_time = NEVER
         self.quiet = False
 
     @property
@@ -84,10 +99,20 @@ class RedoLog:
         """The last row taken: its SCN, and its number among the rows of that SCN; the same at each reading."""
         return self._read, self._ordinal
 
-    def resume(self, xid: int, cursor: tuple[int, int], begin: LogPosition) -> None:
-        """A transaction was put into the cache with its rows up to a cursor: reading may pass those again."""
-        self._resumed[xid] = cursor
+    def resume(self, xid: int, begin: LogPosition) -> None:
+        """A transaction was put into the cache that began before where reading begins."""
         self._begins[xid] = begin
+        if begin.csn < self._safe:  # a restart must go on to find it: before anything is read, too
+            self._safe, self._safe_at = begin.csn, begin
+
+    def expect_strangers(self, cursor: tuple[int, int]) -> None:
+        """Up to a cursor there are rows of transactions that are not wanted again: they ended before it."""
+        self._known_to = cursor
+
+    @property
+    def waiting(self) -> tuple[OpenTransaction, ...]:
+        """What has committed and was not given, since others of its SCN may follow."""
+        return (self._held.transaction,) if self._held is not None else ()
 
     @property
     def bytes_read(self) -> int:
@@ -143,7 +168,7 @@ class RedoLog:
                 self._next += 1
                 taken += 1
                 self._take(row, cache, committed)
-                if committed and committed[-1].transaction.count > most:
+                if row.time >= self.pause_time or (committed and committed[-1].transaction.count > most):
                     break
         finally:
             for xid in list(self._pending):
@@ -162,6 +187,7 @@ class RedoLog:
             if self._held is not None and self._held.header.csn.value < self._read:
                 self._release(committed)
         self.time = row.time or self.time
+        self.first_time = self.first_time or self.time
         operation = row.operation
         if operation in _CHANGES:
             self._change(row, cache)
@@ -193,9 +219,10 @@ class RedoLog:
                 self._problem(row.owner, row.table, "LogMiner's dictionary did not know the table")
             return
         if transaction is None:
-            self._stranger(row)
+            if row.xid not in cache.decided and self.cursor > self._known_to:
+                self._stranger(row)
             return
-        if self._resumed and self._resumed.get(row.xid, (-1, 0)) >= self.cursor:
+        if transaction.limited and not transaction.wants(self.cursor):
             return
         pending = self._pending.setdefault(row.xid, [])
         if row.rollback:
@@ -220,7 +247,7 @@ class RedoLog:
                 code="GGS-00528",
                 hint="export the log whole and in the order of the view",
             )
-        transaction.aborted.add(mark)
+        transaction.abort(mark)
 
     def _flush(self, xid: int, cache: TransactionCache) -> None:
         """Hand a transaction's rows on to the cache."""
@@ -264,7 +291,6 @@ class RedoLog:
         self._stacks.pop(xid, None)
         self._begins.pop(xid, None)
         self._strangers.discard(xid)
-        self._resumed.pop(xid, None)
         transaction = cache.end(xid)
         if transaction is not None and drop:
             transaction.close()
@@ -317,9 +343,9 @@ class Together(OpenTransaction):
         self._both = (first, second)
         self.count = first.count + second.count
 
-    def runs(self, most: int) -> Iterator[tuple[Chunk, list[Messages]]]:
+    def runs(self, most: int, *, whole: bool = False) -> Iterator[tuple[Chunk, list[Messages]]]:
         for part in self._both:
-            yield from part.runs(most)
+            yield from part.runs(most, whole=whole)
 
     def close(self) -> None:
         for part in self._both:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from ggshell.errors import ConflictError, StateError, UsageError
 from ggshell.shell import registrations, start_place
 from ggshell.shell.begin import begin_time, log_place, starting_position
+from ggshell.shell.checkpoint_tables import CheckpointSql, checkpoint_database
 from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
 from ggshell.shell.redo_begin import redo_altered
 from ggshell.shell.registry import command
@@ -213,31 +215,40 @@ def _set_row(session: Session, found: View, place: TrailPosition) -> None:
     table = str(found.checkpoint.options.get("checkpoint_table", ""))
     if not table or not found.checkpoint.started:
         return
-    from ggshell.apply.target import CheckpointRow
-    from ggshell.databases.postgres import checkpoint_sql
-
-    name, home = TableName.parse(table), str(session.home.root)
-    known = found.checkpoint.options.get("group_key")
-    key = int(known) if known is not None else checkpoint_sql.group_key(found.group, home)
-    try:
-        connection = session.connection()
-    except StateError as error:
-        raise StateError(
-            f"{found.name} keeps its place in {table}, and no database is logged in.",
-            code="GGS-00204",
-            hint="DBLOGIN to its target database, then ALTER again",
-        ) from error
-    checkpoint_sql.require(connection, name)
-    with connection.transaction():
-        present = checkpoint_sql.read(connection, name, found.group, key)
-        if present is None:
+    name = TableName.parse(table)
+    with ExitStack() as stack:
+        try:
+            tables, connection = stack.enter_context(checkpoint_database(session))
+        except StateError as error:
             raise StateError(
-                f"{table} of {session.login} holds no row of {found.name}.",
-                hint="DBLOGIN to its target database; if its row was removed there, DELETE and ADD the group again",
-            )
-        if present.split is not None:
-            raise ConflictError(
-                f"{found.name} stands within transaction {present.split.xid}, a part of which is applied.",
-                hint=f"START {found.name} until it has applied it whole, or take MAXTRANSOPS out",
-            )
-        checkpoint_sql.replace(connection, name, found.group, key, CheckpointRow(place, None), home)
+                f"{found.name} keeps its place in {table}, and no database is logged in.",
+                code="GGS-00204",
+                hint="DBLOGIN to its target database, then ALTER again",
+            ) from error
+        tables.require(connection, name)
+        stack.enter_context(tables.transaction(connection))
+        _replace_row(session, found, (tables, connection), name, place)
+
+
+def _replace_row(
+    session: Session, found: View, database: tuple[CheckpointSql, Any], table: TableName, place: TrailPosition
+) -> None:
+    """Set the row, if it is there and stands between two transactions."""
+    from ggshell.apply.checkpoint_table import group_key
+    from ggshell.apply.target import CheckpointRow
+
+    (tables, connection), home = database, str(session.home.root)
+    known = found.checkpoint.options.get("group_key")
+    key = int(known) if known is not None else group_key(found.group, home)
+    present = tables.read(connection, table, found.group, key)
+    if present is None:
+        raise StateError(
+            f"{table} of {session.login} holds no row of {found.name}.",
+            hint="DBLOGIN to its target database; if its row was removed there, DELETE and ADD the group again",
+        )
+    if present.split is not None:
+        raise ConflictError(
+            f"{found.name} stands within transaction {present.split.xid}, a part of which is applied.",
+            hint=f"START {found.name} until it has applied it whole, or take MAXTRANSOPS out",
+        )
+    tables.replace(connection, table, found.group, key, CheckpointRow(place, None), home)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.errors import UsageError
+from ggshell.shell.checkpoint_tables import checkpoint_database
 from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
@@ -38,20 +40,18 @@ def _table(session: Session, text: str) -> TableName:
 @command("ADD CHECKPOINTTABLE")
 def add_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
     """Make the table in the database of the login."""
-    from ggshell.databases.postgres import checkpoint_sql
-
     name = _table(session, checkpoint_table)
-    checkpoint_sql.create(session.connection(), name)
+    with checkpoint_database(session) as (tables, connection):
+        tables.create(connection, name)
     return Message((f"Successfully created checkpoint table {name}.",), apart=True)
 
 
 @command("UPGRADE CHECKPOINTTABLE")
 def upgrade_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
     """Add what a table of an older release lacks."""
-    from ggshell.databases.postgres import checkpoint_sql
-
     name = _table(session, checkpoint_table)
-    added = checkpoint_sql.upgrade(session.connection(), name)
+    with checkpoint_database(session) as (tables, connection):
+        added = tables.upgrade(connection, name)
     what = f"added {', '.join(added)}" if added else "it lacked nothing"
     return Message((f"Successfully upgraded checkpoint table {name}: {what}.",), apart=True)
 
@@ -59,23 +59,21 @@ def upgrade_checkpoint_table(session: Session, *, checkpoint_table: str = "") ->
 @command("DELETE CHECKPOINTTABLE")
 def delete_checkpoint_table(session: Session, *, checkpoint_table: str = "", force: bool = False) -> Message:
     """Drop the table; asks first when groups have rows in it, unless forced."""
-    from ggshell.databases.postgres import checkpoint_sql
-
     name = _table(session, checkpoint_table)
-    rows = checkpoint_sql.groups(session.connection(), name)
-    if rows and not force:
-        session.confirm(f"{len(rows)} Replicats keep their positions in {name}. Drop it")
-    checkpoint_sql.drop(session.connection(), name)
+    with checkpoint_database(session) as (tables, connection):
+        rows = tables.groups(connection, name)
+        if rows and not force:
+            session.confirm(f"{len(rows)} Replicats keep their positions in {name}. Drop it")
+        tables.drop(connection, name)
     return Message((f"Successfully deleted checkpoint table {name}.",), apart=True)
 
 
 @command("INFO CHECKPOINTTABLE")
 def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Listing:
     """Whether the table is there, and the groups that keep their positions in it."""
-    from ggshell.databases.postgres import checkpoint_sql
-
     name = _table(session, checkpoint_table)
-    rows = checkpoint_sql.groups(session.connection(), name)
+    with checkpoint_database(session) as (tables, connection):
+        rows = tables.groups(connection, name)
     lines = ["", f"Checkpoint table {name} exists."]
     lines += [f"  {group:<10}CSN {csn or '(no data)':<20}updated {updated}" for group, _, csn, updated in rows]
     return Listing(("group", "key", "csn", "updated"), rows, "\n".join(lines) + "\n")
@@ -84,18 +82,17 @@ def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Li
 @command("CLEANUP CHECKPOINTTABLE")
 def cleanup_checkpoint_table(session: Session, *, checkpoint_table: str = "", replicat: str = "") -> Message:
     """Remove the rows of a Replicat that is no more; without its name, of all that this home had and has no longer."""
-    from ggshell.databases.postgres import checkpoint_sql
-
-    name, connection = _table(session, checkpoint_table), session.connection()
-    if replicat:
-        count = checkpoint_sql.cleanup(connection, name, replicat.upper())
-        return Message((f"{count} rows of REPLICAT {replicat.upper()} removed from {name}.",), apart=True)
-    kept = {entry.group for entry in session.home.groups() if entry.type is GroupType.REPLICAT}
-    home = str(session.home.root)
-    rows = [(group, key) for group, key, *_ in checkpoint_sql.groups(connection, name)]
-    gone = [(group, key) for group, key in rows if key == checkpoint_sql.group_key(group, home) and group not in kept]
-    for group, key in gone:
-        checkpoint_sql.cleanup(connection, name, group, key)
+    name = _table(session, checkpoint_table)
+    with checkpoint_database(session) as (tables, connection):
+        if replicat:
+            count = tables.cleanup(connection, name, replicat.upper())
+            return Message((f"{count} rows of REPLICAT {replicat.upper()} removed from {name}.",), apart=True)
+        kept = {entry.group for entry in session.home.groups() if entry.type is GroupType.REPLICAT}
+        home = str(session.home.root)
+        rows = [(group, key) for group, key, *_ in tables.groups(connection, name)]
+        gone = [(group, key) for group, key in rows if key == group_key(group, home) and group not in kept]
+        for group, key in gone:
+            tables.cleanup(connection, name, group, key)
     return Message(
         tuple(f"REPLICAT {group} removed from {name}." for group, _ in gone) or ("Nothing to remove.",), apart=True
     )

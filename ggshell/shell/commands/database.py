@@ -12,10 +12,13 @@ DEFAULT_DOMAIN = "OracleGoldenGate"
 
 def log_in(session: Session, userid: str, password: str | None, source: str | None = None) -> Message:
     """Connect, and keep the connection for the statements that follow.  Raises DatabaseError and leaves the old login."""
+    from ggshell.databases.duckdb.session import is_duckdb
     from ggshell.databases.redo.folder import is_redo
 
     if is_redo(source or userid):
         return _log_in_to_redo(session, (source or userid).strip())
+    if is_duckdb(source or userid):
+        return _log_in_to_duckdb(session, source or userid)
     from ggshell.databases.postgres.session import connect, connection_info, database_facts
 
     conninfo = connection_info(userid, password, source)
@@ -46,6 +49,21 @@ def _log_in_to_redo(session: Session, login: str) -> Message:
     session.log_in(Login(login, "redo", str(folder), "redo"), None)
     reach = f"from SCN {first.scn} to {last.scn}, {local_text(last.time)}" if last.scn else "which is empty yet"
     return Message(("Successfully logged into database.", f"Redo {folder}, {reach}."), apart=True)
+
+
+def _log_in_to_duckdb(session: Session, login: str) -> Message:
+    """A DuckDB file: opened to see whether that works (a new one is made), and let go, since a Replicat may want it."""
+    from ggshell.databases.duckdb.session import connect, execute, file_of, login_of
+
+    path = file_of(login, session.home.root)
+    found = login_of(path)
+    connection = connect(found)
+    try:
+        ((version,),) = execute(connection, "SELECT version()")
+    finally:
+        connection.close()
+    session.log_in(Login(found, "duckdb", path.stem, str(version)), None)
+    return Message(("Successfully logged into database.", f"DuckDB {version}, file {path}."), apart=True)
 
 
 @command("DBLOGIN USERIDALIAS")

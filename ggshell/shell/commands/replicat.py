@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ggshell.errors import DatabaseError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
+from ggshell.shell.checkpoint_tables import checkpoint_database
 from ggshell.shell.commands.checkpoint_table import default_table
 from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, select
 from ggshell.shell.registry import command
@@ -55,7 +56,8 @@ def add_replicat(
         | _kind(group_name, table, parallel=parallel, coordinated=coordinated),
     )
     registrations.save(session, found)
-    return Message(("REPLICAT added.",))
+    kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
+    return Message((f"REPLICAT{kind} added.",))
 
 
 def _kind(
@@ -104,11 +106,10 @@ def _delete_row(session: Session, found: View, *, force: bool) -> list[str]:
     if not table or not found.checkpoint.started:
         return []
     try:
-        from ggshell.databases.postgres import checkpoint_sql
-
-        for name in _row_names(found):
-            checkpoint_sql.cleanup(session.connection(), TableName.parse(table), name)
-    except (StateError, NotFoundError, DatabaseError) as error:
+        with checkpoint_database(session) as (tables, connection):
+            for name in _row_names(found):
+                tables.cleanup(connection, TableName.parse(table), name)
+    except (StateError, NotFoundError, DatabaseError, ConflictError) as error:
         if not force:
             raise _unreachable(found, table, error) from error
         return [f"The row of {found.group} in {table} could not be removed: {error.message}"]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ggshell.errors import GgsError
 from ggshell.process.control import request
 from ggshell.shell import supervision
-from ggshell.shell.answers import GroupLag, Lags, ProcessStatus, ProcessStatuses, Transactions
+from ggshell.shell.answers import GroupLag, Lags, ProcessStatus, ProcessStatuses
 from ggshell.shell.commands.info import slot_facts
 from ggshell.shell.groups import (
     ANY,
@@ -124,15 +124,6 @@ def _asked_status(found: View) -> ProcessStatus:
 def send_status_path(session: Session, kinds: Kinds, *, path_name: str) -> ProcessStatuses:
     """The same of a path."""
     return send_status(session, kinds, group_name=path_name)
-
-
-@command("SEND EXTRACT SHOWTRANS", EXTRACT)
-@command("SEND SHOWTRANS", ANY)
-def showtrans(session: Session, kinds: Kinds, *, group_name: str) -> Transactions:
-    """The transactions that are open at the source."""
-    found = one(session, kinds, group_name)
-    answer = request(supervision.process_of(found).socket, "SHOWTRANS", timeout=_ASK_SECONDS)
-    return Transactions(found.group, tuple(answer.get("transactions", ())))
 
 
 @command("SEND EXTRACT REPORT", EXTRACT, "REPORT")

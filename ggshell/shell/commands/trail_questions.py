@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ggshell.errors import TrailError, UsageError
 from ggshell.shell import asking
 from ggshell.shell.asking import Answered, answered, trails_of
+from ggshell.shell.intervals import interval_seconds
 from ggshell.shell.key_values import key_values
 from ggshell.shell.registry import command
 from ggshell.shell.results import Note
@@ -184,13 +185,6 @@ def _block(trail: str, found: list[Finding]) -> str:
         "  ".join(text.ljust(width) for text, width in zip(row, (*widths, 0), strict=True)).rstrip() for row in rows
     ]
     return f"Trail {trail}\n" + "".join(f"  {line}\n" for line in lines)
-
-
-def interval_seconds(text: str) -> float:
-    """Seconds of ``90 sec``, ``20M``, ``4H``, ``1 HOUR``; a bare number is seconds."""
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    unit = text[len(number) :].strip().upper()[:1]
-    return float(number) * {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86_400, "W": 604_800}[unit]
 
 
 @command("TRAIL ASOF CSN")

@@ -24,7 +24,7 @@ def info_groups(result: InfoGroups) -> str:
 
 
 def _group(info: GroupInfo, result: InfoGroups) -> str:
-    lines = [*heading(info), *read_lines(info.checkpoint)]
+    lines = [*heading(info), *read_lines(info.checkpoint), *_recovery(info)]
     if result.detail:
         lines += _detail(info)
     if result.showch:
@@ -32,6 +32,20 @@ def _group(info: GroupInfo, result: InfoGroups) -> str:
 
         lines += ["", "", *showch(info.checkpoint)]
     return "\n".join(lines) + "\n"
+
+
+def _recovery(info: GroupInfo) -> list[str]:
+    """A recovery under way: which kind, how much of the log is read and left, and the time that will take."""
+    found = (info.checkpoint.options.get("br") or {}).get("recovering")
+    if info.pid is None or not found or found["complete"]:
+        return []
+    lines = [
+        labelled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
+    ]
+    if found["left_seconds"] is not None:
+        left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
+        lines.append(labelled("", left))
+    return lines
 
 
 def labelled(label: str, text: str) -> str:
@@ -44,6 +58,7 @@ def heading(info: GroupInfo) -> list[str]:
     found = info.checkpoint
     began = f"Last Started {local_text(found.started, _MINUTE)}" if found.started else _never(found)
     lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
+    lines += _mode(found)
     if found.description:
         lines.append(labelled("Description", found.description))
     if found.read.source is SourceType.TABLE:
@@ -54,6 +69,17 @@ def heading(info: GroupInfo) -> list[str]:
     if info.pid is not None:
         lines.append(labelled("Process ID", str(info.pid)))
     return lines
+
+
+def _mode(found: Checkpoint) -> list[str]:
+    """The kind of a Replicat that is not classic."""
+    match found.options.get("kind"):
+        case "PARALLEL":
+            return ["Parallel"]
+        case "COORDINATED":
+            return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.get('maxthreads')}"]
+        case _:
+            return []
 
 
 def _never(found: Checkpoint) -> str:

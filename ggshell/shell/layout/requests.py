@@ -83,23 +83,60 @@ def _position(place: Mapping[str, Any]) -> list[str]:
 
 
 def transactions(result: Transactions) -> str:
-    """Each open transaction behind 60 dashes."""
+    """Each open transaction behind 60 dashes, or all in one table."""
     lines = ["", f"Sending SHOWTRANS request to EXTRACT {result.group} ...", ""]
     if not result.transactions:
         lines.append("No transactions found.")
-    for found in result.transactions:
-        lines.append("-" * 60)
-        pairs = {
-            "XID": found.get("xid"),
-            "Items": found.get("items"),
-            "Extract": result.group,
-            "Start Time": str(found.get("start_time", "")).replace("T", ":").replace(" ", ":")[:19],
-            "LSN": found.get("lsn"),
-            "Status": found.get("status", "Running"),
-        }
-        lines += [f"{name + ':':<{_COLUMN}}{value}" for name, value in pairs.items()]
-        lines.append("")
+    elif result.restart is not None and "scn" in result.restart:
+        place = result.restart
+        lines += [
+            "Oldest redo log file necessary to restart Extract is:",
+            f"Redo Thread {place['thread']}, Redo Log Sequence Number {place['seqno']}, SCN {scn_text(place['scn'])},"
+            f" RBA {place['rba']}",
+            "",
+        ]
+    named = [_named(result.group, found) for found in result.transactions]
+    if result.tabular and named:
+        lines += _table(named)
+    for found, pairs in zip(result.transactions, named, strict=True):
+        if not result.tabular:
+            lines.append("-" * 60)
+            lines += [f"{name + ':':<{_COLUMN}}{value}" for name, value in pairs.items()]
+        lines += [f"  {change}" for change in found.get("changes") or ()]
+        if not result.tabular:
+            lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def scn_text(scn: object) -> str:
+    """An SCN as wrap and base, and as a number."""
+    number = int(str(scn))
+    return f"{number >> 32}.{number & 0xFFFFFFFF} ({number})"
+
+
+def _named(group: str, found: Mapping[str, Any]) -> dict[str, object]:
+    """A transaction's facts under their labels."""
+    start = str(found.get("start_time", "")).replace("T", ":").replace(" ", ":")[:19]
+    who = {"XID": found.get("xid"), "Items": found.get("items"), "Extract": group}
+    if "scn" not in found:
+        return {**who, "Start Time": start, "LSN": found.get("lsn"), "Status": found.get("status", "Running")}
+    return {
+        **who,
+        "Redo Thread": found.get("thread"),
+        "Start Time": start,
+        "SCN": scn_text(found["scn"]),
+        "Redo Seq": found.get("seqno"),
+        "Redo RBA": found.get("rba"),
+        "Status": found.get("status", "Running"),
+    }
+
+
+def _table(named: list[dict[str, object]]) -> list[str]:
+    """One line a transaction."""
+    labels = list(named[0])
+    widths = [max(len(label), *(len(str(pairs.get(label, ""))) for pairs in named)) for label in labels]
+    rows = [labels, *([str(pairs.get(label, "")) for label in labels] for pairs in named)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 LAYOUTS: dict[type, Callable[[Any], str]] = {Lags: lags, ProcessStatuses: statuses, Transactions: transactions}

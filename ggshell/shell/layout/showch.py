@@ -16,6 +16,7 @@ def showch(found: Checkpoint) -> list[str]:
     lines = ["Current Checkpoint Detail:", "", "Read Checkpoint #1", "", f"  {_source(found)}", ""]
     for title, place, time in _read_places(found):
         lines += [f"  {title}:", *_place(found, place, time), ""]
+    lines += _bounded(found)
     for number, target in enumerate(found.write, 1):
         lines += _write(number, target)
     lines += ["CSN state information:", f"  Latest CSN: {found.latest_csn or _NOT}"]
@@ -39,6 +40,30 @@ def _read_places(found: Checkpoint) -> list[tuple[str, LogPosition | TrailPositi
     )
     current = ("Current Checkpoint (position of last record read in the data source)", read.current, read.current_time)
     return [startup, current] if found.read.source is SourceType.TRAIL else [startup, recovery, current]
+
+
+def _bounded(found: Checkpoint) -> list[str]:
+    """The three positions of Bounded Recovery, and what it has in files."""
+    kept = found.options.get("br") or {}
+    if not kept.get("begin"):
+        return []
+    lines: list[str] = []
+    for title, name in (("Previous", "previous"), ("Begin", "begin"), ("End", "end")):
+        fields = kept.get(name) or [0, 0, 0, 0, 0]
+        place = LogPosition(*fields[:4])
+        lines += [f"  BR {title} Recovery Checkpoint:", *_place(found, place, fields[4]), ""]
+    lines += [
+        "  Bounded Recovery:",
+        f"    Status: {kept['status']}",
+        f"    Interval: {kept['interval']} seconds",
+        f"    Checkpoint Number: {kept['last_number']}",
+        f"    Checkpoint Time: {_time(kept['last_time'])}",
+        f"    Persisted Objects: {kept['objects']} ({kept['state']:,} bytes of state, {kept['data']:,} of data)",
+    ]
+    for name, begin, state, data, written, dirty in kept.get("persisted", ()):
+        size = f"{state:,} + {data:,} bytes, written at checkpoint {written}"
+        lines.append(f"      {name}  open since {local_text(begin)}, {size}, {'dirty' if dirty else 'clean'}")
+    return [*lines, ""]
 
 
 def _time(moment: int) -> str:

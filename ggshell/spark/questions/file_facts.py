@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.errors import TrailError
 from ggshell.record import IoType
 from ggshell.spark.paths import local_copy
-from ggshell.trail import layout
-from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
+from ggshell.spark.splits import whole_end
+from ggshell.trail import TrailName, layout
+from ggshell.trail.durable import MarkReader
+from ggshell.trail.fileheader import FileHeader, decode_header
 from ggshell.trail.look import LookedFile
 
 _RESTART: Final = bytes([ord("E"), layout.PARTITION_METADATA, 0, ord("A"), 0, 0, int(IoType.RESTART_OK)])
@@ -19,14 +20,15 @@ _RESTART: Final = bytes([ord("E"), layout.PARTITION_METADATA, 0, ord("A"), 0, 0,
 
 
 class FileFacts(NamedTuple):
-    """A file; ``header`` is None where it cannot be read, ``unread`` counts the bytes behind what is durable, ``restarts`` are
-    the places where a writer went on."""
+    """A file; ``header`` is None where it cannot be read, ``unread`` counts the bytes at its end that are not whole or not
+    durable, ``missing`` those that were durable and are not there, ``restarts`` are the places where a writer went on."""
 
     trail: str
     seqno: int
     size: int
     header: FileHeader | None
     unread: int
+    missing: int
     restarts: tuple[int, ...]
 
 
@@ -41,27 +43,46 @@ def trail_and_number(file: str) -> tuple[str, int]:
     return f"{folder}{slash}{name[:2]}", int(name[2:])
 
 
-def _facts(file: str) -> FileFacts:
+def _facts(file: str, *, with_restarts: bool = True) -> FileFacts:
     path = local_copy(file)
-    size = path.stat().st_size
-    header: FileHeader | None
-    try:
-        header = decode_header(_first_bytes(path))
-    except (ValueError, TrailError):
-        header = None
     looked = LookedFile(path)
     try:
-        end = looked.durable_end()
-        unread = max(0, size - end) if end is not None else 0
-        restarts = tuple(_restarts(looked, path, size))
+        size, end = looked.size, looked.durable_end()
+        try:
+            header: FileHeader | None = decode_header(looked.header)
+        except ValueError:
+            header = None
+        whole = end if end is not None and end <= size else size
+        if header is not None and (whole < size or end is None or end > size) and _is_last(looked):
+            whole = min(whole, whole_end(looked))
+        restarts = tuple(_restarts(looked, path, size)) if with_restarts else ()
     finally:
         looked.close()
-    return FileFacts(*trail_and_number(file), size, header, unread, restarts)
+    missing = max(0, (end or 0) - size)
+    return FileFacts(*trail_and_number(file), size, header, size - whole if header else size, missing, restarts)
 
 
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(LONGEST)
+def _is_last(looked: LookedFile) -> bool:
+    """Whether no file of the trail follows; a file that others follow is final."""
+    if looked.trail is None:
+        return True
+    name, seqno = looked.trail
+    return not name.file(seqno + 1).exists()
+
+
+def lost_files(files: Iterable[str]) -> dict[str, int]:
+    """Of each trail that has a mark behind its last file, the number of the file in which the mark is."""
+    found: dict[str, int] = {}
+    last = dict(map(trail_and_number, files))
+    for trail, seqno in last.items():
+        folder, slash, prefix = trail.rpartition("/")
+        name = TrailName(Path(folder + slash), prefix)
+        reader = MarkReader(name)
+        mark = reader.read()
+        reader.close()
+        if mark is not None and mark.position.seqno > max([seqno, *name.sequences()]):
+            found[trail] = mark.position.seqno
+    return found
 
 
 def _restarts(looked: LookedFile, path: Path, size: int) -> Iterator[int]:
@@ -77,22 +98,21 @@ def _restarts(looked: LookedFile, path: Path, size: int) -> Iterator[int]:
 
 
 def unread_notes(files: Iterable[str]) -> list[str]:
-    """A sentence for each file whose last bytes are not read, since they are not durable or not whole."""
-    return [
-        f"{facts.trail}{facts.seqno:09d} is read up to RBA {facts.size - facts.unread:,}; "
-        f"{facts.unread:,} bytes behind it are not whole or not durable yet"
-        for facts in map(_sizes, files)
-        if facts.unread
-    ]
+    """A sentence for each file of which not all is read."""
+    return [told for file in files for told in _told(_facts(file, with_restarts=False))]
 
 
-def _sizes(file: str) -> FileFacts:
-    """The facts without a look at the file's content."""
-    path = local_copy(file)
-    looked = LookedFile(path)
-    try:
-        size, end = looked.size, looked.durable_end()
-    finally:
-        looked.close()
-    unread = max(0, size - end) if end is not None else 0
-    return FileFacts(*trail_and_number(file), size, None, unread, ())
+def _told(facts: FileFacts) -> Iterator[str]:
+    name = f"{facts.trail}{facts.seqno:09d}"
+    if facts.header is None and facts.size:
+        yield f"{name} does not begin as a trail file: nothing of it is read"
+    elif facts.missing:
+        yield (
+            f"{name} is cut off: {facts.missing:,} bytes that were durable are missing; "
+            f"it is read up to RBA {facts.size - facts.unread:,}"
+        )
+    elif facts.unread:
+        yield (
+            f"{name} is read up to RBA {facts.size - facts.unread:,}; "
+            f"{facts.unread:,} bytes behind it are not whole or not durable yet"
+        )

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
-from ggshell.spark.questions.file_facts import FileFacts, facts_of
+from ggshell.spark.questions.file_facts import FileFacts, facts_of, lost_files
 from ggshell.spark.questions.trails import Trails
 
 _BEGINS, _ENDS = (0, 3), (2, 3)
@@ -64,6 +64,7 @@ def gaps(trails: Trails, pause: float = 3600.0) -> list[Finding]:
     """Every check with what it found; pauses of ``pause`` seconds and more between commits are told."""
     facts = facts_of(trails.files)
     rows = _edges(trails, pause)
+    lost = lost_files(trails.files)
     found: list[Finding] = []
     for trail, group in groupby(facts, key=lambda each: each.trail):
         files = list(group)
@@ -72,7 +73,7 @@ def gaps(trails: Trails, pause: float = 3600.0) -> list[Finding]:
             for seqno, of_file in groupby((row for row in rows if row.trail == trail), key=lambda row: row.seqno)
         }
         faults = [row.fault for row in rows if row.fault is not None and _is_of(row.fault, files)]
-        found += _of_trail(trail, files, mine, faults, pause)
+        found += _of_trail(trail, files, mine, faults, pause, lost.get(trail))
     return found
 
 
@@ -103,7 +104,12 @@ def _edges(trails: Trails, pause: float) -> list[_Row]:
 
 
 def _of_trail(
-    trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], faults: list[str], pause: float
+    trail: str,
+    files: list[FileFacts],
+    rows: Mapping[int, list[_Row]],
+    faults: list[str],
+    pause: float,
+    mark: int | None,
 ) -> Iterator[Finding]:
     numbers = [each.seqno for each in files]
     missing = [
@@ -111,9 +117,15 @@ def _of_trail(
         for low, high in pairwise(numbers)
         if high != low + 1
     ]
+    if mark is not None:
+        missing.append(Finding("files", State.GAP, _missing(numbers[-1] + 1, mark), trail, numbers[-1] + 1))
     whole = f"{len(files):,} files, sequence {numbers[0]} to {numbers[-1]}, {sum(each.size for each in files):,} bytes"
     yield from _told("files", missing, whole, trail)
     damage = [Finding("damage", State.GAP, fault, trail) for fault in faults]
+    for file in files:
+        if file.missing:
+            text = f"{file.missing:,} bytes that were durable are missing: the file is cut off"
+            damage.append(Finding("damage", State.GAP, text, trail, file.seqno, file.size - file.unread))
     yield from _told("damage", damage, "every record fits its checksum and its place", trail)
     yield from _told("continuity", list(_seams(files, rows)), "each file takes up where the one before ends", trail)
     transactions = sum(row.transactions for of_file in rows.values() for row in of_file[:1])
@@ -138,7 +150,9 @@ def _seams(files: list[FileFacts], rows: Mapping[int, list[_Row]]) -> Iterator[F
     for number, file in enumerate(files):
         header = file.header
         if header is None:
-            yield Finding("continuity", State.GAP, "the file header cannot be read", file.trail, file.seqno, 0)
+            begun = not file.size and number == len(files) - 1
+            state, text = (State.NOTE, "is just begun") if begun else (State.GAP, "the file header cannot be read")
+            yield Finding("continuity", state, text, file.trail, file.seqno, 0)
         before = files[number - 1] if number else None
         if header is not None and before is not None and before.seqno == file.seqno - 1:
             if header.previous_size is not None and header.previous_size != before.size:
@@ -212,7 +226,7 @@ def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], 
     for file in files:
         for rba in file.restarts:
             yield Finding("restarts", State.NOTE, "a writer went on here after an end", trail, file.seqno, rba)
-        if file.unread:
+        if file.unread and file.header is not None and not file.missing:
             text = f"{file.unread:,} bytes are not durable, or not whole, and not read"
             yield Finding("end", State.NOTE, text, trail, file.seqno, file.size - file.unread)
     if not any(file.restarts for file in files):

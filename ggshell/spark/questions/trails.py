@@ -56,9 +56,12 @@ class Trails:
             views = [TrailView(*view, columns, tuple(conditions), damage) for view in self._meant(sql)]
             return self.engine.ask(name, sql, [*views, *more], self.told)
 
+        columns = columns_of(sql, every) or ("rba",)
         try:
-            return asked(columns_of(sql, every) or ("rba",))
+            return asked(columns)
         except StatementError:
+            if columns == every:
+                raise
             return asked(every)  # the refusal then knows every column that there is
 
     def _meant(self, sql: str) -> list[tuple[str, tuple[str, ...]]]:

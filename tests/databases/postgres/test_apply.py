@@ -23,6 +23,7 @@ from apply.hand_made import (
 )
 from batches import Row, Tx, make_batch
 
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.discard import DiscardFile
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import checkpoint_sql, session
@@ -131,9 +132,7 @@ def test_guard_3_the_row_says_the_place_behind_the_last_row(replicats: Replicats
         done = expected[replicat.applied.csn.value - 1] if replicat.applied.csn is not None else 0
         assert replicat.applied.position == (TrailPosition(0, FIRST_RBA + done) if done else BEGIN)
         assert len(identities(replicats)) == done
-    row = checkpoint_sql.read(
-        session.connect(replicats.dsn), CHECKPOINTS, "REP1", checkpoint_sql.group_key("rep1", "/home")
-    )
+    row = checkpoint_sql.read(session.connect(replicats.dsn), CHECKPOINTS, "REP1", group_key("rep1", "/home"))
     assert row == replicat.applied
 
 

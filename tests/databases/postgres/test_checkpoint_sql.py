@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres import checkpoint_sql, session
 from ggshell.errors import ConflictError, NotFoundError
@@ -106,5 +107,5 @@ def test_drop_takes_both_and_a_missing_one_is_named(south: str) -> None:
 
 
 def test_a_groups_key_depends_on_its_home_and_not_on_its_case() -> None:
-    assert checkpoint_sql.group_key("rep", "/a") == checkpoint_sql.group_key("REP", "/a")
-    assert checkpoint_sql.group_key("rep", "/a") != checkpoint_sql.group_key("rep", "/b")
+    assert group_key("rep", "/a") == group_key("REP", "/a")
+    assert group_key("rep", "/a") != group_key("rep", "/b")

@@ -138,7 +138,8 @@ def test_rows_that_were_kept_over_a_restart_are_not_taken_again(tmp_path: Path) 
             Definitions({}, lambda _: ("id",)),
             lambda code, text: None,
         )
-        again.resume(xid.value, cursor, begin)
+        again.resume(xid.value, begin)
+        kept.limit(held=cursor)
         cache = capture.cache
         committed = again.feed(cache, 1000)
         again.close()

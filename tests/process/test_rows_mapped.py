@@ -275,3 +275,33 @@ def test_a_query_that_fails_ends_replicat_only_when_it_is_asked_to(way: Way) -> 
     way.arrives(2)
     assert way.in_south("SELECT price::text FROM b.items ORDER BY id") == [(None,), ("1",)]
     assert "SQLEXEC q: the database refuses: division by zero" in way.home.report("REP1").read_text()
+
+
+def test_a_parallel_replicat_maps_rows_and_tells_of_refused_ones(way: Way) -> None:
+    way.in_south(
+        "CREATE TABLE b.refused (id int, code text)",
+        "INSERT INTO b.items SELECT number * 50, 'in the way', 0 FROM generate_series(1, 4) number",
+    )
+    replicat(
+        way,
+        "MAP_PARALLELISM 2",
+        "APPLY_PARALLELISM 3",
+        "REPERROR (23505, EXCEPTION)",
+        "MAP a.items, TARGET b.items, COLMAP (USEDEFAULTS, name = @STRUP (name));",
+        "MAP a.items, TARGET b.refused, EXCEPTIONSONLY, COLMAP (id = id, code = @GETENV ('LASTERR', 'DBERRNUM'));",
+    )
+    way.add()
+    way.run(
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1 !",
+        "ADD REPLICAT rep1, PARALLEL, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.start()
+    for first in range(0, 200, 20):
+        way.in_north(f"INSERT INTO a.items SELECT {first} + number, 'x', 1 FROM generate_series(1, 20) number")
+    way.in_north("UPDATE a.items SET name = 'y' WHERE id = 7")
+    way.arrives(200)
+    until_same(way, "SELECT name FROM b.items WHERE id IN (7, 50) ORDER BY id", [("Y",), ("in the way",)])
+    assert way.in_south("SELECT id, code FROM b.refused ORDER BY id") == [
+        (each, "23505") for each in (50, 100, 150, 200)
+    ]

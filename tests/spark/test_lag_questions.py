@@ -1,0 +1,144 @@
+"""The lag pipeline: the same figures as heartbeat arithmetic gives, the same rows from either engine, from every source."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from both import local_engine, spark_engine
+
+from ggshell.clock import to_datetime
+from ggshell.databases.duckdb import lag_archive
+from ggshell.heartbeat.archive import ArchiveRow
+from ggshell.heartbeat.history import spreads
+from ggshell.heartbeat.row import Beat
+from ggshell.spark.questions import lag
+from ggshell.spark.questions.beats import HOPS, Beats, archive, history
+from ggshell.spark.session import WarmSession
+
+SECOND = 1_000_000
+NOON = 1_700_000_000 * SECOND // (86_400 * SECOND) * 86_400 * SECOND + 43_200 * SECOND
+
+
+def beat(
+    sent: int, seconds: float, remote: str = "north", local: str = "south", path: str | None = "DP1"
+) -> ArchiveRow:
+    """A heartbeat whose lag is one half to Extract, the rest evenly behind it."""
+    half = sent + round(seconds * SECOND / 2)
+    step = round(seconds * SECOND / 6)
+    routed = half + step if path else None
+    row = Beat(local, sent, remote, "EXT1", path, "REP1", sent, half, routed, half + 2 * step)
+    return ArchiveRow(row, sent + round(seconds * SECOND))
+
+
+def random_beats(seed: int, count: int = 400) -> list[ArchiveRow]:
+    chance = random.Random(seed)
+    found = []
+    for number in range(count):
+        remote, local = chance.choice([("north", "south"), ("south", "north")])
+        sent = NOON + number * 30 * SECOND + chance.randrange(SECOND)
+        found.append(beat(sent, chance.expovariate(1.0) + 0.01, remote, local, chance.choice([None, "DP1"])))
+    return found
+
+
+def naive(row: ArchiveRow) -> list[object]:
+    """A row as a database's history has it."""
+    return [to_datetime(value).replace(tzinfo=None) if isinstance(value, int) else value for value in row.values]
+
+
+def archived(folder: Path, rows: list[ArchiveRow]) -> Beats:
+    lag_archive.write(folder, "REP1", rows)
+    return Beats((archive(1, "home", folder),), local_engine())
+
+
+def test_percentiles_are_those_of_heartbeat_arithmetic(tmp_path: Path) -> None:
+    beats = archived(tmp_path, random_beats(1))
+    wanted = {
+        (each.begin, each.remote, each.path, each.hop): each
+        for each in spreads(lag_archive.read_arrivals(tmp_path, 0), "HOUR")
+    }
+    found = lag.windows(beats, "HOUR")
+    assert sum(each.beats for each in found) == 400
+    for window in found:
+        for hop in HOPS:
+            known = window.hops[hop]
+            spread = wanted.pop((window.begin, window.way.remote, f"==> {window.way.path} ==>", hop), None)
+            if spread is None:
+                assert known.mean is None
+                continue
+            assert (known.p50, known.p95, known.p99, known.longest) == pytest.approx(spread[5:])
+    assert wanted == {}
+
+
+def test_the_hops_add_up_to_the_whole(tmp_path: Path) -> None:
+    for window in lag.windows(archived(tmp_path, random_beats(2)), "MINUTE"):
+        parts = [window.hops[hop].mean or 0.0 for hop in HOPS[:-1]]
+        assert sum(parts) == pytest.approx(window.total.mean)
+
+
+def test_both_engines_and_every_source_give_the_same_lines(tmp_path: Path, warm: WarmSession) -> None:
+    rows = random_beats(3)
+    twice = [*rows, *rows[:50]]
+    for engine in (local_engine(), spark_engine(warm)):
+        lag_archive.write(tmp_path / "home", "REP1", twice)
+        for source in (archive(1, "d", tmp_path / "home"), history(1, "d", [naive(row) for row in twice])):
+            beats = Beats((source,), engine, since=NOON + 3600 * SECOND, until=NOON + 9000 * SECOND)
+            got = (lag.windows(beats, "HOUR"), lag.gaps(beats))
+            if engine.choose(0) == "local" and source.view.name and not tmp_path.joinpath("first").exists():
+                tmp_path.joinpath("first").touch()
+                wanted = got
+            assert got[1] == wanted[1]
+            for mine, theirs in zip(got[0], wanted[0], strict=True):
+                assert mine[:3] == theirs[:3]
+                for hop in HOPS:
+                    assert list(mine.hops[hop]) == pytest.approx(list(theirs.hops[hop]))
+    assert len(wanted[0]) == 8
+    assert sum(each.beats for each in wanted[0]) == sum(
+        NOON + 3600 * SECOND <= row.received < NOON + 9000 * SECOND for row in rows
+    )
+
+
+def test_missing_heartbeats_are_told_with_what_is_usual(tmp_path: Path) -> None:
+    rows = [beat(NOON + n * 10 * SECOND, 0.5) for n in range(100) if not 40 <= n < 52]
+    rows += [beat(NOON + n * 60 * SECOND, 0.5, "south", "north") for n in range(20)]
+    (gap,) = lag.gaps(archived(tmp_path, rows))
+    assert (gap.way.remote, gap.begin, gap.seconds, gap.usual) == ("north", NOON + 390 * SECOND, 130.0, 10.0)
+    assert lag.gaps(archived(tmp_path / "other", rows), least=200) == []
+
+
+def test_the_worst_windows_and_the_forecast_of_catching_up(tmp_path: Path) -> None:
+    rows = [beat(NOON + n * 60 * SECOND, 60.0 - 3 * n) for n in range(10)]
+    rows += [beat(NOON + n * 60 * SECOND, 1.0 + n, "south", "north") for n in range(10)]
+    found = lag.windows(archived(tmp_path, rows), "MINUTE")
+    assert [each.total.p95 for each in lag.worst(found, 2)] == [60.0, 54.0]
+    falling, rising = lag.trends(found, "MINUTE")
+    assert falling.slope == pytest.approx(-3 / 57, rel=0.05)
+    assert falling.caught_up == pytest.approx(falling.now / -falling.slope)
+    assert (rising.caught_up, rising.slope > 0) == (None, True)
+
+
+def test_clocks_are_told_apart_by_the_quickest_heartbeats(tmp_path: Path) -> None:
+    rows = [beat(NOON + n * SECOND, 0.1 + 2.0 + n % 3) for n in range(10)]
+    rows += [beat(NOON + n * SECOND, 0.1 - 2.0 + n % 3, "south", "north") for n in range(10)]
+    (lead,) = lag.clock_leads(lag.windows(archived(tmp_path, rows), "HOUR"))
+    assert (lead.remote, lead.local) == ("north", "south")
+    assert lead.offset.lead == pytest.approx(-2.0)
+    assert lead.offset.error == pytest.approx(0.1)
+
+
+def test_two_deployments_stand_beside_each_other(tmp_path: Path) -> None:
+    lag_archive.write(tmp_path / "a", "REP1", [beat(NOON, 1.0)])
+    lag_archive.write(tmp_path / "b", "REP1", [beat(NOON, 2.0)])
+    beats = Beats((archive(1, "a", tmp_path / "a"), archive(2, "it's b", tmp_path / "b")), local_engine())
+    assert [(each.way.deployment, each.total.p50) for each in lag.windows(beats, "DAY")] == [
+        ("a", 1.0),
+        ("it's b", 2.0),
+    ]
+
+
+def test_a_history_without_rows_has_no_lines() -> None:
+    beats = Beats((history(1, "d", []),), local_engine())
+    assert (lag.windows(beats, "HOUR"), lag.gaps(beats)) == ([], [])
+    assert isinstance(naive(beat(NOON, 1.0))[1], datetime)
