@@ -169,7 +169,7 @@ class Replicat:
             f"The checkpoint table holds a row of {self._context.group} already: reading goes on at {row.position},"
             f" transactions up to CSN {row.csn or 0} are applied and left out."
         )
-        self._context.report.event(Severity.WARNING, "GGS-00541", text)
+        self._context.report.event(Severity.WARNING, "GGS-00561", text)
 
     def _begin(self, position: TrailPosition) -> CheckpointRow:
         """The first row of the checkpoint table: what the checkpoint file knows, should the row be gone."""
@@ -300,7 +300,7 @@ def _require_reached(reader: TrailReader, place: TrailPosition) -> None:
         stands = f"ends at {end}" if end is not None else "has no file"
         raise TrailError(
             f"trail {reader.name} {stands}, before {place}, where the group stands: it was made anew, or restored",
-            code="GGS-00542",
+            code="GGS-00562",
             hint="restore it; or, where it was made anew from the log, DELETE REPLICAT … ! and ADD it with EXTSEQNO 0:"
             " the checkpoint table's row tells what is applied already",
         )

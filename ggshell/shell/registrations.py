@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ggshell.process.state import ALIVE, state_of
 from ggshell.shell.groups import View, is_wildcard
 from ggshell.shell.session import Session
 from ggshell.store import checkpoint as checkpoints
-from ggshell.store.checkpoint import Checkpoint
+from ggshell.store.checkpoint import Checkpoint, GroupType
 
 
 def save(session: Session, found: Checkpoint) -> None:
@@ -26,6 +27,14 @@ def remove(session: Session, found: View) -> None:
     path.unlink(missing_ok=True)
     path.with_name(path.name + ".previous").unlink(missing_ok=True)
     session.home.process(found.group, found.type).unlink(missing_ok=True)
+
+
+def set_aside(session: Session, kind: GroupType, group: str) -> list[str]:
+    """Make room for a group that is added again where its checkpoint file is damaged and nothing runs; what was done."""
+    if state_of(session.home.process(group, kind))[0] in ALIVE:
+        return []
+    aside = checkpoints.set_aside(session.home.checkpoint(group, kind))
+    return [f"The damaged checkpoint file is set aside as {aside}."] if aside is not None else []
 
 
 def confirm_many(session: Session, pattern: str, what: str, count: int, *, force: bool) -> None:

@@ -21,6 +21,11 @@ from ggshell.types import LogPosition, TrailPosition
 
 VERSION = 1
 DAMAGED = "GGS-00302"
+_AGAIN = {
+    ".cpr": "; or ADD REPLICAT again, which takes its row of the checkpoint table",
+    ".cpe": "; or ADD EXTRACT … LSN (its slot's confirmed_flush_lsn) and ADD EXTTRAIL again: all before is in the trail",
+}
+"""Another way out, by the kind of group."""
 
 
 class GroupType(StrEnum):
@@ -163,7 +168,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def _damaged(path: Path, why: str) -> StoreError:
-    again = "; or ADD REPLICAT again, which takes its row of the checkpoint table" if path.suffix == ".cpr" else ""
+    again = _AGAIN.get(path.suffix, "")
     return StoreError(
         f"checkpoint file {path} is damaged: {why}",
         code=DAMAGED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -13,7 +14,9 @@ from benches.ground import Failed
 
 from faultruns.chain import Chain
 from faultruns.deadly import POINTS, ROLLS
-from ggshell.process.state import ProcessState
+from ggshell.errors import GgsError
+from ggshell.process.control import request
+from ggshell.process.state import ProcessState, read_process_file
 from ggshell.store import checkpoint as checkpoints
 from ggshell.types import TrailPosition
 
@@ -82,9 +85,13 @@ def strike(ground: Chain, member: str, name: str, count: int) -> None:
     )
     what = f"{member} dies {name} ({count})"
     try:
-        if name in ROLLS:
+        if name in ROLLS or member == "Manager":
             ground.until(f"{member} runs", lambda: ground.state(member) is ProcessState.RUNNING, seconds=PASS_SECONDS)
+        if name in ROLLS:
             ground.obey(ROLLOVERS[member], must=False)  # it may die before it has answered
+        if member == "Manager":
+            with contextlib.suppress(GgsError):  # the same
+                request(_socket(ground), "PURGE")
         ground.until(what, lambda: process.poll() is not None, seconds=PASS_SECONDS)
     finally:
         process.kill()
@@ -92,6 +99,14 @@ def strike(ground: Chain, member: str, name: str, count: int) -> None:
     if process.returncode != -signal.SIGKILL:
         raise Failed(f"{what}: it ended by itself ({process.returncode})\n{ground.reports()}")
     ground.start("Manager", member)
+
+
+def _socket(ground: Chain) -> str:
+    """Where Manager listens."""
+    entry = read_process_file(ground.path("Manager"))
+    if entry is None:
+        raise Failed("Manager does not run")
+    return entry.socket
 
 
 def _make_old_files(ground: Chain) -> None:

@@ -163,7 +163,34 @@ def test_3_the_checkpoint_file_is_rebuilt_from_the_table(way: Way, loss: str) ->
     assert ("set aside" in said) == (loss == "damaged")
     work(way, 21, 40)
     same(way)
-    assert "GGS-00541" in way.home.report("REP1").read_text()
+    assert "GGS-00561" in way.home.report("REP1").read_text()
+
+
+@pytest.mark.parametrize("loss", ["lost", "damaged"])
+def test_extracts_checkpoint_file_is_made_anew_at_its_slots_place(way: Way, loss: str) -> None:
+    """The slot is told last, so everything before its place is in the trail, which knows what it holds."""
+    work(way, 1, 20)
+    same(way)
+    kill(way, EXT1)
+    work(way, 21, 30)
+    path = way.home.checkpoint(*EXT1)
+    if loss == "lost":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-9])
+        assert "confirmed_flush_lsn" in way.run("START EXTRACT ext1", fails=True)
+    slot = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'ggs_ext1' AND NOT active"
+    until("the slot is free", lambda: way.in_north(slot) != [])
+    ((place,),) = way.in_north(slot)
+    said = way.run(
+        "DBLOGIN USERIDALIAS north",
+        f"ADD EXTRACT ext1, TRANLOG, LSN {place}",
+        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
+        "START EXTRACT ext1",
+    )
+    assert ("set aside" in said) == (loss == "damaged")
+    work(way, 31, 40)
+    same(way)
 
 
 def test_4_all_trails_and_checkpoint_files_are_lost(way: Way) -> None:
@@ -173,7 +200,7 @@ def test_4_all_trails_and_checkpoint_files_are_lost(way: Way) -> None:
     _set_up_anew(way, begin)
     work(way, 41, 50)
     same(way)
-    assert "GGS-00541" in way.home.report("REP1").read_text()
+    assert "GGS-00561" in way.home.report("REP1").read_text()
 
 
 def _lose_everything(way: Way) -> None:
@@ -219,5 +246,5 @@ def test_a_trail_made_anew_under_a_replicat_is_refused(way: Way) -> None:
     _lose_everything(way)
     way.run("CREATE SUBDIRS", "DBLOGIN USERIDALIAS south", added_again(way), "START REPLICAT rep1")
     report = way.ends(REP1)
-    assert "GGS-00542" in report
+    assert "GGS-00562" in report
     assert "EXTSEQNO 0" in report

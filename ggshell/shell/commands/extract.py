@@ -35,6 +35,7 @@ def add_extract(
     """A group that reads the log (TRANLOG), a trail (EXTTRAILSOURCE), or tables, once (SOURCEISTABLE)."""
     if bool(tranlog or integrated) + bool(exttrailsource) + sourceistable != 1:
         raise UsageError("one source is needed.", hint="TRANLOG, EXTTRAILSOURCE trail, or SOURCEISTABLE")
+    lines = registrations.set_aside(session, GroupType.EXTRACT, group_name)
     require_new(session.home, GroupType.EXTRACT, group_name)
     now = session.clock.now()
     if sourceistable:
@@ -46,7 +47,7 @@ def add_extract(
     else:
         found = _log_extract(session, group_name, begin or "NOW", lsn, scn, now)
     registrations.save(session, found._replace(description=desc, created=now))
-    lines = ["EXTRACT added."]
+    lines.append("EXTRACT added.")
     if found.begin_csn:
         lines.append(f"Capture begins {'behind SCN' if found.options.get('redo') else 'at LSN'} {found.begin_csn}.")
     return Message(tuple(lines))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
 from ggshell.process.start_place import ADDED, FIRST, PLACED
-from ggshell.process.state import ALIVE, state_of
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
 from ggshell.shell.checkpoint_tables import checkpoint_database
@@ -13,7 +12,6 @@ from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, s
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
-from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import LAKE, Checkpoint, GroupType, ReadCheckpoint, SourceType
 from ggshell.store.threads import LETTERS, thread_name
 from ggshell.types import TableName
@@ -37,7 +35,7 @@ def add_replicat(
     coordinated: tuple[str, int] | bool = False,
 ) -> Message:
     """A group that applies a trail; its row in the checkpoint table is made, or found, when it first runs."""
-    lines = _set_aside(session, group_name)
+    lines = registrations.set_aside(session, GroupType.REPLICAT, group_name)
     require_new(session.home, GroupType.REPLICAT, group_name)
     if nodbcheckpoint and checkpointtable:
         raise UsageError("NODBCHECKPOINT excludes CHECKPOINTTABLE.", hint="one of them")
@@ -95,14 +93,6 @@ def add_lake(
     )
     registrations.save(session, found)
     return Message(("REPLICAT (Spark) added.",))
-
-
-def _set_aside(session: Session, group: str) -> list[str]:
-    """Make room where a checkpoint file is damaged: the checkpoint table's row says what it said."""
-    if state_of(session.home.process(group, GroupType.REPLICAT))[0] in ALIVE:
-        return []
-    aside = checkpoints.set_aside(session.home.checkpoint(group, GroupType.REPLICAT))
-    return [f"The damaged checkpoint file is set aside as {aside}."] if aside is not None else []
 
 
 def _kind(

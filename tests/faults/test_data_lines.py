@@ -1,0 +1,132 @@
+"""Rows that real systems of this kind got wrong, from one database to another through real processes: afterwards both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from processes import until
+from ways import EXT1, Way
+
+SOURCE = """
+CREATE COLLATION {s}.words (provider = builtin, locale = 'C.UTF-8');
+CREATE TABLE {s}.toast (id int PRIMARY KEY, n int, big text, big2 bytea);
+CREATE TABLE {s}.clock (id int PRIMARY KEY, at timestamptz, local timestamp, span interval);
+CREATE TABLE {s}.worded (word text COLLATE {s}.words PRIMARY KEY, n int);
+CREATE TABLE {s}.parent (id int PRIMARY KEY);
+CREATE TABLE {s}.child (id int PRIMARY KEY, parent int REFERENCES {s}.parent);
+CREATE TABLE {s}.whole (a int, b text);
+CREATE TABLE {s}.byindex (id int PRIMARY KEY, code text NOT NULL UNIQUE, n int);
+CREATE TABLE {s}.grows (id int PRIMARY KEY, n int);
+"""
+TARGET_ONLY = """
+CREATE TABLE b.turned (c int, extra text DEFAULT 'ours', a int PRIMARY KEY, b text);
+"""
+NAMES = ("toast", "clock", "worded", "parent", "child", "whole", "byindex", "grows", "items")
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    """A way of these tables that runs."""
+    way = Way(tmp_path / "home", north, south)
+    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
+    way.in_north(SOURCE.format(s="a"), "CREATE TABLE a.turned (a int PRIMARY KEY, b text, c int)")
+    way.in_south(SOURCE.format(s="b"), TARGET_ONLY)
+    way.in_north(
+        "ALTER TABLE a.whole REPLICA IDENTITY FULL",
+        "ALTER TABLE a.byindex REPLICA IDENTITY USING INDEX byindex_code_key",
+        "INSERT INTO a.items SELECT n, 'before', 1 FROM generate_series(1, 20) n",
+        "TRUNCATE a.items",
+    )
+    way.run(
+        "DBLOGIN USERIDALIAS north",
+        "ADD TRANDATA a.*",
+        "REGISTER EXTRACT ext1",
+        "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
+        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.start()
+    yield way
+    way.close()
+
+
+def agree(way: Way) -> None:
+    """Wait for the last row, then compare whole tables."""
+    way.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
+    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1, 60)
+    for name in NAMES:
+        source = way.in_north(f"SELECT * FROM a.{name} t ORDER BY t::text")
+        assert way.in_south(f"SELECT * FROM b.{name} t ORDER BY t::text") == source, name
+
+
+def test_values_keys_and_identities(way: Way) -> None:
+    """TOAST that an update leaves alone, hours that the clock skips and repeats, keys of another collation, every identity."""
+    way.in_north(
+        "INSERT INTO a.toast SELECT g, 0, string_agg(md5(i::text), ''), decode(repeat('00ff', 9000), 'hex')"
+        " FROM generate_series(1, 3) g, generate_series(1, 4000) i GROUP BY g",
+        "UPDATE a.toast SET n = 1",
+        "UPDATE a.toast SET n = 2, big = 'short now' WHERE id = 2",
+        "UPDATE a.toast SET id = 30 WHERE id = 3",
+        "SET timezone = 'Europe/Berlin';"
+        " INSERT INTO a.clock SELECT g, '2024-03-31 00:30+01'::timestamptz + g * '30 min'::interval, '2024-03-31 02:30', '-1 d'"
+        " FROM generate_series(0, 5) g;"
+        " INSERT INTO a.clock SELECT 10 + g, '2024-10-27 00:30+00'::timestamptz + g * '30 min'::interval, '2024-10-27 02:30'"
+        " FROM generate_series(0, 5) g",
+        "SET timezone = 'America/New_York'; UPDATE a.clock SET at = at + '1 day'::interval WHERE id > 12",
+        "INSERT INTO a.worded VALUES ('Straße', 1), ('ABC', 2)",
+        "UPDATE a.worded SET word = lower(word), n = 3",
+        "INSERT INTO a.whole VALUES (1, NULL), (1, NULL), (2, ''), (NULL, 'x')",
+        "UPDATE a.whole SET b = 'one of two' WHERE ctid = (SELECT min(ctid) FROM a.whole WHERE a = 1)",
+        "DELETE FROM a.whole WHERE a IS NULL",
+        "INSERT INTO a.byindex VALUES (1, 'one', 1), (2, 'two', 2)",
+        "UPDATE a.byindex SET code = 'uno', n = 5 WHERE id = 1",
+        "UPDATE a.byindex SET id = 20 WHERE code = 'two'",
+        "INSERT INTO a.turned VALUES (1, 'one', 11), (2, NULL, 22)",
+        "UPDATE a.turned SET c = 33, b = 'two' WHERE a = 2",
+    )
+    agree(way)
+    assert way.in_south("SELECT a, b, c, extra FROM b.turned ORDER BY a") == [
+        (1, "one", 11, "ours"),
+        (2, "two", 33, "ours"),
+    ]
+
+
+def test_tables_change_while_they_are_read(way: Way) -> None:
+    """A rewrite and a new column in mid-stream, within a transaction and between two; a TRUNCATE that takes children along."""
+    way.in_south(
+        "ALTER TABLE b.grows ALTER COLUMN n TYPE bigint", "ALTER TABLE b.grows ADD COLUMN late text DEFAULT 'd'"
+    )
+    way.in_north(
+        "INSERT INTO a.grows VALUES (1, 1)",
+        "ALTER TABLE a.grows ALTER COLUMN n TYPE bigint",
+        "INSERT INTO a.grows VALUES (2, 5000000000)",
+        "VACUUM FULL a.grows",
+        "UPDATE a.grows SET n = n + 1",
+    )
+    with psycopg.connect(way.north) as connection:
+        connection.execute("INSERT INTO a.grows VALUES (3, 3)")
+        connection.execute("ALTER TABLE a.grows ADD COLUMN late text DEFAULT 'd'")
+        connection.execute("INSERT INTO a.grows VALUES (4, 4, 'new')")
+        connection.execute("UPDATE a.grows SET late = 'changed' WHERE id = 3")
+    way.in_north(
+        "INSERT INTO a.parent SELECT generate_series(1, 5)",
+        "INSERT INTO a.child SELECT g, 1 + g % 5 FROM generate_series(1, 50) g",
+        "TRUNCATE a.parent CASCADE",
+        "INSERT INTO a.parent VALUES (9)",
+        "INSERT INTO a.child VALUES (9, 9)",
+    )
+    agree(way)
+
+
+def test_an_identity_that_logs_nothing_is_refused(way: Way) -> None:
+    """REPLICA IDENTITY NOTHING: an update could not be found again, so capture does not begin."""
+    way.run("STOP EXTRACT ext1")
+    way.in_north("ALTER TABLE a.grows REPLICA IDENTITY NOTHING")
+    way.start("ext1")
+    assert "a.grows" in way.ends(EXT1)
