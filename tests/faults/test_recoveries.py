@@ -24,6 +24,9 @@ KINDS = {
     "coordinated": ("COORDINATED MAXTHREADS 3, ", "", "MAP a.ledger, TARGET b.ledger, THREAD (2);\n"),
 }
 
+ONCE = pytest.mark.parametrize("way", ["classic"], indirect=True)
+"""Where the kind of Replicat makes no difference."""
+
 
 @pytest.fixture(params=KINDS)
 def way(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: str) -> Iterator[Way]:
@@ -166,6 +169,7 @@ def test_3_the_checkpoint_file_is_rebuilt_from_the_table(way: Way, loss: str) ->
     assert "GGS-00561" in way.home.report("REP1").read_text()
 
 
+@ONCE
 @pytest.mark.parametrize("loss", ["lost", "damaged"])
 def test_extracts_checkpoint_file_is_made_anew_at_its_slots_place(way: Way, loss: str) -> None:
     """The slot is told last, so everything before its place is in the trail, which knows what it holds."""
@@ -227,6 +231,7 @@ def _set_up_anew(way: Way, begin: object) -> None:
     )
 
 
+@ONCE
 def test_4_is_refused_where_the_source_has_let_go_of_the_log(way: Way) -> None:
     """Without CHECKPOINTRETENTIONTIME what was in the lost trail is gone: that is said, and nothing is skipped."""
     text = way.home.parameters("ext1").read_text()
