@@ -83,7 +83,15 @@ def _open_duckdb(around: Around) -> GroupTarget:
         )
     limit = around.parameters.max_operations
     gather = GATHER_ROWS if limit is None else min(limit, GATHER_ROWS)
-    return DuckTarget(around.conninfo, around.context.group, around.home, around.table, around.begin, gather=gather)
+    return DuckTarget(
+        around.conninfo,
+        around.context.group,
+        around.home,
+        around.table,
+        around.begin,
+        gather=gather,
+        clock=around.context.clock,
+    )
 
 
 def _open_postgres(around: Around) -> PostgresTarget:
