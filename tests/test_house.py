@@ -234,3 +234,8 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.stderr == ""
     assert result.stdout.strip() == "[]"
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
