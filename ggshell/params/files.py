@@ -26,6 +26,8 @@ from ggshell.syntax.clauses import TokenValues, parse_clause
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
 
+_BATCH_LIMITS = ("opsperbatch", "opsperqueue", "bytesperqueue", "batchesperqueue")
+
 
 class LoginParameters(NamedTuple):
     """How a process logs in: by alias, or with a user."""
@@ -92,9 +94,18 @@ class ExtractParameters(NamedTuple):
     log_retention: float = 0.0
 
 
+class BatchStatement(NamedTuple):
+    """BATCHSQL's limits: OPSPERBATCH, OPSPERQUEUE, BYTESPERQUEUE, BATCHESPERQUEUE."""
+
+    operations: int | None = None
+    queue_operations: int | None = None
+    queue_bytes: int | None = None
+    queue_batches: int | None = None
+
+
 class ReplicatParameters(NamedTuple):
-    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS; ``appliers``: APPLY_PARALLELISM; ``full_serialization``:
-    COMMIT_SERIALIZATION."""
+    """A Replicat's file.  ``group_operations``: GROUPTRANSOPS, or BATCHSQL's BATCHTRANSOPS; ``appliers``:
+    APPLY_PARALLELISM; ``full_serialization``: COMMIT_SERIALIZATION."""
 
     group: str
     login: LoginParameters = LoginParameters()
@@ -110,6 +121,7 @@ class ReplicatParameters(NamedTuple):
     appliers: int = 4
     full_serialization: bool = False
     look_ahead: int = 10_000
+    batch: BatchStatement = BatchStatement()
 
 
 class RestartRule(NamedTuple):
@@ -221,7 +233,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
         maps=tuple(maps),
         excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
-        group_operations=_last(found, "GROUPTRANSOPS", "number", 1000),
+        group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
         max_operations=_last(found, "MAXTRANSOPS", "number", None),
         discard=discard.get("file", ""),
         discard_append="purge" not in discard,
@@ -230,6 +242,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
         appliers=_last(found, "APPLY_PARALLELISM", "number", 0) or _last(found, "MAX_APPLY_PARALLELISM", "number", 4),
         full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
         look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
+        batch=BatchStatement(*(_last(found, "BATCHSQL", name, None) for name in _BATCH_LIMITS)),
     )
 
 

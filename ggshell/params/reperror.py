@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ggshell.errors import ParameterError
 from ggshell.params.lines import Parameter, read_parameters
 
-CARRIED_OUT = ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP")
-KNOWN = (*CARRIED_OUT, "TRANSABORT", "TRANSDISCARD", "TRANSEXCEPTION")
+CARRIED_OUT = ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSDISCARD")
+KNOWN = (*CARRIED_OUT, "TRANSABORT", "TRANSEXCEPTION")
 _RULE = re.compile(
     r"\(\s*(?P<error>[-\w]+)\s*,\s*(?P<response>\w+)\s*,?\s*(?:MAXRETRIES\s+(?P<retries>\d+)\s*)?\)", re.IGNORECASE
 )

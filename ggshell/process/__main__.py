@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ggshell.errors import GgsError, UsageError
@@ -16,10 +17,18 @@ KINDS = ("extract", "path", "replicat", "manager")
 
 def main(arguments: list[str]) -> int:
     """Run one process until it ends; its exit code."""
+    return run_as(arguments, _run)
+
+
+def _run(kind: str, home: Home, group: str) -> int:
+    room = importlib.import_module(f"ggshell.process.{kind}")  # each loads only what it needs
+    return int(room.run(home) if kind == "manager" else room.run(home, group))
+
+
+def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
+    """Run what the arguments name; its exit code, and one line for an error before it came to run."""
     try:
-        kind, home, group = _parse(arguments)
-        room = importlib.import_module(f"ggshell.process.{kind}")  # each loads only what it needs
-        return int(room.run(home) if kind == "manager" else room.run(home, group))
+        return body(*_parse(arguments))
     except GgsError as error:
         sys.stderr.write(f"{error.code}  {error}\n")
         return 2 if isinstance(error, UsageError) else 1

@@ -15,7 +15,7 @@ from ggshell.apply.lane import Answer, Lane, NamingLane, Turns
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.parallel import ParallelDelivery, Ways
 from ggshell.apply.responses import Responses
-from ggshell.apply.target import CheckpointRow, GroupTarget, Target
+from ggshell.apply.target import BatchLimits, CheckpointRow, GroupTarget, Target
 from ggshell.apply.threads import Router, ThreadRule, thread_rule
 from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.databases.postgres.lanes import LaneTarget, WatermarkTarget, row_numbers
@@ -56,6 +56,11 @@ class Around(NamedTuple):
         return Kind(str(self.context.checkpoint.options.get("kind", Kind.CLASSIC)))
 
     @property
+    def limits(self) -> BatchLimits:
+        """BATCHSQL."""
+        return BatchLimits(*self.parameters.batch)
+
+    @property
     def home(self) -> str:
         return str(self.context.home.root)
 
@@ -78,7 +83,15 @@ def _open_duckdb(around: Around) -> GroupTarget:
         )
     limit = around.parameters.max_operations
     gather = GATHER_ROWS if limit is None else min(limit, GATHER_ROWS)
-    return DuckTarget(around.conninfo, around.context.group, around.home, around.table, around.begin, gather=gather)
+    return DuckTarget(
+        around.conninfo,
+        around.context.group,
+        around.home,
+        around.table,
+        around.begin,
+        gather=gather,
+        clock=around.context.clock,
+    )
 
 
 def _open_postgres(around: Around) -> PostgresTarget:
@@ -87,7 +100,8 @@ def _open_postgres(around: Around) -> PostgresTarget:
         raise ParameterError(
             f"a {around.kind.lower()} Replicat needs a checkpoint table", hint="ADD REPLICAT …, CHECKPOINTTABLE …"
         )
-    return target(around.conninfo, around.context.group, around.home, around.table, around.begin)
+    place = (around.home, around.table, around.begin)
+    return target(around.conninfo, around.context.group, *place, limits=around.limits)
 
 
 def open_delivery(around: Around, target: GroupTarget, mapper: Mapper) -> AnyDelivery:
@@ -129,6 +143,7 @@ def _parallel(around: Around, target: WatermarkTarget, table: TableName, mapper:
                 number=number,
                 numbers=numbers,
                 turns=turns,
+                limits=around.limits,
             )
             delivery = _delivery(around, own, mapper, row, counters, lane=True, whole_jobs=ways.full)
             lanes.append(NamingLane(number, own, delivery, answers, turns))
@@ -153,7 +168,7 @@ def _coordinated(around: Around, target: WatermarkTarget, table: TableName, mapp
     try:
         for number, thread in enumerate(sorted(used)):
             name = thread_name(around.context.group, thread)
-            own = PostgresTarget(around.conninfo, name, around.home, table, start)
+            own = PostgresTarget(around.conninfo, name, around.home, table, start, limits=around.limits)
             delivery = _delivery(around, own, mapper, start, counters)
             delivery.start()
             lanes[thread] = Lane(number, own, delivery, answers)

@@ -9,6 +9,8 @@ import sys
 from ggshell.errors import DiskError, ProcessError
 from ggshell.process.control import wait_readable
 from ggshell.process.lifecycle import READY_VARIABLE
+from ggshell.store import checkpoint
+from ggshell.store.checkpoint import LAKE, GroupType
 from ggshell.store.home import Home
 
 READY_SECONDS = 45.0
@@ -43,9 +45,17 @@ def spawn(home: Home, kind: str, group: str = "") -> subprocess.Popen[bytes]:
     return process
 
 
+def _room(home: Home, kind: str, group: str) -> str:
+    """The package whose entry runs a group: delivery to a lake has its own, above Spark."""
+    if kind != "replicat":
+        return "ggshell.process"
+    options = checkpoint.load(home.checkpoint(group.upper(), GroupType.REPLICAT)).options
+    return "ggshell.lake" if options.get("kind") == LAKE else "ggshell.process"
+
+
 def _start(home: Home, kind: str, group: str, ready: int) -> subprocess.Popen[bytes]:
     """The process itself: in a session of its own, in the home, with no module of the home in its way (-P)."""
-    arguments = [sys.executable, "-P", "-m", "ggshell.process", kind, "--home", str(home.root)]
+    arguments = [sys.executable, "-P", "-m", _room(home, kind, group), kind, "--home", str(home.root)]
     if group:
         arguments += ["--group", group]
     output = home.output(group or "mgr")

@@ -22,6 +22,9 @@ from ggshell.store.events import Severity
 from ggshell.trail import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
+AT_CSN = "at_csn"
+"""The checkpoint's option that says: capture begins with the transaction behind ``begin_csn``, wherever that begins."""
+
 
 class PostgresSource:
     """A database, reached through a replication slot."""
@@ -78,6 +81,9 @@ class PostgresSource:
             status = slot.slot_status(connection, self._slot)
         read = self._context.checkpoint.read.current
         durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
+        if after == begin and self._context.checkpoint.options.get(AT_CSN) == str(begin):
+            # The server leaves out what it is told lies behind us by the begin of commits, and a CSN is the end of one.
+            durable = read.csn if isinstance(read, LogPosition) and read.csn else status.confirmed if status else 0
         now = self._context.checkpoint.begin.upper() == "NOW"
         if now and durable == begin.value and status is not None and status.confirmed > durable:
             # Nothing was captured yet: the slot, made after ADD EXTRACT, is where capture can begin.

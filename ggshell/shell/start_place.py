@@ -1,14 +1,15 @@
-"""START REPLICAT ATCSN, AFTERCSN, SKIPTRANSACTION: the place asked for, kept for the process, or only told (DRYRUN)."""
+"""START ATCSN, AFTERCSN, SKIPTRANSACTION: the place asked for, kept for the process, or only told (DRYRUN)."""
 
 from __future__ import annotations
 
 from ggshell.clock import local_text
-from ggshell.errors import UsageError
+from ggshell.errors import StateError, UsageError
+from ggshell.process.postgres_source import AT_CSN
 from ggshell.process.start_place import OPTION, StartPlace
 from ggshell.shell import registrations
 from ggshell.shell.groups import View, is_wildcard, require_stopped
 from ggshell.shell.session import Session
-from ggshell.store.checkpoint import GroupType
+from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
 from ggshell.trail import TrailName
 from ggshell.trail.span import Span, span_between
 from ggshell.types import Csn, TrailPosition
@@ -60,14 +61,37 @@ def _ends(span: Span) -> str:
 
 
 def keep(session: Session, found: View, asked: StartPlace) -> None:
-    """Have the process go on there.  Raises UsageError for what reads no trail, StateError for a group that runs."""
-    if found.type is not GroupType.REPLICAT:
-        raise UsageError(f"{found.name} is no Replicat.", hint="ALTER EXTRACT sets another place")
+    """Have the process go on there.  Raises UsageError for what reads neither log nor, as a Replicat, a trail; StateError for a
+    group that runs."""
     require_stopped(found, "started at another place")
+    if found.type is GroupType.EXTRACT:
+        registrations.save(session, _begun_at(found, asked))
+        return
     read = found.checkpoint.read
     base = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
     options = {**found.checkpoint.options, OPTION: asked._replace(base=base).as_option()}
     registrations.save(session, found.checkpoint._replace(options=options))
+
+
+def _begun_at(found: View, asked: StartPlace) -> Checkpoint:
+    """An Extract that captures what commits at a CSN, or behind it, and nothing before.
+
+    Raises UsageError for one that reads no log, StateError for a place before the last transaction in its trail.
+    """
+    kept = found.checkpoint
+    if kept.read.source is not SourceType.LOG:
+        raise UsageError(f"{found.name} reads no log.", hint="ALTER EXTRACT …, EXTSEQNO …, EXTRBA … sets another place")
+    csn = Csn.parse(asked.csn)
+    place = csn._replace(value=max(csn.value - (not asked.after), 0))
+    done = Csn.parse(kept.latest_csn) if kept.latest_csn else Csn(0, csn.lsn)
+    if place.lsn is not done.lsn or place < done:
+        raise StateError(
+            f"{found.name} cannot begin there: everything up to CSN {done} is in its trail.",
+            hint="have the readers of its trail begin there instead: START REPLICAT …, AFTERCSN …",
+        )
+    options = {name: value for name, value in kept.options.items() if name != "since"}
+    options[AT_CSN] = "" if asked.after else str(place)
+    return kept._replace(begin=str(csn), begin_csn=str(place), begin_time=0, options=options)
 
 
 def require_one(pattern: str) -> None:

@@ -70,6 +70,10 @@ class ReadCheckpoint(NamedTuple):
     current_time: int = 0
 
 
+LAKE = "SPARK"
+"""The kind (``options``) of a Replicat that delivers to a lake."""
+
+
 class WriteCheckpoint(NamedTuple):
     """How far one output trail was written, durably; ``release``: FORMAT RELEASE, empty for the newest."""
 

@@ -53,6 +53,25 @@ def _local(text: str, zone: str) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
+@pytest.mark.parametrize(("word", "first"), [("ATCSN", 2), ("AFTERCSN", 3)])
+def test_capture_begins_at_a_commit_or_behind_it(way: Way, word: str, first: int) -> None:
+    way.add()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "INSERT INTO a.items VALUES (2, 'two', 2)")
+    slot = "SELECT lsn::text FROM pg_logical_slot_peek_binary_changes('ggs_ext1', NULL, NULL, {})"
+    options = "'proto_version', '1', 'publication_names', 'ggshell'"
+    ends = way.in_north(f"SELECT max(lsn) FROM ({slot.format(options)}) x (lsn)")[0][0]
+    way.run(f"START EXTRACT ext1, {word} {ends}")
+    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    way.start("rep1")
+    way.arrives(4 - first)
+    assert way.in_south("SELECT min(id) FROM b.items") == [(first,)]
+    way.run("STOP EXTRACT ext1")
+    assert "is in its trail" in way.run(f"START EXTRACT ext1, {word} 0/1", fails=True)
+    assert "reads no log" not in way.run("START EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (4, 'four', 4)")
+    way.arrives(5 - first)
+
+
 def test_keycols_of_table_identify_rows_in_the_trail(way: Way) -> None:
     way.write("ext1", KEYCOLS)
     way.add()

@@ -37,6 +37,25 @@ def test_reperror_lets_replicat_go_on_and_the_discard_file_has_the_row(way: Way)
     assert "Total discards                                     1.00" in way.run("STATS REPLICAT rep1, TOTAL")
 
 
+def test_batchsql_limits_and_transdiscard_in_a_file(way: Way) -> None:
+    replicat(way, "BATCHSQL OPSPERBATCH 25, OPSPERQUEUE 40", "REPERROR (DEFAULT, TRANSDISCARD)")
+    way.in_south("INSERT INTO b.items VALUES (150, 'in the way', 0)")
+    way.add()
+    way.in_north(
+        "INSERT INTO a.items SELECT n, 'one', n FROM generate_series(1, 100) n",
+        "INSERT INTO a.items SELECT n, 'two', n FROM generate_series(101, 200) n",
+        "INSERT INTO a.items SELECT n, 'three', n FROM generate_series(201, 300) n",
+    )
+    way.start()
+    way.arrives(201)
+    assert way.in_south("SELECT name, count(*) FROM b.items GROUP BY 1 ORDER BY 1") == [
+        ("in the way", 1),
+        ("one", 100),
+        ("three", 100),
+    ]
+    assert "Total discards                                   100.00" in way.run("STATS REPLICAT rep1, TOTAL")
+
+
 def test_collisions_are_handled_until_they_are_switched_off(way: Way) -> None:
     replicat(way, "HANDLECOLLISIONS")
     way.in_south("INSERT INTO b.items VALUES (1, 'copied', 0), (2, 'copied', 0)")

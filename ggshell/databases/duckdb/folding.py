@@ -2,7 +2,8 @@
 
 Changes of rows with different keys may change places when nothing but the key joins rows of the table.  So each change goes
 into the earliest wave behind the one before it on the same key, and a wave is one statement for each kind and shape.  An
-update of a row that an earlier insert or update of the same wave writes is folded into that.  Where more than the key joins
+update of a row that an earlier insert or update of the same wave writes is folded into that; a row that moves to another key
+is deleted and inserted, when its image is whole.  Where more than the key joins
 rows, only what stands together goes together.
 """
 
@@ -88,6 +89,10 @@ class Fold:
 
     def add(self, change: Change) -> bool:
         """Take a change in; false when it must go alone."""
+        if change.kind is Kind.MOVE and self._whole(change.columns):
+            gone = Change(change.mapping, Kind.DELETE, *change.before)
+            come = Change(change.mapping, Kind.INSERT, change.columns, change.values)
+            return self._key(gone) is not None and self._key(come) is not None and self.add(gone) and self.add(come)
         if change.kind not in (Kind.INSERT, Kind.UPDATE, Kind.DELETE):
             return False
         key = self._key(change)
@@ -117,6 +122,11 @@ class Fold:
         for wave in waves:
             for (kind, columns), rows in wave.items():
                 yield Work(self._mapping, Kind(kind), columns, rows)
+
+    def _whole(self, columns: tuple[int, ...]) -> bool:
+        """Whether an image has all of the target's columns, so that its row can be made anew."""
+        there = {column.name for index in columns if (column := self._mapping.columns[index]) is not None}
+        return all(column.name in there for column in self._mapping.target.columns if column.writable)
 
     def _key(self, change: Change) -> Key | None:
         """What tells the row from others; None when that is not known, or NULL."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.responses import UNIQUE
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
+from ggshell.clock import Clock, SystemClock
 from ggshell.databases.duckdb import checkpoint_sql, session
 from ggshell.databases.duckdb.arrow_rows import arrow_rows
 from ggshell.databases.duckdb.changes import Change, Kind, changes
@@ -32,6 +33,8 @@ GATHER_ROWS = 50_000
 """Rows that gather before they are applied and their commits done in one."""
 
 GATHER_BYTES = 32 << 20
+GATHER_SECONDS = 0.5
+"""How long a commit waits for others at most, while rows keep coming."""
 
 FIRST_GATHER = 1
 """How many rows gather after a refusal: the next one is found the sooner, and the number doubles with each commit."""
@@ -49,6 +52,7 @@ class DuckTarget:
         begin: CheckpointRow | TrailPosition,
         *,
         gather: int = GATHER_ROWS,
+        clock: Clock | None = None,
     ) -> None:
         """``begin``: the group's first row, when the checkpoint table has none yet.  Without a ``table`` the target keeps no
         position (NODBCHECKPOINT).  ``gather``: rows that one transaction takes, if more than one group gives.
@@ -62,6 +66,8 @@ class DuckTarget:
         self.found = False
         self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._most = self._gather = gather
+        self._clock = clock or SystemClock()
+        self._since = 0.0
         self._commits = 0
         self._begun = self._broken = False
         self._worked = 0
@@ -152,11 +158,13 @@ class DuckTarget:
             raise ApplyError("a DuckDB file has one writer: no lanes can name transactions in it")
         self._whole += self._open
         self._open = []
+        now = self._clock.steady()
+        if self._boundary is None:
+            self._since = now
         self._boundary = row
         self._waiting += 1
-        if self._worked + self._rows < self._gather and self._bytes < GATHER_BYTES:
-            return None
-        return self._commit_whole()
+        few = self._worked + self._rows < self._gather and self._bytes < GATHER_BYTES
+        return None if few and now < self._since + GATHER_SECONDS else self._commit_whole()
 
     def settle(self) -> Refusal | None:
         return self._commit_whole() or self._work_open()

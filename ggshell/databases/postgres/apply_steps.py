@@ -31,6 +31,9 @@ LARGEST_RUN = 4 << 20
 LONGEST_ARRAY = 1000
 """Rows of one array statement: the planner must not take so many for the whole table."""
 
+MOST_ROWS = 1 << 30
+"""Rows of one COPY where nobody sets a limit."""
+
 _TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _ONE_IMAGE = frozenset({IoType.FIELD_COMP, IoType.UPDATE})
 
@@ -61,7 +64,9 @@ class _Run(NamedTuple):
 class StepMaker:
     """Makes steps and remembers each mapping's statements; one target transaction after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_rows: int = MOST_ROWS) -> None:
+        """``most_rows``: of one statement (OPSPERBATCH)."""
+        self._most_rows = most_rows
         self._statements: dict[int, Statements] = {}
         self._emptied: set[TableName] = set()
 
@@ -107,9 +112,11 @@ class StepMaker:
             return
         if run.io_type == IoType.DELETE:
             self._emptied.add(target.name)
-        fields = self._fields(run) if bulk and run.last - run.first >= BULK_ROWS else None
-        if fields is None or not self._bulk(run, fields, result):
-            result.extend(self._singly(run, run.first, run.last))
+        for first in range(run.first, run.last, self._most_rows):
+            part = run._replace(first=first, last=min(first + self._most_rows, run.last))
+            fields = self._fields(part) if bulk and part.last - first >= BULK_ROWS else None
+            if fields is None or not self._bulk(part, fields, result):
+                result.extend(self._singly(part, first, part.last))
 
     def _fields(self, run: _Run) -> list[Field] | None:
         start, length = run.batch.start[run.first : run.last], run.batch.length[run.first : run.last]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.checkpoint_table import LONGEST_IDS, to_columns, transaction_table
 from ggshell.apply.lane import Turns
-from ggshell.apply.target import CheckpointRow, Refusal
+from ggshell.apply.target import NO_LIMITS, BatchLimits, CheckpointRow, Refusal
 from ggshell.apply.watermarks import Marks
 from ggshell.databases.postgres import checkpoint_sql, session
 from ggshell.databases.postgres.apply_wire import Step
@@ -43,6 +43,7 @@ class LaneTarget(PostgresTarget):
         number: int,
         numbers: Iterator[int],
         turns: Turns | None = None,
+        limits: BatchLimits = NO_LIMITS,
     ) -> None:
         self._number = number
         self._numbers = numbers
@@ -50,7 +51,7 @@ class LaneTarget(PostgresTarget):
         self._ticket: int | None = None
         self._named: deque[tuple[Sequence[str], list[int]]] = deque()
         self._told = 0
-        super().__init__(conninfo, group, home, table, begin)
+        super().__init__(conninfo, group, home, table, begin, limits=limits)
 
     def take_turn(self, ticket: int | None) -> None:
         self._ticket = ticket

@@ -8,7 +8,7 @@ exact: a commit is in the log a moment before others see it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,12 @@ BATCH_BYTES = 1 << 20
 BATCH_ROWS = 10_000
 _TUPLES, _COPY_OUT = 2, 3
 _FACTS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text, extract(epoch FROM transaction_timestamp()) * 1000000"
+_REFERENCES = """
+SELECT n.nspname, c.relname, pn.nspname, p.relname
+  FROM pg_constraint f
+  JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
+ WHERE f.contype = 'f' AND f.conrelid <> f.confrelid ORDER BY 1, 2, 3, 4"""
 
 Wait = Callable[[int], bool]
 """Wait until a descriptor can be read; False when the work is to end instead."""
@@ -78,11 +84,23 @@ class TableCopy:
     def tables(
         self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
     ) -> list[LoadTable]:
-        """The wanted tables of some patterns, each once.  Raises NotFoundError for a pattern that names none."""
+        """The wanted tables of some patterns, each once, and a table that others refer to before these (where they do not refer
+        to each other).  Raises NotFoundError for a pattern that names none."""
         names: dict[TableName, None] = {}
         for pattern in patterns:
             names.update(dict.fromkeys(describe.resolve(self._connection, pattern)))
-        return [self._table(name, keys(name)) for name in names if wanted(name)]
+        ordered: dict[TableName, None] = {}
+        parents = self._parents()
+        for name in names:
+            _put_behind_parents(name, parents, ordered, set())
+        return [self._table(name, keys(name)) for name in ordered if name in names and wanted(name)]
+
+    def _parents(self) -> dict[TableName, list[TableName]]:
+        """Which tables a table refers to."""
+        found: dict[TableName, list[TableName]] = {}
+        for child_owner, child, owner, name in execute(self._connection, _REFERENCES):
+            found.setdefault(TableName(child_owner, child), []).append(TableName(owner, name))
+        return found
 
     def _table(self, name: TableName, keycols: tuple[str, ...]) -> LoadTable:
         relation = describe.table_id(self._connection, name)
@@ -156,6 +174,21 @@ class TableCopy:
             yield b"".join(parts), len(parts)
         while (last := pgconn.get_result()) is not None:
             _check(last)
+
+
+def _put_behind_parents(
+    name: TableName,
+    parents: Mapping[TableName, Sequence[TableName]],
+    ordered: dict[TableName, None],
+    on_way: set[TableName],
+) -> None:
+    """Put a table behind those that it refers to; of tables that refer to each other the first one found comes last."""
+    if name in ordered or name in on_way:
+        return
+    on_way.add(name)
+    for parent in parents.get(name, ()):
+        _put_behind_parents(parent, parents, ordered, on_way)
+    ordered[name] = None
 
 
 def _copy_command(table: LoadTable, predicate: str) -> str:

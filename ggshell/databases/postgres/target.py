@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.checkpoint_table import group_key
-from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
+from ggshell.apply.target import NO_LIMITS, BatchLimits, CheckpointRow, Refusal, TableMapping, TargetTable
 from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
-from ggshell.databases.postgres.apply_steps import StepMaker
+from ggshell.databases.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
 from ggshell.databases.postgres.present_row import fetch_row
 from ggshell.databases.postgres.target_tables import target_table
@@ -52,6 +52,7 @@ class PostgresTarget:
         begin: CheckpointRow | TrailPosition,
         *,
         suppress_triggers: bool = False,
+        limits: BatchLimits = NO_LIMITS,
     ) -> None:
         """``begin``: the group's first row, when the checkpoint table has none yet.  Without a ``table`` the target keeps no
         position (NODBCHECKPOINT).  Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError."""
@@ -62,6 +63,7 @@ class PostgresTarget:
         self._key = group_key(group, home)
         self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._suppress_triggers = suppress_triggers
+        self._limits = limits
         self._update = checkpoint_sql.update_text(table) if table is not None else ""
         self._gone = f"group {group.upper()} has no row in checkpoint table {table} any more"
         self._commits = self._durable = 0
@@ -106,6 +108,17 @@ class PostgresTarget:
             checkpoint_sql.move(self._idle(), self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        rows = self._limits.queue_rows
+        if rows is None or last - first <= rows:
+            return self._gather(batch, first, last, mappings)
+        for low in range(first, last, rows):
+            refusal = self._gather(batch, low, min(low + rows, last), mappings)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _gather(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        """Make steps of rows, and send what has gathered once it is enough."""
         try:
             steps = self._maker.steps(batch, first, last, mappings)
         except ApplyError as error:
@@ -113,7 +126,10 @@ class PostgresTarget:
         self._steps += steps
         self._rows += last - first
         self._bytes += int(batch.length[first:last].sum()) if last - first > 1 else int(batch.length[first])
-        return self._push() if self._rows >= STREAM_ROWS or self._bytes >= STREAM_BYTES else None
+        limits = self._limits
+        enough = self._rows >= (limits.queue_rows or STREAM_ROWS) or self._bytes >= (limits.queue_bytes or STREAM_BYTES)
+        enough = enough or (limits.queue_batches is not None and len(self._steps) >= limits.queue_batches)
+        return self._push() if enough else None
 
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
         number = int(batch.table[row])
@@ -222,7 +238,7 @@ class PostgresTarget:
     def _connect(self) -> None:
         self._connection: psycopg.Connection[Any] = session.connect(self._conninfo, program=self._program)
         self._wire = Wire(self._connection.pgconn)
-        self._maker = StepMaker()
+        self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
         self._forget()
         self._begun = self._owed = self._counted = self._marked = False
         try:

@@ -12,7 +12,7 @@ from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, s
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
-from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType
+from ggshell.store.checkpoint import LAKE, Checkpoint, GroupType, ReadCheckpoint, SourceType
 from ggshell.store.threads import LETTERS, thread_name
 from ggshell.types import TableName
 
@@ -61,6 +61,38 @@ def add_replicat(
     registrations.save(session, found)
     kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
     return Message((*lines, f"REPLICAT{kind} added."))
+
+
+@command("ADD REPLICAT SPARK")
+def add_lake(
+    session: Session,
+    *,
+    group_name: str,
+    exttrail: str,
+    target: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    desc: str = "",
+) -> Message:
+    """A group that delivers a trail to a folder of Parquet files; its place is kept beside them."""
+    require_new(session.home, GroupType.REPLICAT, group_name)
+    start = starting_position(session, exttrail, begin, extseqno, extrba)
+    now = session.clock.now()
+    read = ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start)
+    options = {"kind": LAKE, "target": target, "nodbcheckpoint": True}
+    found = Checkpoint(
+        group_name,
+        GroupType.REPLICAT,
+        read,
+        description=desc,
+        created=now,
+        begin=begin,
+        begin_time=now if begin else 0,
+        options=options,
+    )
+    registrations.save(session, found)
+    return Message(("REPLICAT (Spark) added.",))
 
 
 def _kind(

@@ -78,6 +78,8 @@ def _mode(found: Checkpoint) -> list[str]:
             return ["Parallel"]
         case "COORDINATED":
             return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.get('maxthreads')}"]
+        case "SPARK":
+            return [labelled("Spark", f"Target {found.options.get('target')}")]
         case _:
             return []
 

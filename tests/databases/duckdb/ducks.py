@@ -12,6 +12,7 @@ from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
 from ggshell.apply.responses import Responses
+from ggshell.clock import Clock
 from ggshell.databases.duckdb import checkpoint_sql, session
 from ggshell.databases.duckdb.target import GATHER_ROWS, DuckTarget
 from ggshell.types import TableName
@@ -50,9 +51,10 @@ class Ducks:
         discard: DiscardFile | None = None,
         rules: Sequence[MapRule] = (MapRule("hr.*", "main.*"),),
         responses: Responses | None = None,
+        clock: Clock | None = None,
     ) -> Delivery:
         self.close()
-        self.target = DuckTarget(self.login, "rep1", "/home", CHECKPOINTS, BEGIN, gather=gather)
+        self.target = DuckTarget(self.login, "rep1", "/home", CHECKPOINTS, BEGIN, gather=gather, clock=clock)
         delivery = Delivery(
             self.target,
             Mapper(rules, self.target.describe),

@@ -17,7 +17,7 @@ from ggshell.clock import FakeClock
 from ggshell.databases.duckdb import session
 from ggshell.databases.duckdb.changes import Kind, changes
 from ggshell.databases.duckdb.folding import works
-from ggshell.databases.duckdb.target import DuckTarget
+from ggshell.databases.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.databases.duckdb.target_tables import target_table
 from ggshell.errors import ApplyError, NotFoundError
 from ggshell.record import Column, IoType, TableDefinition
@@ -118,6 +118,16 @@ def test_many_groups_are_one_commit_and_a_limit_is_kept(ducks: Ducks) -> None:
     delivery.feed(placed(make_batch([Tx(9, [insert(90 + k) for k in range(5)])]), 5000))
     delivery.flush()
     assert len(ducks.content()) == 17
+
+
+def test_commits_wait_for_others_but_not_for_long(ducks: Ducks) -> None:
+    clock = FakeClock()
+    delivery = ducks.start(group=1, clock=clock)
+    assert ducks.target is not None
+    for n, batch in enumerate(trail([Tx(n, [insert(n)]) for n in range(1, 5)], rows_a_batch=1)):
+        delivery.feed(batch)
+        assert ducks.target.confirmed == (3 if n >= 2 else 0)
+        clock.advance(GATHER_SECONDS * 0.6)
 
 
 def test_changes_of_one_key_fold_into_few_statements(ducks: Ducks) -> None:

@@ -114,3 +114,41 @@ def test_retries_end_with_the_error(replicats: Replicats) -> None:
     with pytest.raises(ApplyError, match="duplicate key"):
         deliver(replicats, [Tx(1, [insert(1), insert(1)])], Responses(rules))
     assert rows(replicats) == {}
+
+
+TRANSDISCARD = Responses([ErrorRule("23505", Response.TRANSDISCARD)])
+
+
+def test_a_refused_transaction_is_discarded_whole_and_the_others_are_applied(
+    replicats: Replicats, tmp_path: Path
+) -> None:
+    discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
+    transactions = [
+        Tx(1, [insert(1), insert(2)]),
+        Tx(2, [insert(3), update(1, "never"), insert(2, "twice"), delete(1)]),
+        Tx(3, [insert(5)]),
+    ]
+    counts = deliver(replicats, transactions, TRANSDISCARD, discard=discard)
+    assert rows(replicats) == {1: "x", 2: "x", 5: "x"}
+    assert counts == {"INSERT": 3, "discards": 4}
+    assert discard.path.read_text().count("Operation failed") == 4
+    again = replicats.start(responses=TRANSDISCARD, discard=discard)
+    for batch in trail(transactions):
+        again.feed(batch)
+    again.flush()
+    assert rows(replicats) == {1: "x", 2: "x", 5: "x"}, "neither applied nor discarded a second time"
+    assert discard.path.read_text().count("Operation failed") == 4
+
+
+def test_a_part_of_a_transaction_is_never_discarded_alone(replicats: Replicats) -> None:
+    transactions = [Tx(1, [insert(1)]), Tx(2, [insert(2), insert(3), insert(1), insert(4)])]
+    with pytest.raises(ApplyError, match="duplicate key"):
+        deliver(replicats, transactions, TRANSDISCARD, limit=2)
+    assert 4 not in rows(replicats)
+
+
+def test_an_error_of_another_rule_still_ends_replicat_beside_transdiscard(replicats: Replicats) -> None:
+    with pytest.raises(ApplyError) as caught:
+        deliver(replicats, [Tx(1, [insert(1)]), Tx(2, [insert(2), delete(77)])], TRANSDISCARD)
+    assert caught.value.code == "OGG-01403"
+    assert rows(replicats) == {1: "x"}

@@ -99,6 +99,23 @@ def test_a_stop_in_the_middle_of_a_table_leaves_its_transaction_without_an_end(n
     assert not any(piece.ends for piece in pieces)
 
 
+def test_tables_come_behind_those_that_they_refer_to(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE z (id int PRIMARY KEY)")
+        source.execute("CREATE TABLE m (id int PRIMARY KEY REFERENCES z, self int REFERENCES m)")
+        source.execute("CREATE TABLE a (id int PRIMARY KEY REFERENCES m)")
+        source.execute("CREATE TABLE b (id int PRIMARY KEY, c int)")
+        source.execute("CREATE TABLE c (id int PRIMARY KEY REFERENCES b)")
+        source.execute("ALTER TABLE b ADD FOREIGN KEY (c) REFERENCES c")
+    copy = TableCopy.open(north, "LOAD1", _patient)
+    assert copy is not None
+    found = [table.definition.name.name for table in copy.tables(["public.*"], lambda _: True, lambda _: ())]
+    some = [table.definition.name.name for table in copy.tables(["public.a", "public.z"], lambda _: True, lambda _: ())]
+    copy.close()
+    assert found == ["z", "m", "a", "c", "b"]
+    assert some == ["z", "a"]
+
+
 def _patient(descriptor: int) -> bool:
     import select
 

@@ -1,0 +1,81 @@
+"""What a lake holds for sure: one small file for each batch, written when all of the batch's data is there.
+
+    <target>/_ggshell/<GROUP>/commits/000000000007.json
+
+A batch without its commit never happened: its data is written over by the next attempt.  This is the checkpoint row of a
+Replicat, kept beside the data as a database's is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ggshell.errors import DiskError, StoreError
+from ggshell.files import write_atomically
+from ggshell.types import TrailPosition
+
+KEPT = 100
+"""So many commits stay; older ones say nothing that the newest does not."""
+
+
+class Commit(NamedTuple):
+    """A batch that is there: its number, the place behind it in the trail, its last transaction, and the version of each
+    table's current state (``owner.table`` -> batch number)."""
+
+    batch: int
+    position: TrailPosition
+    csn: str = ""
+    xid: str = ""
+    commit_time: int = 0
+    rows: int = 0
+    tables: Mapping[str, int] = MappingProxyType({})
+
+
+class CommitLog:
+    """The commits of one group below a target folder."""
+
+    def __init__(self, target: Path, group: str) -> None:
+        self.root = target / "_ggshell" / group.upper()
+        self._folder = self.root / "commits"
+
+    def latest(self) -> Commit | None:
+        """The newest commit.  Raises StoreError when it cannot be read: nobody may guess what is there."""
+        found = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        if not found:
+            return None
+        try:
+            said = json.loads(found[-1].read_text())
+            place = TrailPosition(int(said["seqno"]), int(said["rba"]))
+            tables = {str(name): int(version) for name, version in said["tables"].items()}
+            return Commit(
+                int(said["batch"]), place, said["csn"], said["xid"], int(said["commit_time"]), int(said["rows"]), tables
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"commit {found[-1]} cannot be read: {error}",
+                hint="restore it; without it nobody knows which batches are there",
+            ) from error
+
+    def add(self, commit: Commit) -> None:
+        """Make a batch count.  Raises DiskError."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DiskError(f"cannot make {self._folder}: {error.strerror}") from error
+        said = {
+            "batch": commit.batch,
+            "seqno": commit.position.seqno,
+            "rba": commit.position.rba,
+            "csn": commit.csn,
+            "xid": commit.xid,
+            "commit_time": commit.commit_time,
+            "rows": commit.rows,
+            "tables": dict(commit.tables),
+        }
+        write_atomically(self._folder / f"{commit.batch:012d}.json", json.dumps(said).encode())
+        for path in sorted(self._folder.glob("*.json"))[:-KEPT]:
+            path.unlink()

@@ -1,0 +1,63 @@
+"""What a batch of changes does to the rows of a table, all in all: one effect for each key that it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ggshell.errors import ApplyError
+from ggshell.record import IoType
+
+Values = dict[str, str | None]
+_MOVES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
+
+
+class Change(NamedTuple):
+    """A record: its operation, and the columns before (of key updates) and after; of a delete the columns that it holds."""
+
+    io_type: int
+    before: Values
+    columns: Values
+
+
+class Effect(NamedTuple):
+    """``values`` laid over the row that had the key ``base`` before the batch (None: over nothing); ``values`` None: gone."""
+
+    base: str | None
+    values: Values | None
+
+
+class Effects(NamedTuple):
+    """By key; ``cleared``: the table was emptied in between, so that no row from before the batch is left."""
+
+    by_key: dict[str, Effect]
+    cleared: bool
+
+
+def effects(changes: Iterable[Change], key: Sequence[str]) -> Effects:
+    """The effects of changes in order.  Raises ApplyError for a record that does not hold its key."""
+    found: dict[str, Effect] = {}
+    cleared = False
+    for io_type, before, columns in changes:
+        if io_type == IoType.PURGE_DATA:
+            found, cleared = {}, True
+        elif io_type == IoType.INSERT:
+            found[key_text(columns, key)] = Effect(None, dict(columns))
+        elif io_type == IoType.DELETE:
+            found[key_text(columns, key)] = Effect(None, None)
+        else:
+            moves = io_type in _MOVES and all(name in before for name in key)
+            old = key_text(before if moves else columns, key)
+            new = key_text(columns, key)
+            known = found.get(old) or Effect(None if cleared else old, {})
+            if old != new:
+                found[old] = Effect(None, None)
+            found[new] = Effect(known.base, {**(known.values or {}), **columns})
+    return Effects(found, cleared)
+
+
+def key_text(values: Mapping[str, str | None], key: Sequence[str]) -> str:
+    """A key as one text."""
+    if not all(name in values for name in key):
+        raise ApplyError(f"a record lacks {', '.join(name for name in key if name not in values)}, which finds its row")
+    return "\x01".join("\x02" if values[name] is None else values[name] or "" for name in key)

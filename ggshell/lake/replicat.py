@@ -1,0 +1,203 @@
+"""The process of a Replicat that delivers to a lake: Spark's Structured Streaming reads the trail, this answers for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, TrailError
+from ggshell.lake.commits import Commit, CommitLog
+from ggshell.lake.delivery import LakeDelivery
+from ggshell.params import load_replicat
+from ggshell.process.lifecycle import GroupContext, run_group
+from ggshell.process.progress import Progress
+from ggshell.process.tables import TableFilter
+from ggshell.spark.session import WarmSession
+from ggshell.spark.settings import load_settings
+from ggshell.store.checkpoint import GroupType
+from ggshell.store.events import Severity
+from ggshell.store.home import Home
+from ggshell.trail import TrailName
+from ggshell.trail.visible import VisibleEnd
+from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LOOK_SECONDS = 0.5
+BATCH_BYTES = "64MB"
+
+
+def run(home: Home, group: str) -> int:
+    """Run a lake Replicat until it is told to stop; the exit code."""
+    return run_group(home, group, GroupType.REPLICAT, _body)
+
+
+def _body(context: GroupContext) -> None:
+    LakeReplicat(context).run()
+
+
+class LakeReplicat:
+    """One run.  ``MAP`` lines say which tables go to the lake, under their own names."""
+
+    def __init__(self, context: GroupContext) -> None:
+        self._context = context
+        parameters = load_replicat(context.home.parameters(context.group))
+        for each in parameters.maps:
+            if each.clauses.active or each.target.replace("*", "") not in ("", ".", each.source.replace("*", "")):
+                raise ParameterError(
+                    f"MAP {each.source}, TARGET {each.target}: tables go to a lake under their own names, whole",
+                    where=f"{context.home.parameters(context.group)}:{each.line}",
+                    hint=f"MAP {each.source}, TARGET {each.source};",
+                )
+        self._wanted = TableFilter([each.source for each in parameters.maps], parameters.excludes)
+        checkpoint = context.checkpoint
+        self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
+        self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
+        self._target = target_folder(context.home, str(checkpoint.options["target"]))
+        self._log = CommitLog(self._target, context.group)
+        self._delivery = LakeDelivery(self._target, self._trail, self._log, self._wanted, self._counted, self._warn)
+        self._saved: Commit | None = None
+        self._refused: GgsError | None = None
+        self._end = VisibleEnd(self._trail)
+        context.verb("GETLAG", lambda _: self._lag())
+        context.verb("STATUS", lambda _: self._status())
+
+    def run(self) -> None:
+        """Deliver until stopped.  Raises what a batch raised; ConnectionLostError when Spark has ended."""
+        home, runner = self._context.home, self._context.runner
+        session = WarmSession(load_settings(home.root / "dirprm" / "spark.conf"), home.root / "dirrpt" / "spark.log")
+        try:
+            spark = session.get()
+
+            query = self._start(spark)
+            while not runner.stop_requested and query.isActive:
+                runner.wait([], LOOK_SECONDS)
+                self._follow()
+            if query.isActive:
+                query.processAllAvailable() if not runner.forced and self._refused is None else None
+                query.stop()
+            self._follow()
+            failure = query.exception()
+            if self._refused is not None:
+                raise self._refused
+            if failure is not None:
+                raise _told(failure)
+        finally:
+            self._end.close()
+            session.close()
+
+    def _start(self, spark: Any) -> Any:
+        """The stream: where its own checkpoint stands, or behind the last commit where that is lost."""
+        done = self._delivery.committed
+        folder = self._log.root / "stream"
+        first = 0 if done is None else done.batch + 1
+        if done is not None and not folder.is_dir():
+            folder = self._log.root / f"stream-{first}"
+        begin = done.position if done is not None else self._context.checkpoint.read.current
+        found = sorted(self._log.root.glob("stream-*"), key=lambda path: int(path.name.split("-")[1]))
+        if found and not (self._log.root / "stream").is_dir():
+            folder = found[-1]
+        offset = int(folder.name.split("-")[1]) if "-" in folder.name else 0
+        reader = (
+            spark.readStream.format("ggtrail")
+            .option("path", str(self._trail))
+            .option("maxBytesPerTrigger", BATCH_BYTES)
+        )
+        if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
+            reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)
+        text = f"Delivery to {self._target} begins behind batch {done.batch if done is not None else 'none'}."
+        self._context.report.event(Severity.INFO, "GGS-00720", text)
+        return (
+            reader.load()
+            .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + offset))
+            .option("checkpointLocation", str(folder))
+            .trigger(processingTime="1 second")
+            .start()
+        )
+
+    def _batch(self, rows: DataFrame, number: int) -> None:
+        try:
+            self._delivery.write(rows.sparkSession, rows, number)
+        except GgsError as error:
+            self._refused = error
+            raise
+
+    def _follow(self) -> None:
+        """Have checkpoint, lag and statistics follow what is committed."""
+        done = self._delivery.committed
+        if done is not None and done is not self._saved:
+            self._saved = done
+            self._progress.processed(done.commit_time)
+            self._save(done)
+        if self._at_end():
+            self._progress.reached_end()
+        else:
+            self._progress.behind()
+
+    def _at_end(self) -> bool:
+        end, done = self._end.read(), self._delivery.committed
+        return end is None or (done is not None and done.position >= end)
+
+    def _save(self, done: Commit) -> None:
+        context = self._context
+        first = context.checkpoint.read.startup
+        read = context.checkpoint.read._replace(
+            startup=first if isinstance(first, TrailPosition) else done.position,
+            recovery=done.position,
+            current=done.position,
+            current_time=done.commit_time,
+        )
+        context.save(
+            context.checkpoint._replace(
+                read=read,
+                record_time=done.commit_time,
+                caught_up=self._progress.caught_up,
+                latest_csn=done.csn,
+                latest_xid=done.xid,
+            )
+        )
+
+    def _counted(self, table: TableName, io_type: int, number: int) -> None:
+        self._context.statistics.add(table, table, io_type, number)
+
+    def _warn(self, text: str) -> None:
+        self._context.report.event(Severity.WARNING, "GGS-00721", text)
+
+    def _lag(self) -> dict[str, Any]:
+        if not self._at_end():
+            self._progress.behind()
+        return self._progress.lag_answer()
+
+    def _status(self) -> dict[str, Any]:
+        done = self._delivery.committed
+        place = done.position if done is not None else TrailPosition(0, 0)
+        read = {
+            "trail": str(self._trail),
+            "seqno": place.seqno,
+            "rba": place.rba,
+            "timestamp": self._progress.record_time,
+        }
+        return {"status": "At EOF" if self._progress.at_end else "Processing data", "read": read, "write": []}
+
+
+def target_folder(home: Home, text: str) -> Path:
+    """The folder that TARGET names.  Raises ParameterError for another file system than this machine's."""
+    text = text.strip("'\"").removeprefix("file://")
+    if "://" in text:
+        raise ParameterError(
+            f"TARGET {text}: commits are kept by files that are renamed at once, which object stores cannot",
+            hint="a folder of a mounted file system",
+        )
+    return home.resolve(text)
+
+
+def _told(failure: BaseException) -> GgsError:
+    """A stream's failure in one line: damage of a trail is told as such, all else by its first words."""
+    text = str(failure)
+    line = next((line.strip() for line in text.splitlines() if "TrailError" in line), "")
+    if line:
+        return TrailError(line.partition("TrailError:")[2].strip() or line)
+    return ConnectionLostError(
+        f"Spark's stream has ended: {text.splitlines()[0][:300] if text else 'see dirrpt/spark.log'}"
+    )

@@ -1,0 +1,111 @@
+"""Parquet files of a lake: batches of the change log, and versions of a table's current state.
+
+    <target>/log/batch=000000000007/owner=shop/table=orders/*.parquet     every change, once
+    <target>/current/shop.orders/v=000000000007/*.parquet                 the rows as they stand after that batch
+
+A table's columns have the types that ``ggtrail`` gives them; ``_key`` and ``_held`` (the source's own texts) serve the next
+merge.  The commit says which version counts; the one before stays for readers that have begun.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ggshell.lake.effects import Effects
+from ggshell.record import TableDefinition
+from ggshell.spark.values import arrow_type, spark_type, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HIDDEN = ("_key", "_held")
+_HELD = pa.map_(pa.string(), pa.string())
+_EFFECTS = pa.schema(
+    [("_key", pa.string()), ("_base", pa.string()), ("_gone", pa.bool_()), ("_laid", _HELD), ("_order", pa.int64())]
+)
+
+
+def write_log(target: Path, batch: int, rows: DataFrame) -> None:
+    """The changes of a batch; what an earlier attempt has left is written over."""
+    folder = target / "log" / f"batch={batch:012d}"
+    rows.write.mode("overwrite").partitionBy("owner", "table").parquet(str(folder))
+
+
+def version_folder(target: Path, name: str, version: int) -> Path:
+    """Where a version of a table's current state lies."""
+    return target / "current" / name / f"v={version:012d}"
+
+
+def merge(
+    spark: SparkSession,
+    target: Path,
+    definition: TableDefinition,
+    effects: Effects,
+    before: int | None,
+    version: int,
+) -> None:
+    """Write the next version of a table: the one before (None for none) with the effects of a batch."""
+    name = str(definition.name)
+    made = spark.createDataFrame(_effects_table(effects)).drop("_order")
+    if before is None or effects.cleared:
+        merged = made.where("NOT _gone").selectExpr("_key", "_laid AS _held")
+    else:
+        old = spark.read.parquet(str(version_folder(target, name, before))).select(*HIDDEN)
+        made.createOrReplaceTempView("ggs_effects")
+        old.createOrReplaceTempView("ggs_rows")
+        merged = spark.sql(
+            "SELECT r._key, r._held FROM ggs_rows r LEFT ANTI JOIN ggs_effects e ON r._key = e._key UNION ALL"
+            " SELECT e._key, map_concat(map_filter(coalesce(r._held, map()),"
+            " (k, v) -> NOT map_contains_key(e._laid, k)), e._laid) AS _held"
+            " FROM ggs_effects e LEFT JOIN ggs_rows r ON r._key = e._base WHERE NOT e._gone"
+        )
+    shown = merged.mapInArrow(lambda batches: _typed(batches, definition), _ddl(definition))
+    shown.write.mode("overwrite").parquet(str(version_folder(target, name, version)))
+    _forget(target, name, version, before)
+
+
+def _effects_table(effects: Effects) -> pa.Table:
+    rows = [
+        (key, effect.base, effect.values is None, list((effect.values or {}).items()), number)
+        for number, (key, effect) in enumerate(effects.by_key.items())
+    ]
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(_EFFECTS)
+    return pa.table(
+        [pa.array(values, field.type) for values, field in zip(columns, _EFFECTS, strict=True)], schema=_EFFECTS
+    )
+
+
+def _typed(batches: Iterator[pa.RecordBatch], definition: TableDefinition) -> Iterator[pa.RecordBatch]:
+    """The table's own columns of rows by their texts; a value that its type cannot hold is NULL, its text stays."""
+    for batch in batches:
+        held = [dict(each or ()) for each in batch.column("_held").to_pylist()]
+        arrays = [batch.column("_key"), batch.column("_held")]
+        names = list(HIDDEN)
+        for column in definition.columns:
+            texts = pa.array([each.get(column.name) for each in held], pa.string())
+            arrays.append(typed(texts, arrow_type(column.type_name), column.name, strict=False))
+            names.append(column.name)
+        yield pa.record_batch(arrays, names=names)
+
+
+def _ddl(definition: TableDefinition) -> str:
+    own = [f"`{column.name}` {spark_type(arrow_type(column.type_name))}" for column in definition.columns]
+    return ", ".join(["_key string", "_held map<string,string>", *own])
+
+
+def _forget(target: Path, name: str, version: int, before: int | None) -> None:
+    """Take away versions older than the one that readers may still read."""
+    kept = {version_folder(target, name, each) for each in (version, before) if each is not None}
+    for folder in (target / "current" / name).glob("v=*"):
+        if folder not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_current(spark: SparkSession, target: Path, name: str, version: int) -> DataFrame:
+    """A table's rows as they stand at a version."""
+    return spark.read.parquet(str(version_folder(target, name, version))).drop(*HIDDEN)
