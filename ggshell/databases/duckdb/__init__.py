@@ -1,1 +1,1 @@
-"""DuckDB: the engine of the lag archive."""
+"""DuckDB: a target of Replicats, and the engine of the lag archive."""

@@ -280,3 +280,37 @@ def test_nodbcheckpoint_keeps_no_position(ducks: Ducks) -> None:
     target = DuckTarget(ducks.login, "rep1", "/home", None, TrailPosition(0, 0))
     assert target.checkpoint() is None
     target.close()
+
+
+def test_the_present_row_is_told_as_the_source_writes_it(ducks: Ducks) -> None:
+    ducks.execute(
+        "CREATE TABLE w (id integer PRIMARY KEY, truth boolean, raw blob, moment timestamptz, nothing text)",
+        "INSERT INTO w VALUES (1, true, '\\x00\\xFF', '2026-01-02 03:04:05.5+02', NULL)",
+    )
+    names = ("id integer", "truth boolean", "raw bytea", "moment timestamp with time zone", "nothing text")
+    columns = tuple(Column(*name.split(" ", 1)) for name in names)
+    source = TableDefinition(TableName("hr", "w"), columns, (0,))
+    ducks.start()
+    assert ducks.target is not None
+    mapping = Mapper([MapRule("hr.*", "main.*")], ducks.target.describe).resolve(source)
+    assert mapping is not None
+    assert ducks.target.fetch(mapping, {0: b"2"}) is None
+    assert ducks.target.fetch(mapping, {0: b"1"}) == {
+        0: b"1",
+        1: b"t",
+        2: b"\\x00ff",
+        3: b"2026-01-02 01:04:05.5+00",
+        4: None,
+    }
+
+
+def test_a_fraction_is_not_rounded_into_an_integer(ducks: Ducks) -> None:
+    ducks.execute("CREATE TABLE i (id integer PRIMARY KEY, n integer)")
+    source = TableDefinition(TableName("hr", "i"), (Column("id", "numeric"), Column("n", "numeric")), (0,))
+    delivery = ducks.start()
+    delivery.feed(trail([Tx(1, [Row(source, IoType.INSERT, image("1", "2"))])])[0])
+    delivery.flush()
+    delivery.feed(placed(make_batch([Tx(2, [Row(source, IoType.INSERT, image("2", "2.5"))])]), 5000))
+    with pytest.raises(ApplyError, match=r'invalid input for type INTEGER: "2\.5"'):
+        delivery.flush()
+    assert ducks.execute("SELECT * FROM i") == [(1, 2)]
