@@ -92,7 +92,9 @@ def test_parameter_file_and_script_name_the_same_trail() -> None:
 
 
 def test_the_file_of_an_initial_load_is_a_trail_that_somebody_writes() -> None:
-    script = "ADD EXTRACT load1, SOURCEISTABLE\nADD REPLICAT rep1, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE g.c\nSTART rep1\n"
+    script = (
+        "ADD EXTRACT load1, SOURCEISTABLE\nADD REPLICAT rep1, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE g.c\nSTART rep1\n"
+    )
     load = "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/{}, PURGE\nTABLE shop.*;\n"
     files = {"setup.oby": script, "dirprm/rep1.prm": REP1}
     assert found({**files, "dirprm/load1.prm": load.format("la")}) == []
