@@ -72,7 +72,7 @@ def _is_there(kind: str, pattern: str, names: dict[str, set[str]]) -> bool:
 
 def _sources(facts: Facts) -> Iterator[Finding]:
     """Replicats, pumps and paths whose trail nobody produces."""
-    written = {use.name for use in (*facts.trails, *facts.written)}
+    written = {use.name for use in (*facts.trails, *facts.written, *facts.loaded)}
     for group in facts.groups:
         if group.source and not group.deleted and group.source not in written:
             text = f"{group.kind} {group.name} reads trail {group.source}, which nobody writes"

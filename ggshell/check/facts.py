@@ -57,6 +57,8 @@ class Facts:
     """Trails that a script adds, for the group that writes them."""
     written: list[Use] = field(default_factory=list)
     """Trails that parameter files name."""
+    loaded: list[Use] = field(default_factory=list)
+    """Files of EXTFILE and RMTFILE."""
     started: list[Use] = field(default_factory=list)
     aliases: list[Use] = field(default_factory=list)
     logins: list[Use] = field(default_factory=list)

@@ -121,6 +121,8 @@ def _take(parsed: Parsed, name: str, group: str, place: Place, facts: Facts) -> 
     args = parsed.args
     if name in ("EXTTRAIL", "RMTTRAIL"):
         facts.written.append(Use(trail(str(args["trail"])), place, group))
+    elif name in ("EXTFILE", "RMTFILE"):
+        facts.loaded.append(Use(trail(str(args["file"])), place, group))
     elif name == "MAP" and "target" in args:
         facts.maps.append(MapUse(group, str(args["source_table"]), str(args["target"]), place))
     elif args.get("useridalias") or (name == "USERIDALIAS" and args.get("alias")):

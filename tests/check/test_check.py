@@ -91,6 +91,16 @@ def test_parameter_file_and_script_name_the_same_trail() -> None:
     assert ("dirprm/ext1.prm", 3, 1, "GGS-01208") in found(files)
 
 
+def test_the_file_of_an_initial_load_is_a_trail_that_somebody_writes() -> None:
+    script = (
+        "ADD EXTRACT load1, SOURCEISTABLE\nADD REPLICAT rep1, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE g.c\nSTART rep1\n"
+    )
+    load = "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/{}, PURGE\nTABLE shop.*;\n"
+    files = {"setup.oby": script, "dirprm/rep1.prm": REP1}
+    assert found({**files, "dirprm/load1.prm": load.format("la")}) == []
+    assert found({**files, "dirprm/load1.prm": load.format("lb")}) == [("setup.oby", 2, 1, "GGS-01203")]
+
+
 def test_groups_and_files_belong_together() -> None:
     alone = {name: text for name, text in WHOLE.items() if name != "dirprm/rep1.prm"}
     assert ("setup.oby", 7, 1, "GGS-01209") in found(alone)
