@@ -40,7 +40,8 @@ def test_what_is_appended_comes_into_the_trail(home: RedoHome) -> None:
     some(home.writer, 3, 3)
     home.arrives(["3", "4", "5"])
     assert "Oracle Redo Logs" in home.run("INFO ext1, DETAIL")
-    assert f"SCN 0.{home.writer.scn} ({home.writer.scn})" in home.run("INFO ext1")
+    place = f"SCN 0.{home.writer.scn} ({home.writer.scn})"
+    until("the checkpoint follows", lambda: place in home.run("INFO ext1"))
     assert "Oracle Redo Log\n" in home.run("INFO ext1, SHOWCH")
     until("the lag is nil", lambda: "no more records to process" in home.run("LAG ext1"))
 
