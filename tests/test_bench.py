@@ -65,4 +65,4 @@ def test_an_unknown_bench_is_wrong_usage() -> None:
         [sys.executable, "-m", "benches", "speed"], env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 2
-    assert "extract, replicat, latency" in result.stderr
+    assert "extract, replicat, apply" in result.stderr

@@ -100,7 +100,7 @@ class LakeDelivery:
         key = [definition.columns[index].name for index in definition.key]
         found = effects(
             (
-                Change(row["io_type"], dict(row["before"] or {}), dict(row["columns"] or {}))
+                Change(row["io_type"], dict(row["before"] or {}), dict(row["columns"] or row["before"] or {}))
                 for row in mine.toLocalIterator()
                 if row["before_after"] != "B" or row["io_type"] == 3
             ),

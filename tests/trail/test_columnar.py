@@ -124,7 +124,7 @@ def test_only_what_is_wanted_comes(trail: TrailName) -> None:
 
 def test_a_file_is_left_out_by_its_header_alone(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    write_trail(name, [make_batch([small(csn)]) for csn in range(1, 31)], 400)
+    write_trail(name, [make_batch([small(csn)]) for csn in range(1, 31)], 900)
     assert len(name.sequences()) > 5
     first = name.file(0)
     content = bytearray(first.read_bytes())

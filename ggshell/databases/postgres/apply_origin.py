@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     import psycopg
 
 
+_DROP = "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin"
+
+
 def names(group: str, key: int) -> tuple[str, str]:
     """The origin of a group, and the one to take when a group of that name in another home has the first; origins belong to
     the whole server."""
@@ -42,8 +45,7 @@ def take(connection: psycopg.Connection[Any], group: str, key: int) -> str | Non
 
 
 def drop(connection: psycopg.Connection[Any], group: str, key: int) -> None:
-    """Remove a group's origins (DELETE REPLICAT).  Raises DatabaseError when one is in use."""
+    """Remove a group's origins and those of its lanes (DELETE REPLICAT).  Raises DatabaseError when one is in use."""
     for name in names(group, key):
-        session.execute(
-            connection, "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname = %s", [name]
-        )
+        session.execute(connection, f"{_DROP} WHERE roname = %s", [name])
+    session.execute(connection, f"{_DROP} WHERE roname ~ %s", [f"^ggs_{group.lower()}_[0-9]{{1,3}}(_{key:x})?$"])
