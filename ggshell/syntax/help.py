@@ -142,6 +142,10 @@ def _term(line: str, width: int) -> Iterator[Line]:
             yield _sentence(part)
     else:
         name, colon, rest = line.strip().partition(":")
+        if not colon:
+            for part in _between_options(name, width - 4):
+                yield [Fragment("text", "    "), *notation(part)]
+            return
         first, *more = _broken(name + colon + rest, width, "    ")
         yield [Fragment("text", "    "), *notation(name), Fragment("text", first[4 + len(name) :])]
         yield from ([Fragment("text", "    " + part)] for part in more)
