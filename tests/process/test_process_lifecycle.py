@@ -8,7 +8,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from processes import Start, until_state
+from processes import Start, until, until_state
 
 from ggshell.errors import ApplyError, NotFoundError, ProcessError
 from ggshell.process.control import request
@@ -124,6 +124,7 @@ def test_kill_is_marked(home: Home, start: Start) -> None:
 def test_a_second_process_of_the_same_group_is_refused(home: Home, start: Start) -> None:
     first = start("idle")
     socket = running(home)
+    until("the report tells the start", lambda: "EXT1 started." in home.report("EXT1").read_text())
     report = home.report("EXT1").read_text()
     second = start("idle")
     _, said = second.communicate(timeout=10)

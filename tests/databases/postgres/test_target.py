@@ -122,11 +122,12 @@ def test_the_session_stamps_its_changes_with_the_groups_origin(replicats: Replic
     other.close()
     replicats.close()
     with session.connect(replicats.dsn) as connection:
-        query = "SELECT count(*) FROM pg_replication_origin WHERE roname LIKE 'ggs_rep1%'"
+        query = "SELECT count(*) FROM pg_replication_origin WHERE roname = ANY(%s)"
+        both = [list(apply_origin.names("rep1", other.key))]
 
         def dropped() -> bool:  # the server takes a moment to notice that a session has ended
             apply_origin.drop(connection, "rep1", other.key)
-            return connection.execute(query).fetchall() == [(0,)]
+            return connection.execute(query, both).fetchall() == [(0,)]
 
         until("both origins are gone", dropped)
 
