@@ -14,8 +14,8 @@ from ggshell.store.home import Home
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
-def until(what: str, done: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for something that another process does."""
+def until(what: str, done: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for something that another process does; the limit is for a machine that does much else."""
     limit, pause = time.monotonic() + seconds, threading.Event()
     while not done():
         assert time.monotonic() < limit, f"{what}: not within {seconds} seconds"

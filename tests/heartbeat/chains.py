@@ -90,6 +90,12 @@ class Chain:
         """Wait until the heartbeat table says exactly this."""
         until(f"{alias} has {expected}", lambda: self.rows(alias, columns) == expected)
 
+    def told(self) -> str:
+        """What the processes wrote: the event log and the reports, which explain a test that failed."""
+        files = [self.home.event_log, *sorted(self.home.root.glob("dirrpt/*.rpt"))]
+        return "\n".join(f"--- {file.name}\n{file.read_text()}" for file in files if file.exists())
+
     def close(self) -> None:
         end_processes(self.home.root)
+        print(self.told())
         shutil.rmtree(self.home.root, ignore_errors=True)
