@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 KEY = "_key"
 Fit = Callable[[pa.DataType], pa.DataType]
 Read = Callable[[Collection[str] | None], pa.Table]
-_LARGE = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.string_view(): pa.string()}
+_PLAIN = {
+    **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
+    **dict.fromkeys([pa.large_binary(), pa.binary_view()], pa.binary()),
+}
 
 
 class Held(NamedTuple):
@@ -52,19 +55,24 @@ def log_rows(rows: DataFrame) -> pa.Table:
     return rows.select(*facts.COLUMNS).toArrow().cast(facts.chosen(facts.COLUMNS))
 
 
+def plain(schema: pa.Schema) -> pa.Schema:
+    """A schema without large and view types: libraries differ in which of them they give, and not all can be computed with."""
+    return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
+
+
 def next_rows(definition: TableDefinition, effects: Effects, held: Held | None, fit: Fit = lambda kind: kind) -> Next:
     """The write that brings a table (None: there is none yet) behind a batch; ``fit``: a form's type for one it has not."""
     wanted = _schema(definition, fit)
     if held is None:
         return Next(_laid(wanted.empty_table(), effects, wanted), None, [], [])
-    there = {field.name: _LARGE.get(field.type, field.type) for field in held.schema}
+    there = {field.name: field.type for field in plain(held.schema)}
     added = [field for field in wanted if field.name not in there]
     changed = [field.name for field in wanted if there.get(field.name, field.type) != field.type]
     schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
     if effects.cleared:
         return Next(_laid(schema.empty_table(), effects, schema), None, added, changed)
     bases = {each.base for each in effects.by_key.values() if each.base is not None and each.values is not None}
-    before = _retyped(held.read(None if changed else bases), schema) if changed or bases else schema.empty_table()
+    before = _retyped(_read(held, None if changed else bases), schema) if changed or bases else schema.empty_table()
     rows = _laid(before, effects, schema)
     if not changed:
         return Next(rows, list(effects.by_key), added, changed)
@@ -83,6 +91,11 @@ def _type(schema: pa.Schema, name: str, otherwise: pa.DataType) -> pa.DataType:
     return schema.field(name).type if name in schema.names else otherwise
 
 
+def _read(held: Held, keys: Collection[str] | None) -> pa.Table:
+    found = held.read(keys)
+    return found.cast(plain(found.schema))
+
+
 def _retyped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows in the columns of a schema: NULL in those that they have not, read again from the text where the type is another."""
     arrays = []
@@ -91,7 +104,6 @@ def _retyped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
             arrays.append(pa.nulls(rows.num_rows, field.type))
             continue
         column = rows[field.name].combine_chunks()
-        column = column.cast(_LARGE.get(column.type, column.type))
         arrays.append(
             column if column.type == field.type else typed(texts(column), field.type, field.name, strict=False)
         )

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from ggshell.errors import ApplyError, StoreError
 from ggshell.lake.effects import Effects
 from ggshell.lake.forms import Batch
-from ggshell.lake.rows import KEY, Held, Next, log_rows, next_rows
+from ggshell.lake.rows import KEY, Held, Next, log_rows, next_rows, plain
 from ggshell.record import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
@@ -71,6 +71,8 @@ class DeltaTables:
         if found.changed:
             self._told(f"{definition.name} is written anew: another type has {', '.join(found.changed)}.")
         with _refusing(str(definition.name)):
+            if table is not None:
+                _allow_local_times(table, found.rows.schema)
             if table is None or found.touched is None:
                 write_deltalake(
                     table or path,
@@ -104,6 +106,13 @@ class DeltaTables:
         return CommitProperties({"ggshell.batch": str(batch.number)}, app_transactions=[mark])
 
 
+def _allow_local_times(table: DeltaTable, schema: pa.Schema) -> None:
+    """Times without a zone are a feature of a table, which only those have that were made with such a column."""
+    known = table.protocol().writer_features or []
+    if pa.timestamp("us") in schema.types and "timestampNtz" not in known:
+        table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
+
+
 def _rows(table: DeltaTable, keys: Collection[str] | None) -> pa.Table:
     """A table's rows with some keys, or all: files that cannot have them are not read."""
     if keys is None:
@@ -111,8 +120,9 @@ def _rows(table: DeltaTable, keys: Collection[str] | None) -> pa.Table:
     low, high = (each.replace("'", "''") for each in (min(keys), max(keys)))
     wanted = pa.array(list(keys), pa.string())
     reader = pa.RecordBatchReader.from_stream(table.scan(predicate=f"{KEY} BETWEEN '{low}' AND '{high}'"))
-    found = [batch.filter(pc.is_in(batch.column(KEY).cast(pa.string()), wanted)) for batch in reader]
-    return pa.Table.from_batches(found, reader.schema)
+    schema = plain(reader.schema)
+    found = [batch.filter(pc.is_in(batch.column(KEY), wanted)) for batch in (batch.cast(schema) for batch in reader)]
+    return pa.Table.from_batches(found, schema)
 
 
 def _merge(table: DeltaTable, found: Next, touched: list[str], commit: CommitProperties) -> None:

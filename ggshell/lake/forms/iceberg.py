@@ -1,6 +1,6 @@
 """A lake of Iceberg tables, written by PyIceberg; their catalog is a SQLite file beside them.
 
-    <target>/catalog.db               the catalog: (owner, table), and (_ggshell, log)
+    <target>/catalog.db               the catalog "lake": (owner, table), and (_ggshell, log)
     <target>/log                      every change, once, by owner and table
     <target>/current/shop.orders      the rows as they stand, with ``_key``
 
@@ -19,7 +19,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from pyiceberg.table import Table, Transaction
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -87,12 +87,13 @@ class IcebergTables:
             self._told(f"{name} is written anew: another type has {', '.join(found.changed)}.")
         with _refusing(str(name)), self._transaction(name, found.rows.schema) as transaction:
             _evolve(transaction, found)
-            if table is None or found.touched is None:
-                transaction.overwrite(found.rows, snapshot_properties=_summary(batch))
+            if table is None:
+                transaction.append(found.rows, snapshot_properties=_summary(batch))
             else:
-                there = _rows(table, found.touched, (KEY,))[KEY].to_pylist()
+                there = _rows(table, found.touched, (KEY,)).num_rows
                 if there:
-                    transaction.delete(_with_keys(there), snapshot_properties=_summary(batch))
+                    which = AlwaysTrue() if found.touched is None else _with_keys(found.touched)
+                    transaction.delete(which, snapshot_properties=_summary(batch))
                 transaction.append(found.rows, snapshot_properties=_summary(batch))
             self._mark(transaction, batch)
 
@@ -147,8 +148,7 @@ def _with_keys(keys: Collection[str]) -> BooleanExpression:
 
 def _rows(table: Table, keys: Collection[str] | None, columns: tuple[str, ...] = ("*",)) -> pa.Table:
     """A table's rows with some keys, or all."""
-    found = table.scan(_with_keys(keys), columns) if keys is not None else table.scan()
-    return found.to_arrow()
+    return table.scan(AlwaysTrue() if keys is None else _with_keys(keys), columns).to_arrow()
 
 
 def _evolve(transaction: Transaction, found: Next) -> None:

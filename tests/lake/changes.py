@@ -1,0 +1,40 @@
+"""Random histories of a small table, and which of their changes a table with a key would let through."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ggshell.lake.effects import Change, Values
+from ggshell.record import IoType
+
+KEY = ("id",)
+ids = st.integers(1, 4).map(str)
+inserts = st.builds(
+    lambda key, v: Change(IoType.INSERT, {}, {"id": key, "v": v, "w": "w"}), ids, st.sampled_from("abc")
+)
+updates = st.builds(lambda key, v: Change(IoType.FIELD_COMP, {}, {"id": key, "v": v}), ids, st.sampled_from("xyz"))
+deletes = st.builds(lambda key: Change(IoType.DELETE, {}, {"id": key}), ids)
+moves = st.builds(lambda old, new: Change(IoType.KEY_FIELD_COMP, {"id": old}, {"id": new}), ids, ids)
+truncates = st.just(Change(IoType.PURGE_DATA, {}, {}))
+histories = st.lists(inserts | updates | deletes | moves | truncates, max_size=20)
+
+
+def valid(rows: dict[str, Values], changes: list[Change]) -> list[Change]:
+    """The changes that a table with a key would let through, applied to ``rows``."""
+    kept = []
+    for change in changes:
+        key, old = change.columns.get("id") or "", change.before.get("id") or ""
+        if change.io_type == IoType.PURGE_DATA:
+            rows.clear()
+        elif change.io_type == IoType.INSERT and key not in rows:
+            rows[key] = dict(change.columns)
+        elif change.io_type == IoType.FIELD_COMP and key in rows:
+            rows[key] |= change.columns
+        elif change.io_type == IoType.DELETE and key in rows:
+            del rows[key]
+        elif change.io_type == IoType.KEY_FIELD_COMP and old in rows and (key == old or key not in rows):
+            rows[key] = {**rows.pop(old), **change.columns}
+        else:
+            continue
+        kept.append(change)
+    return kept
