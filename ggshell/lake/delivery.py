@@ -76,7 +76,7 @@ class LakeDelivery:
             counts = [each for each in self._counts(rows) if self._wanted(each[0])]
             batch = Batch(number, self._behind(last))
             versions = dict(done.tables) if done is not None else {}
-            self._write_tables(spark, rows, list(dict.fromkeys(name for name, _, _ in counts)), batch, versions)
+            self._write_tables(spark, rows, sorted({name for name, _, _ in counts}), batch, versions)
             total = sum(count for _, _, count in counts)
             commit = Commit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
             self._log.add(commit)
