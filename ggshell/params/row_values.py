@@ -16,9 +16,9 @@ from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, Clock, local_text
 from ggshell.errors import ParameterError
 from ggshell.record import IoType, TableDefinition, TransactionHeader
 from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.syntax.expression_tree import Call, Column, Expression, Literal, Number
 
-_TWO_IMAGES: Final = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _OPERATIONS: Final = MappingProxyType(
     {
         int(IoType.INSERT): "INSERT",
@@ -130,7 +130,7 @@ def _place(table: TableDefinition, tree: Column, where: str) -> int:
 
 def _image(row: RowView, qualifier: str) -> bytes:
     """The image that a column is looked for in: of a delete, and of a before image, what the record holds."""
-    if row.io_type in _TWO_IMAGES:
+    if row.io_type in TWO_IMAGES:
         before, after = split_key_update(row.data)
         return bytes(before if qualifier == "BEFORE" else after)
     is_old = row.before or row.io_type == IoType.DELETE

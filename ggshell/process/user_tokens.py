@@ -112,12 +112,11 @@ def _present(batch: ChangeBatch, row: int) -> bytes:
 
 
 def _view(batch: ChangeBatch, row: int, piece: TransactionPiece) -> RowView:
-    first = int(batch.start[row])
     return RowView(
         piece.header,
         batch.tables[int(batch.table[row])],
         int(batch.io_type[row]),
-        bytes(batch.buffer[first : first + int(batch.length[row])]),
+        batch.data(row),
         int(batch.position[row]),
         piece.begins and row == piece.first,
         piece.ends and row == piece.first + piece.count - 1,
