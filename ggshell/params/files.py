@@ -21,7 +21,6 @@ from ggshell.params.transactions import (
 )
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
-from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -46,7 +45,6 @@ class TableStatement(NamedTuple):
     pattern: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
-    tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
     target: str = ""
@@ -280,7 +278,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             item.args["table"],
             item.args.get("keycols", ()),
             ignored,
-            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
             item.args.get("target", ""),
@@ -291,13 +288,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
         )
     )
-
-
-def _token_values(body: str) -> TokenValues:
-    found = parse_clause("tokens", body)
-    if not isinstance(found, TokenValues):
-        raise TypeError(f"TOKENS gave {type(found).__name__}")
-    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

@@ -12,7 +12,6 @@ from ggshell.process.row_stage import UNTOUCHED, TableStage
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms, reader_keys
-from ggshell.process.user_tokens import NO_TOKENS, UserTokens
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailReader
@@ -36,14 +35,13 @@ def forward(
     wanted: TableFilter,
     checkpoint_seconds: int,
     forms: TrailForms,
-    tokens: UserTokens = NO_TOKENS,
     rows: TableStage = UNTOUCHED,
 ) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
     outputs = open_outputs(context, producer, forms, _first_header(context))
     try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens, rows).run()
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run()
     finally:
         outputs.close()
 
@@ -70,11 +68,9 @@ class Forwarder:
         wanted: TableFilter,
         outputs: Outputs,
         save_seconds: float,
-        tokens: UserTokens,
         rows: TableStage,
     ) -> None:
         self._context = context
-        self._tokens = tokens
         self._outputs = outputs
         self._save_seconds = save_seconds
         checkpoint = context.checkpoint
@@ -105,7 +101,7 @@ class Forwarder:
                 batch = reader.read()
                 if batch is not None:
                     self._follow()
-                    for part in self._outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
+                    for part in self._outputs.write(self._rows.work(self._heartbeats.carry(batch))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]
