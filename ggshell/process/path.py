@@ -136,19 +136,13 @@ class Forwarder:
 
     def _save(self) -> None:
         context = self._context
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else self._done,
-            recovery=self._done,
-            recovery_time=self._progress.record_time,
-            current=self._done,
-            current_time=self._progress.record_time,
-        )
+        time = self._progress.record_time
+        read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
         context.save(
             context.checkpoint._replace(
                 read=read,
                 write=self._outputs.checkpoints(),
-                record_time=self._progress.record_time,
+                record_time=time,
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
@@ -165,16 +159,9 @@ class Forwarder:
         return {}
 
     def _status(self) -> dict[str, Any]:
-        place = self._done
-        reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
+        read = self._progress.read_answer(str(self._trail), self._done)
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in self._outputs.checkpoints()
         ]
-        return {"status": f"Recovery complete: {reading}", "read": read, "write": write, "slot": {}}
+        return {"status": f"Recovery complete: {self._progress.reading}", "read": read, "write": write, "slot": {}}

@@ -228,16 +228,9 @@ class Replicat:
         if self._asked is not None and applied.position > self._asked:
             options.pop(OPTION, None)
         options.pop(ADDED, None)
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else applied.position,
-            recovery=applied.position,
-            current=applied.position,
-            current_time=applied.commit_time,
-        )
         context.save(
             context.checkpoint._replace(
-                read=read,
+                read=context.checkpoint.read.reached(applied.position, applied.commit_time),
                 record_time=applied.commit_time or self._progress.record_time,
                 caught_up=self._progress.caught_up,
                 latest_csn=str(applied.csn or ""),
@@ -282,14 +275,8 @@ class Replicat:
     def _status(self) -> dict[str, Any]:
         applied = self._delivery.applied if self._delivery is not None else None
         place = applied.position if applied is not None else TrailPosition(0, 0)
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
-        status = "At EOF" if self._progress.at_end else "Processing data"
-        return {"status": status if self._target is not None else "Waiting for the database", "read": read, "write": []}
+        status = self._progress.reading if self._target is not None else "Waiting for the database"
+        return {"status": status, "read": self._progress.read_answer(str(self._trail), place), "write": []}
 
 
 def _require_reached(reader: TrailReader, place: TrailPosition) -> None:
