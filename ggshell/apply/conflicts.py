@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from ggshell.apply.responses import UNIQUE, one_row
+from ggshell.apply.error_rules import UNIQUE
+from ggshell.apply.responses import one_row
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.conflicts import Compared, Conflict, Extent, Method, Resolution, Resolutions
 from ggshell.columns.values import EXACT, number_in

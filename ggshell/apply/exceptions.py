@@ -14,7 +14,8 @@ import numpy as np
 
 from ggshell.apply.blame import operation_word, row_values
 from ggshell.apply.discard import Discarded, DiscardFile
-from ggshell.apply.responses import Response, Responses, one_row
+from ggshell.apply.error_rules import Response
+from ggshell.apply.responses import Responses, one_row
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.environment import Environment

@@ -10,8 +10,9 @@ import gc
 from typing import Any
 
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
@@ -62,7 +63,7 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
 def _responses(context: GroupContext) -> Responses:
     found = load_refusal_rules(context.home.parameters(context.group))
     return Responses(
-        [ErrorRule(rule.error, Response(rule.response), rule.retries) for rule in found.rules],
+        [ErrorRule(rule.error, Response(rule.response), rule.retries, rule.delay) for rule in found.rules],
         collisions=found.collisions,
         override_duplicates=found.override_duplicates,
         insert_missing=found.insert_missing,

@@ -11,8 +11,9 @@ from batches import Row, Tx, make_batch
 from databases.duckdb.ducks import CHECKPOINTS, Ducks
 
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.mapping import Mapper, MapRule
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.duckdb import session
 from ggshell.databases.duckdb.changes import Kind, changes

@@ -12,7 +12,8 @@ from batches import Row, Tx
 from ggshell.apply import delivery as deliveries
 from ggshell.apply import groups
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.error_rules import ErrorRule, Response
+from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import session
 from ggshell.errors import ApplyError
