@@ -57,7 +57,7 @@ class CommitLog:
             tables = {str(name): int(version) for name, version in said["tables"].items()}
             form = Form(said.get("form", Form.PARQUET))
             number, rows = int(said["batch"]), int(said["rows"])
-            found = Commit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
+            commit = Commit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"commit {found[-1]} cannot be read: {error}",
@@ -68,7 +68,7 @@ class CommitLog:
                 f"{self.root.parents[1]} holds {form} tables of {self.root.name}, TARGET says {self._form}",
                 hint="DELETE REPLICAT, and ADD it with another folder, or with the form that the folder has",
             )
-        return found
+        return commit
 
     def add(self, commit: Commit) -> None:
         """Make a batch count.  Raises DiskError."""

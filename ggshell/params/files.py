@@ -12,6 +12,7 @@ from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.params.row_clauses import with_clauses
+from ggshell.params.run_end import RunEnd, run_end
 from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.params.transactions import (
     BoundedParameters,
@@ -90,6 +91,7 @@ class ExtractParameters(NamedTuple):
     long: LongTransactions = LongTransactions()
     reads_tables: bool = False
     log_retention: float = 0.0
+    end: RunEnd = RunEnd()
 
 
 class BatchStatement(NamedTuple):
@@ -120,6 +122,7 @@ class ReplicatParameters(NamedTuple):
     full_serialization: bool = False
     look_ahead: int = 10_000
     batch: BatchStatement = BatchStatement()
+    end: RunEnd = RunEnd()
 
 
 class RestartRule(NamedTuple):
@@ -177,6 +180,7 @@ def load_extract(path: Path) -> ExtractParameters:
         definitions=_last(found, "SOURCEDEFS", "file", ""),
         reads_tables=bool(_named(found, "SOURCEISTABLE")),
         log_retention=_days(found, path),
+        end=run_end(found, path),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -241,6 +245,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
         full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
         look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
         batch=BatchStatement(*(_last(found, "BATCHSQL", name, None) for name in _BATCH_LIMITS)),
+        end=run_end(found, path),
     )
 
 

@@ -20,6 +20,7 @@ from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.held_log import HeldLog
 from ggshell.process.lifecycle import GroupContext, run_group
@@ -65,7 +66,8 @@ def _body(context: GroupContext) -> None:
         rows = TableStage(
             parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
         )
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows)
+        ending = Ending(context, parameters.end)
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows, ending)
         return
     if context.checkpoint.read.source is SourceType.TABLE:
         initial_load.load(context, parameters, tables, _forms(context, parameters))
@@ -114,6 +116,7 @@ class LogExtract:
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         self._recovery = ExtractRecovery(context, parameters, self._source)
+        self._ending = Ending(context, parameters.end)
         OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
         BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -151,7 +154,7 @@ class LogExtract:
             cache.decide(Decision.of_option(fields))
         log = self._source.open(after, begin, self._recovery.start(cache, begin))
         self._recovery.opened(cache)
-        return Capture(log, cache, after)
+        return Capture(log, cache, after, self._ending.moment)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -176,6 +179,8 @@ class LogExtract:
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
+            if self._has_ended(capture, idle=batch is None):
+                self._ending.reached()
             self._recovery.turn(capture, self._save)
             now = clock.steady()
             if dirty and (batch is None or capture.quiet):
@@ -214,6 +219,13 @@ class LogExtract:
             self._progress.reached_end()
         elif capture.state.read < end:
             self._progress.behind()
+
+    def _has_ended(self, capture: Capture, *, idle: bool) -> bool:
+        """Whether END is reached: by a commit, or, at the log's end, by the time."""
+        if capture.ended or not (idle and self._ending.passed):
+            return capture.ended
+        self._look()
+        return capture.drained and capture.state.read >= self._source.end
 
     def _require_outputs(self) -> Outputs:
         if self._outputs is None:

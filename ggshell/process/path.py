@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ggshell.params.run_end import RunEnd
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import path_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
@@ -36,12 +38,15 @@ def forward(
     checkpoint_seconds: int,
     forms: TrailForms,
     rows: TableStage = UNTOUCHED,
+    ending: Ending | None = None,
 ) -> None:
     """Carry a group's source trail to its targets until stopped."""
     producer = Producer(context.group, f"ggshell {context.type}")
     outputs = open_outputs(context, producer, forms, _first_header(context))
     try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run()
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(
+            ending or Ending(context, RunEnd())
+        )
     finally:
         outputs.close()
 
@@ -91,7 +96,7 @@ class Forwarder:
         context.verb("ROLLOVER", lambda _: self._rollover())
         context.reporting.roll_trail(self._rollover)
 
-    def run(self) -> None:
+    def run(self, ending: Ending) -> None:
         context, runner, clock, reader = self._context, self._context.runner, self._context.clock, self._reader
         wake = reader.fileno()
         next_save, unsaved = clock.steady(), True
@@ -99,6 +104,8 @@ class Forwarder:
             while not runner.stop_requested:
                 reader.drain()
                 batch = reader.read()
+                if batch is not None and (batch := ending.before(batch)) is None:
+                    break
                 if batch is not None:
                     self._follow()
                     for part in self._outputs.write(self._rows.work(self._heartbeats.carry(batch))):
@@ -108,11 +115,12 @@ class Forwarder:
                     self._progress.processed(last.header.commit_time)
                     if last.ends:
                         self._outputs.flush()
-                        self._done = reader.position
+                        self._done = TrailPosition(batch.seqno, batch.end_rba)
                         self._latest = (str(last.header.csn), last.header.xid)
                     unsaved = True
                 else:
                     self._progress.reached_end()
+                    ending.trail_read()
                 now = clock.steady()
                 if now >= next_save:
                     self._save()

@@ -21,6 +21,7 @@ from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.deliveries import AnyDelivery, Around, end_delivery, open_delivery, open_target
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
@@ -89,6 +90,7 @@ class Replicat:
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
+        self._ending = Ending(context, parameters.end)
         self._responses = _responses(context)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
@@ -190,6 +192,8 @@ class Replicat:
         while not runner.stop_requested:
             reader.drain()
             batch = reader.read()
+            if batch is not None and (batch := self._ending.before(batch)) is None:
+                break
             if batch is not None:
                 delivery.feed(self._work(self._heartbeats.carry(batch)))
                 if reader.caught_up():
@@ -197,6 +201,7 @@ class Replicat:
                 unsaved = True
             else:
                 delivery.flush()
+                self._ending.trail_read()
             self._heartbeats.applied(delivery.applied)
             if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
                 self._progress.processed(delivery.applied.commit_time)
