@@ -80,11 +80,25 @@ def test_the_last_questions_are_kept(tmp_path: Path) -> None:
     assert [ran.question for ran in engines.ran] == [f"q{number}" for number in range(3, KEPT + 3)]
 
 
-@pytest.mark.parametrize("sql", ["DROP TABLE x", "INSERT INTO trail VALUES (1)", "COPY rows TO 'x'", "", "PRAGMA x"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("DROP TABLE x", "INSERT INTO trail VALUES (1)", "COPY rows TO 'x'", "", "PRAGMA x", ";", "-- SELECT 1"),
+        *("SELECT 1; SELECT 2", "SELECT 1; COPY rows TO 'x'", "/* ; */ SELECT 1; -- ;\nSELECT 2"),
+    ],
+)
 def test_only_questions_are_asked(tmp_path: Path, sql: str) -> None:
     engines = Engines(Settings(), tmp_path / "spark.log")
     with pytest.raises(UsageError, match="only questions are asked here"):
         engines.ask("bad", sql, [ROWS])
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT ';' AS n; ; ", "/* a; 'b */ SELECT ';' AS n -- ; SELECT 2", "\n(SELECT ';' AS n);"]
+)
+def test_a_semicolon_need_not_be_another_statement(tmp_path: Path, sql: str) -> None:
+    engines = Engines(Settings(), tmp_path / "spark.log")
+    assert engines.ask("one", sql, []).rows == [(";",)]
 
 
 def test_settings_of_a_file(tmp_path: Path) -> None:
