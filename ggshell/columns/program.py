@@ -17,11 +17,11 @@ from ggshell.columns.clauses import Conversion
 from ggshell.columns.conditions import Conditions
 from ggshell.columns.images import Appended, Made, Pieces, cut, joined, made_of, pieces_of
 from ggshell.columns.queries import Queries
-from ggshell.columns.rows import TWO_IMAGES, Rows, Side
+from ggshell.columns.rows import Rows, Side
 from ggshell.record import IoType, TableDefinition
 from ggshell.record.fields import split_image
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.record.operation import NO_OPERATIONS, OPERATIONS
+from ggshell.record.operation import NO_OPERATIONS, OPERATIONS, TWO_IMAGES
 
 Places = NDArray[np.int64]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ggshell.columns.values import State, Value, column_number
 from ggshell.record import Areas, ChangeBatch, IoType, TableDefinition, TransactionPiece
 from ggshell.record.fields import Field, Ints, split_image, values_of, walk
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.record.ragged import copy_pieces
 from ggshell.record.user_tokens import decode_user_tokens
 
-TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 FEW = 12
 """Up to so many rows images are read one by one."""
 
