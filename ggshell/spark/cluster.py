@@ -97,10 +97,12 @@ def _view_places(words: Sequence[str]) -> Iterator[int]:
 
 
 _WITH = ("with", "recursive")
-_ENDS = frozenset("select where group order having limit union intersect except window qualify offset lateral".split())
+_ENDS = frozenset(
+    re.findall(r"\w+", "select where group order having limit union intersect except window qualify offset lateral")
+)
 """What ends a list of views."""
 _CLAUSES = _ENDS | frozenset(
-    "join inner left right full cross on using pivot unpivot tablesample natural semi anti".split()
+    re.findall(r"\w+", "join inner left right full cross on using pivot unpivot tablesample natural semi anti")
 )
 
 
