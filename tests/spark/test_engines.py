@@ -114,6 +114,7 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
         ("engine quick", "engine is auto, local or spark, not quick"),
         ("threshold some", "some is no size"),
         ("memory", "memory has no value"),
+        ("memory lots", "lots is no memory for Java"),
         ("colour blue", "unknown setting colour"),
         ("= 3", "unknown setting "),
     ):
@@ -126,6 +127,15 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("2K", 2048), ("256MB", 256 << 20), ("1g", 1 << 30)])
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
+
+
+def test_settings_that_cannot_be_read_are_an_error_of_theirs(tmp_path: Path) -> None:
+    file = tmp_path / "spark.conf"
+    file.write_bytes(b"\xff\xfeengine\0")
+    with pytest.raises(ParameterError, match="no text in UTF-8"):
+        load_settings(file)
+    with pytest.raises(ParameterError, match="Is a directory"):
+        load_settings(tmp_path)
 
 
 def test_tokens_are_not_shown() -> None:
