@@ -176,10 +176,12 @@ def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
     table = home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 1, TABULAR")
     assert old.text in table
     assert other.text not in table
+    assert "No transactions found" in home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 0")
     assert other.text not in home.run("SEND ext1 SHOWTRANS DURATION 10MIN")
     home.run(f"SEND ext1 SHOWTRANS {other.text} FILE open.txt DETAIL")
     assert "INSERT SHOP.ITEMS" in (home.home.root / "open.txt").read_text()
     assert "trans active    =      2" in home.run("SEND ext1 CACHEMGR CACHESTATS")
+    assert "Hint: with FORCE nobody is asked" in home.run(f"SEND ext1 SKIPTRANS {other.text}", fails=True)
     assert "is left out" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
     assert "was skipped or forced before" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
     assert "ask again once the log has moved on" in home.run(f"SEND ext1 FORCETRANS {old.text} FORCE", fails=True)
