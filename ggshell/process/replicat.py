@@ -11,7 +11,7 @@ from typing import Any
 
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
@@ -20,13 +20,14 @@ from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.deliveries import AnyDelivery, Around, end_delivery, open_delivery, open_target
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
-from ggshell.process.row_stage import Work, map_rules, replicat_stage
+from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
 from ggshell.process.start_place import ADDED, OPTION, PLACED, StartPlace
 from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
@@ -59,13 +60,14 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
     )
 
 
-def _responses(context: GroupContext) -> Responses:
+def _responses(context: GroupContext, parameters: ReplicatParameters) -> Responses:
     found = load_refusal_rules(context.home.parameters(context.group))
     return Responses(
-        [ErrorRule(rule.error, Response(rule.response), rule.retries) for rule in found.rules],
+        error_rules(found.rules),
         collisions=found.collisions,
         override_duplicates=found.override_duplicates,
         insert_missing=found.insert_missing,
+        own_rules=any(each.refusals for each in parameters.maps),
     )
 
 
@@ -88,7 +90,8 @@ class Replicat:
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
-        self._responses = _responses(context)
+        self._ending = Ending(context, parameters.end)
+        self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
@@ -189,6 +192,8 @@ class Replicat:
         while not runner.stop_requested:
             reader.drain()
             batch = reader.read()
+            if batch is not None and (batch := self._ending.before(batch)) is None:
+                break
             if batch is not None:
                 delivery.feed(self._work(self._heartbeats.carry(batch)))
                 if reader.caught_up():
@@ -196,6 +201,7 @@ class Replicat:
                 unsaved = True
             else:
                 delivery.flush()
+                self._ending.trail_read()
             self._heartbeats.applied(delivery.applied)
             if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
                 self._progress.processed(delivery.applied.commit_time)
