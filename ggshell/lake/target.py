@@ -41,9 +41,9 @@ def lake_target(home: Home, text: str) -> LakeTarget:
     Raises ParameterError for another file system than this machine's, NotFoundError where a form's package is missing.
     """
     text = text.strip("'\"")
-    word, _, rest = text.partition(":")
-    form = Form(word.lower()) if word.lower() in set(Form) else Form.PARQUET
-    place = (rest if word.lower() in set(Form) else text).removeprefix("file://")
+    form = next((each for each in Form if text.lower().startswith(f"{each}:")), None)
+    place = (text if form is None else text[len(form) + 1 :]).removeprefix("file://")
+    form = form or Form.PARQUET
     if "://" in place:
         raise ParameterError(
             f"TARGET {text}: commits are kept by files that are renamed at once, which object stores cannot",

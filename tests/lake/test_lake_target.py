@@ -1,0 +1,67 @@
+"""What TARGET of a lake Replicat may say, and what it is told that says it wrongly."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ggshell.errors import NotFoundError, ParameterError
+from ggshell.lake.commits import Commit
+from ggshell.lake.replicat import StreamMemory, stream_memory
+from ggshell.lake.target import Form, LakeTarget, lake_target
+from ggshell.shell.cli import main
+from ggshell.store.home import Home
+from ggshell.types import TrailPosition
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "folder"),
+    [
+        ("./lake", Form.PARQUET, "lake"),
+        ("'delta:./lake'", Form.DELTA, "lake"),
+        ("ICEBERG:lake/deep", Form.ICEBERG, "lake/deep"),
+        ("parquet:lake", Form.PARQUET, "lake"),
+        ("delta", Form.PARQUET, "delta"),
+        ("c:lake", Form.PARQUET, "c:lake"),
+    ],
+)
+def test_a_target_is_a_form_and_a_folder(tmp_path: Path, text: str, form: Form, folder: str) -> None:
+    assert lake_target(Home(tmp_path), text) == LakeTarget(form, tmp_path / folder)
+
+
+def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
+    assert lake_target(Home(tmp_path), "delta:file:///data/lake") == LakeTarget(Form.DELTA, Path("/data/lake"))
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/lake", "delta:s3://bucket/lake", "iceberg:"])
+def test_a_target_that_is_no_folder_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ParameterError):
+        lake_target(Home(tmp_path), text)
+
+
+@pytest.mark.parametrize(("form", "package"), [(Form.DELTA, "deltalake"), (Form.ICEBERG, "pyiceberg")])
+def test_a_form_whose_package_is_missing_is_told_with_the_way_to_get_it(
+    tmp_path: Path, form: Form, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as Python itself marks what cannot be imported
+    with pytest.raises(NotFoundError, match=f"{package} is not installed"):
+        lake_target(Home(tmp_path), f"{form}:lake")
+    statement = f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {form}:./lake"
+    assert main(["--home", str(tmp_path), "-c", statement]) == 1
+    said = "".join(capsys.readouterr())
+    assert f"{package} is not installed" in said
+    assert "pip install 'ggshell[lakes]'" in said
+    assert not list((tmp_path / "dirchk").glob("*.cpr"))
+
+
+def test_spark_remembers_from_behind_the_last_commit_where_its_memory_is_lost(tmp_path: Path) -> None:
+    done = Commit(6, TrailPosition(0, 100))
+    assert stream_memory(tmp_path, None) == StreamMemory(tmp_path / "stream", 0)
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-7", 7)
+    for number in (7, 12):
+        (tmp_path / f"stream-{number}").mkdir()
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-12", 12)
+    (tmp_path / "stream").mkdir()
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream", 0)
