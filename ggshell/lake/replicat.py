@@ -104,7 +104,7 @@ class LakeReplicat:
             reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)
         behind = done.batch if done is not None else "none"
         text = f"Delivery to {self._target.folder} ({self._target.form}) begins behind batch {behind}."
-        self._context.report.event(Severity.INFO, "GGS-00720", text)
+        self._context.report.event(Severity.INFO, "GGS-00730", text)
         return (
             reader.load()
             .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + memory.first))
@@ -152,7 +152,7 @@ class LakeReplicat:
         self._context.statistics.add(table, table, io_type, number)
 
     def _warn(self, text: str) -> None:
-        self._context.report.event(Severity.WARNING, "GGS-00721", text)
+        self._context.report.event(Severity.WARNING, "GGS-00731", text)
 
     def _lag(self) -> dict[str, Any]:
         if not self._at_end():

@@ -55,7 +55,7 @@ def lake_target(home: Home, text: str) -> LakeTarget:
     if missing:
         raise NotFoundError(
             f"TARGET {text}: {', '.join(missing)} is not installed, which writes {form} tables",
-            code="GGS-00722",
+            code="GGS-00732",
             hint="pip install 'ggshell[lakes]'",
         )
     return LakeTarget(form, home.resolve(place))

@@ -1,5 +1,4 @@
-"""``python dying.py FORM FUNCTION before|after replicat --home DIR --group NAME``: a lake Replicat that SIGKILL ends when it
-first comes to, or is done with, a function of its tables."""
+"""``python dying.py FORM replicat --home DIR --group NAME``: a lake Replicat that ends by SIGKILL behind a batch's first table."""
 
 from __future__ import annotations
 
@@ -17,18 +16,16 @@ from ggshell.process.__main__ import run_as
 FORMS: dict[str, type[Any]] = {"parquet": ParquetTables, "delta": DeltaTables, "iceberg": IcebergTables}
 
 
-def arm(tables: type[Any], function: str, when: str) -> None:
-    original = getattr(tables, function)
+def arm(tables: type[Any]) -> None:
+    merge = tables.merge
 
     def deadly(*given: Any) -> None:
-        if when == "after":
-            original(*given)
+        merge(*given)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(tables, function, deadly)
+    tables.merge = deadly
 
 
 if __name__ == "__main__":
-    form, function, when, *rest = sys.argv[1:]
-    arm(FORMS[form], function, when)
-    sys.exit(run_as(rest, lambda kind, home, group: replicat.run(home, group)))
+    arm(FORMS[sys.argv[1]])
+    sys.exit(run_as(sys.argv[2:], lambda kind, home, group: replicat.run(home, group)))

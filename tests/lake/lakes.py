@@ -89,7 +89,7 @@ class Lake:
             done = self.committed
             return done is not None and done.position >= self.end
 
-        until("the trail is in the lake", there, 120)
+        until("the trail is in the lake", there, 300)
 
     def rows(self, table: TableDefinition, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """A table as it stands, in the order of the first column."""

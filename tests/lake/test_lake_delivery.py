@@ -86,7 +86,7 @@ def place(number: int) -> Row:
 BEGIN = TrailPosition(0, 0)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("comes_again", ["longer", "shorter"])
 def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSession, comes_again: str) -> None:
     deliveries = Deliveries(lake, spark)
@@ -112,7 +112,7 @@ def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSessi
     assert deliveries.counted == {"hr.people": 6, 'hr."Places"': 6}
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_column_that_comes_in_mid_stream_is_in_the_lake(lake: Lake, spark: SparkSession) -> None:
     deliveries = Deliveries(lake, spark)
     first = lake.write([person(1, "Ada", "1"), person(2, "Bo", "2"), Row(NOTES, IoType.INSERT, image("a note"))])

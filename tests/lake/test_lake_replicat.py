@@ -29,7 +29,7 @@ def add(lake: Lake) -> str:
     return f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {lake.form}:./lake"
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) -> None:
     lake.write([person(1, "Ada", "10.50"), person(2, None, "20"), Row(NOTES, IoType.INSERT, image("a note"))])
     target = "./lake" if lake.form is Form.PARQUET else f"{lake.form}:./lake"
@@ -63,19 +63,18 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     assert (last["seqno"], last["form"]) == (0, lake.form)
 
 
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize(("function", "when"), [("merge", "before"), ("merge", "after"), ("append", "after")])
-def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake, function: str, when: str) -> None:
+@pytest.mark.timeout(900)
+def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> None:
     """The process dies between the tables of a batch, which comes again, longer, as Spark's memory is lost too."""
     lake.write([person(1, "Ada", "1"), place(1)], [moved(PEOPLE, 1, 2), person(1, "Bo", "2")], [moved(PLACES, 1, 2)])
     lake.run(add(lake))
-    dying = [sys.executable, str(HERE / "dying.py"), lake.form, function, when, "replicat"]
+    dying = [sys.executable, str(HERE / "dying.py"), lake.form, "replicat"]
     result = subprocess.run(
         [*dying, "--home", str(lake.home.root), "--group", "LAKE"],
         env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
         cwd=lake.home.root,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert result.returncode == -signal.SIGKILL
     assert lake.committed is None
