@@ -1,4 +1,4 @@
-"""``python dying.py FORM replicat --home DIR --group NAME``: a lake Replicat that ends by SIGKILL behind a batch's first table."""
+"""``python dying.py FORM replicat --home DIR --group NAME``: a lake Replicat; SIGKILL ends it behind a batch's first table."""
 
 from __future__ import annotations
 
