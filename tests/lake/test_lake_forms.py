@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from changes import histories, valid
+from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from lakes import PEOPLE, read_table
 
 from ggshell.errors import ApplyError
 from ggshell.lake.effects import Change, Values, effects
 from ggshell.lake.forms import Batch, LakeTables, open_tables
+from ggshell.lake.forms.iceberg import open_catalog
 from ggshell.lake.target import Form, LakeTarget
 from ggshell.record import Column, IoType, TableDefinition
 from ggshell.types import TableName, TrailPosition
@@ -43,6 +46,7 @@ class Tables:
         self._batch += 1
         key = [definition.columns[index].name for index in definition.key]
         batch = Batch(self._batch, TrailPosition(3, self._batch * 100))
+        self.tables.reached(definition.name)
         self.tables.merge(None, definition, effects(changes, key), batch, None)  # type: ignore[arg-type]
 
     def rows(self, definition: TableDefinition, *columns: str) -> list[tuple[Any, ...]]:
@@ -102,6 +106,24 @@ def test_a_table_knows_what_it_has_reached(form: Form, tmp_path: Path) -> None:
         assert tables.tables.reached(None) is None
         tables.open()
     assert open_tables(tables.target, "OTHER", print).reached(PEOPLE.name) is None
+
+
+@each_form
+def test_others_may_tidy_a_table_between_two_batches(form: Form, tmp_path: Path) -> None:
+    tables = Tables(form, tmp_path / "lake")
+    for number in range(3):
+        tables.merge(PEOPLE, insert(id=str(number), name="Ada", pay="1"))
+    if form is Form.DELTA:
+        table = DeltaTable(tables.target.folder / "current" / "hr.people")
+        table.optimize.compact()
+        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    else:
+        table = open_catalog(tables.target.folder).load_table(("hr", "people"))
+        table.overwrite(table.scan().to_arrow())
+        table.maintenance.expire_snapshots().older_than(datetime.now()).commit()
+    tables.merge(PEOPLE, update(id="1", name="Bo"))
+    assert tables.rows(PEOPLE, "id", "name") == [(0, "Ada"), (1, "Bo"), (2, "Ada")]
+    assert tables.tables.reached(PEOPLE.name) == TrailPosition(3, 400)
 
 
 @each_form

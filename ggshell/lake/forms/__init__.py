@@ -33,7 +33,10 @@ class LakeTables(Protocol):
     """
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
-        """The place behind all that a table (None: the log) holds of the trail, where the table itself knows."""
+        """The place behind all that a table (None: the log) holds of the trail, where the table itself knows.
+
+        It is asked before each write, and looks at the table anew: others may have tidied its files.
+        """
 
     def append(self, rows: DataFrame, batch: Batch) -> None:
         """Changes into the log."""

@@ -46,7 +46,10 @@ class DeltaTables:
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         table = self._table(self._path(name))
-        version = table.transaction_version(self._application) if table is not None else None
+        if table is None:
+            return None
+        table.update_incremental()
+        version = table.transaction_version(self._application)
         return None if version is None else TrailPosition(version >> RBA_BITS, version & ((1 << RBA_BITS) - 1))
 
     def append(self, rows: DataFrame, batch: Batch) -> None:

@@ -64,7 +64,7 @@ class IcebergTables:
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         table = self._table(name)
-        text = table.properties.get(self._property, "") if table is not None else ""
+        text = table.refresh().properties.get(self._property, "") if table is not None else ""
         if not text:
             return None
         seqno, _, rba = text.partition(":")
