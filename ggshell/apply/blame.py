@@ -15,7 +15,7 @@ from ggshell.apply.whole_answers import Verdict
 from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
 from ggshell.record.change import TransactionHeader
-from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.image import decode_image
 from ggshell.types import TrailPosition
 
 LONGEST_SHOWN = 80
@@ -23,7 +23,6 @@ MOST_SHOWN = 8
 """How many columns of a row without a key a message names; the discard file has them all."""
 
 _WORDS = {IoType.INSERT: "insert", IoType.DELETE: "delete", IoType.PURGE_DATA: "truncate"}
-_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 
 
 class Scope(Enum):
@@ -273,17 +272,12 @@ def row_values(
     batch: ChangeBatch, row: int, source: TableDefinition
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns by name, as text: those before the change that are known, and those after it (of a delete: its row)."""
-    start = int(batch.start[row])
-    data = bytes(batch.buffer[start : start + int(batch.length[row])])
-    before: bytes | memoryview = b""
-    after: bytes | memoryview = data
-    if int(batch.io_type[row]) in _TWO_IMAGES:
-        before, after = split_key_update(data)
+    before, after = batch.images(row)
     names = [column.name for column in source.columns]
     return _named(before, names), _named(after, names)
 
 
-def _named(image: bytes | memoryview, names: list[str]) -> list[tuple[str, str]]:
+def _named(image: bytes, names: list[str]) -> list[tuple[str, str]]:
     return [
         (names[index], "NULL" if value is None else value.decode(errors="replace"))
         for index, value in decode_image(image)

@@ -21,9 +21,6 @@ from ggshell.types import TableName, TrailPosition
 GROUP_BYTES = 32 << 20
 """A group is committed when its rows hold this much, however few they are: it stays in memory until then."""
 
-LARGE_BYTES = 4 << 20
-"""A transaction without its end is held back up to this much; a larger one is applied while it comes."""
-
 MARK_BYTES = 8 << 20
 """How much of a large transaction is kept, so that a refused row in it can be found."""
 
@@ -176,7 +173,7 @@ class Delivery:
                 if self._group.operations >= self._group_operations or self._group.size >= GROUP_BYTES:
                     self._commit()
                 return
-            if sum(kept.size for kept in self._held) < LARGE_BYTES:
+            if sum(kept.size for kept in self._held) < groups.LARGE_BYTES:
                 return
             self.flush()
             self._large = True

@@ -11,13 +11,10 @@ from ggshell.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, Error
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.apply.whole_answers import WholeAnswers
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
-from ggshell.record.image import split_key_update
+from ggshell.record.operation import KEY_UPDATES
 
 if TYPE_CHECKING:
     from ggshell.apply.conflicts import Resolver
-
-_KEY_UPDATES = frozenset({int(IoType.KEY_FIELD_COMP), int(IoType.UNIFIED_KEY_UPDATE)})
-_TWO_IMAGES = _KEY_UPDATES | {int(IoType.UNIFIED_UPDATE)}
 
 
 _ABEND = ErrorRule(DEFAULT, Response.ABEND)
@@ -83,32 +80,22 @@ class Responses:
 
     def is_left_out(self, io_type: int, refusal: Refusal) -> bool:
         """Whether collision handling passes over an operation on a missing row."""
-        return self.collisions and refusal.missing and io_type not in (*_KEY_UPDATES, IoType.INSERT)
+        return self.collisions and refusal.missing and io_type not in (*KEY_UPDATES, IoType.INSERT)
 
     def instead(self, batch: ChangeBatch, row: int, refusal: Refusal) -> tuple[ChangeBatch, ...]:
         """The operations that take the refused one's place, each as a batch of one row; none when nothing does."""
         io_type = int(batch.io_type[row])
-        before, after = _images(batch, row)
+        before, after = batch.images(row)
         if refusal.state == UNIQUE:
             overwrite = one_row(batch, row, IoType.FIELD_COMP, after)
             if io_type == IoType.INSERT and (self.collisions or self._override_duplicates):
                 return (overwrite,)
-            if io_type in _KEY_UPDATES and self.collisions:
+            if io_type in KEY_UPDATES and self.collisions:
                 return (one_row(batch, row, IoType.DELETE, before), overwrite)
         if not refusal.missing or io_type in (IoType.INSERT, IoType.DELETE, IoType.PURGE_DATA):
             return ()
-        inserted = self._insert_missing or (self.collisions and io_type in _KEY_UPDATES)
+        inserted = self._insert_missing or (self.collisions and io_type in KEY_UPDATES)
         return (one_row(batch, row, IoType.INSERT, after),) if inserted else ()
-
-
-def _images(batch: ChangeBatch, row: int) -> tuple[bytes, bytes]:
-    """What the record holds of the row before its change (of a key update the old key), and the row after it."""
-    start = int(batch.start[row])
-    data = bytes(batch.buffer[start : start + int(batch.length[row])])
-    if int(batch.io_type[row]) not in _TWO_IMAGES:
-        return b"", data
-    before, after = split_key_update(data)
-    return bytes(before), bytes(after)
 
 
 def one_row(batch: ChangeBatch, row: int, io_type: int, data: bytes) -> ChangeBatch:

@@ -74,6 +74,18 @@ class TableMapping(NamedTuple):
     compared_deletes: frozenset[int] = frozenset()
     refusals: ErrorRules | None = None
 
+    def column(self, index: int) -> TargetColumn:
+        """The target column of a source column that is mapped.  Raises ValueError for one that is not."""
+        column = self.columns[index]
+        if column is None:
+            raise ValueError(f"column {index} is not mapped")
+        return column
+
+    def writable(self, index: int) -> bool:
+        """Whether a source column's values can be written."""
+        column = self.columns[index]
+        return column is not None and column.writable
+
 
 class Split(NamedTuple):
     """A source transaction of which only the first ``operations`` are applied (MAXTRANSOPS)."""

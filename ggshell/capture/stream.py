@@ -26,11 +26,16 @@ class Capture:
     1. a transaction with csn <= ``after`` was written before: it is dropped whole;
     2. a batch holds at most about ``BATCH_MESSAGES`` rows; a larger transaction goes out in pieces, and only its last ends;
     3. ``safe`` never lies inside a transaction of which not all rows were handed out;
-    4. a forced transaction (FORCETRANS) goes out once reading has come to where that was decided, before any later commit.
+    4. a forced transaction (FORCETRANS) goes out once reading has come to where that was decided, before any later commit;
+    5. at the first transaction that committed at ``until`` or later it has ``ended``: neither that one nor any behind it goes
+       out, and ``safe`` stays before them.
     """
 
-    def __init__(self, source: LogSource, cache: TransactionCache, after: Csn) -> None:
+    def __init__(self, source: LogSource, cache: TransactionCache, after: Csn, until: int | None = None) -> None:
+        """``until``: in microseconds since 1970."""
         self._source = source
+        self._until = until
+        self.ended = False
         self._cache = cache
         self._after = after
         self._latest = after
@@ -104,6 +109,8 @@ class Capture:
             if batch is not None:
                 return batch
             self._pieces = None
+        if self.ended:
+            return None
         if not self._ready:
             committed = self._source.feed(self._cache, BATCH_MESSAGES)
             self.drained = not committed and not self._source.more
@@ -116,6 +123,9 @@ class Capture:
         while self._ready and count < BATCH_MESSAGES:
             item = self._ready[0]
             new = item.header.csn > self._after
+            if new and self._until is not None and item.header.commit_time >= self._until:
+                self.ended = True
+                break
             self._new |= new
             if new and item.transaction.count > BATCH_MESSAGES:
                 if runs:

@@ -13,6 +13,7 @@ from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
 from ggshell.params.reperror import ReperrorRule, rules_of_map
 from ggshell.params.row_clauses import with_clauses
+from ggshell.params.run_end import RunEnd, run_end
 from ggshell.params.trail_forms import TrailStatement, trail_statements
 from ggshell.params.transactions import (
     BoundedParameters,
@@ -22,7 +23,6 @@ from ggshell.params.transactions import (
 )
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
-from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -47,7 +47,6 @@ class TableStatement(NamedTuple):
     pattern: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
-    tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
     target: str = ""
@@ -94,6 +93,7 @@ class ExtractParameters(NamedTuple):
     long: LongTransactions = LongTransactions()
     reads_tables: bool = False
     log_retention: float = 0.0
+    end: RunEnd = RunEnd()
 
 
 class BatchStatement(NamedTuple):
@@ -124,6 +124,7 @@ class ReplicatParameters(NamedTuple):
     full_serialization: bool = False
     look_ahead: int = 10_000
     batch: BatchStatement = BatchStatement()
+    end: RunEnd = RunEnd()
 
 
 class RestartRule(NamedTuple):
@@ -181,6 +182,7 @@ def load_extract(path: Path) -> ExtractParameters:
         definitions=_last(found, "SOURCEDEFS", "file", ""),
         reads_tables=bool(_named(found, "SOURCEISTABLE")),
         log_retention=_days(found, path),
+        end=run_end(found, path),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -246,6 +248,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
         full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
         look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
         batch=BatchStatement(*(_last(found, "BATCHSQL", name, None) for name in _BATCH_LIMITS)),
+        end=run_end(found, path),
     )
 
 
@@ -283,7 +286,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             item.args["table"],
             item.args.get("keycols", ()),
             ignored,
-            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
             item.args.get("target", ""),
@@ -294,13 +296,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
         )
     )
-
-
-def _token_values(body: str) -> TokenValues:
-    found = parse_clause("tokens", body)
-    if not isinstance(found, TokenValues):
-        raise TypeError(f"TOKENS gave {type(found).__name__}")
-    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

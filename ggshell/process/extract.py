@@ -20,6 +20,7 @@ from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import extract_heartbeats
 from ggshell.process.held_log import HeldLog
 from ggshell.process.lifecycle import GroupContext, run_group
@@ -33,7 +34,6 @@ from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
-from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
@@ -62,13 +62,12 @@ def _body(context: GroupContext) -> None:
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
         refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
-        around = surroundings(context, lambda _: None)
-        tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
         trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
         rows = TableStage(
             parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
         )
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows)
+        ending = Ending(context, parameters.end)
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows, ending)
         return
     if context.checkpoint.read.source is SourceType.TABLE:
         initial_load.load(context, parameters, tables, _forms(context, parameters))
@@ -112,13 +111,12 @@ class LogExtract:
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._capture: Capture | None = None
-        path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
-        self._tokens = user_tokens(parameters.tables, around, path)
         login = queries_login(context.home, parameters)
         self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
         self._outputs: Outputs | None = None
         self._recovery = ExtractRecovery(context, parameters, self._source)
+        self._ending = Ending(context, parameters.end)
         OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
         BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         context.verb("GETLAG", lambda _: self._progress.lag_answer())
@@ -156,7 +154,7 @@ class LogExtract:
             cache.decide(Decision.of_option(fields))
         log = self._source.open(after, begin, self._recovery.start(cache, begin))
         self._recovery.opened(cache)
-        return Capture(log, cache, after)
+        return Capture(log, cache, after, self._ending.moment)
 
     def _session(self, backoff: Backoff) -> None:
         """One connection's life: read, write, flush, again."""
@@ -174,13 +172,15 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
+                for part in outputs.write(self._rows.work(self._heartbeats.carry(batch))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header
                 self._latest = (str(header.csn), header.xid)
                 self._progress.processed(header.commit_time)
                 dirty = unsaved = True
+            if self._has_ended(capture, idle=batch is None):
+                self._ending.reached()
             self._recovery.turn(capture, self._save)
             now = clock.steady()
             if dirty and (batch is None or capture.quiet):
@@ -219,6 +219,13 @@ class LogExtract:
             self._progress.reached_end()
         elif capture.state.read < end:
             self._progress.behind()
+
+    def _has_ended(self, capture: Capture, *, idle: bool) -> bool:
+        """Whether END is reached: by a commit, or, at the log's end, by the time."""
+        if capture.ended or not (idle and self._ending.passed):
+            return capture.ended
+        self._look()
+        return capture.drained and capture.state.read >= self._source.end
 
     def _require_outputs(self) -> Outputs:
         if self._outputs is None:

@@ -20,6 +20,7 @@ from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.deliveries import AnyDelivery, Around, end_delivery, open_delivery, open_target
+from ggshell.process.ending import Ending
 from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
@@ -89,6 +90,7 @@ class Replicat:
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
+        self._ending = Ending(context, parameters.end)
         self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
@@ -190,6 +192,8 @@ class Replicat:
         while not runner.stop_requested:
             reader.drain()
             batch = reader.read()
+            if batch is not None and (batch := self._ending.before(batch)) is None:
+                break
             if batch is not None:
                 delivery.feed(self._work(self._heartbeats.carry(batch)))
                 if reader.caught_up():
@@ -197,6 +201,7 @@ class Replicat:
                 unsaved = True
             else:
                 delivery.flush()
+                self._ending.trail_read()
             self._heartbeats.applied(delivery.applied)
             if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
                 self._progress.processed(delivery.applied.commit_time)
@@ -229,16 +234,9 @@ class Replicat:
         if self._asked is not None and applied.position > self._asked:
             options.pop(OPTION, None)
         options.pop(ADDED, None)
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else applied.position,
-            recovery=applied.position,
-            current=applied.position,
-            current_time=applied.commit_time,
-        )
         context.save(
             context.checkpoint._replace(
-                read=read,
+                read=context.checkpoint.read.reached(applied.position, applied.commit_time),
                 record_time=applied.commit_time or self._progress.record_time,
                 caught_up=self._progress.caught_up,
                 latest_csn=str(applied.csn or ""),
@@ -283,14 +281,8 @@ class Replicat:
     def _status(self) -> dict[str, Any]:
         applied = self._delivery.applied if self._delivery is not None else None
         place = applied.position if applied is not None else TrailPosition(0, 0)
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
-        status = "At EOF" if self._progress.at_end else "Processing data"
-        return {"status": status if self._target is not None else "Waiting for the database", "read": read, "write": []}
+        status = self._progress.reading if self._target is not None else "Waiting for the database"
+        return {"status": status, "read": self._progress.read_answer(str(self._trail), place), "write": []}
 
 
 def _require_reached(reader: TrailReader, place: TrailPosition) -> None:

@@ -103,6 +103,26 @@ def test_a_restart_restores_what_was_persisted(home: RedoHome) -> None:
     assert "began before the place where capture began" not in report
 
 
+def test_what_ended_before_the_stop_is_not_called_lost(home: RedoHome) -> None:
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    ended, still = home.writer.begin(), home.writer.begin()
+    day.change(still, "still1")
+    day.change(ended, "ended1")
+    day.end(ended)
+    day.pass_by(1)
+    day.arrives()
+    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    text = kill_and_start(home)
+    assert "Recovery: normal recovery" in text
+    day.end(still)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "Recovery complete: normal recovery" in report
+    assert "began before the place where capture began" not in report
+
+
 def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
     """A running Extract with one transaction that has been open for so long, and is in files."""
     day = Day(home)
