@@ -78,6 +78,12 @@ class Inbox:
             self.received(count)
             data = data[count:]
 
+    def put_back(self, data: bytes) -> None:
+        """Whole messages that were taken, and are to be taken again: they stand before the part of one that is here."""
+        rest = bytes(self._buffer[: self._filled])
+        self._filled = 0
+        self.put(data + rest)
+
     def take(self) -> Frames:
         """The whole messages that are there.  Raises ConnectionLostError when the bytes are no messages."""
         self.fresh = False

@@ -109,7 +109,7 @@ class SocketWire:
             for number in frames.others:
                 kind = frames.data[frames.edges[number]]
                 if kind == _COPY_BOTH_RESPONSE:
-                    inbox.put(frames.data[frames.edges[number + 1] :])
+                    inbox.put_back(frames.data[frames.edges[number + 1] :])
                     return
                 if kind == _ERROR:
                     raise session.translate(refusal(frames.body(number)))

@@ -10,6 +10,7 @@ from apply.hand_made import Replicats, behind, insert, trail, update
 from batches import Tx
 
 from ggshell.apply import delivery as deliveries
+from ggshell.apply import groups
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.error_rules import ErrorRule, ErrorRules, Response
@@ -152,7 +153,7 @@ def test_a_refused_commit_passes_its_transaction_over(replicats: Replicats, tmp_
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> list[Tx]:
     """A transaction that is applied while it comes, between two small ones; its last row but one is refused."""
-    monkeypatch.setattr(deliveries, "LARGE_BYTES", 200)
+    monkeypatch.setattr(groups, "LARGE_BYTES", 200)
     monkeypatch.setattr(deliveries, "MARK_BYTES", 150)
     changes = [insert(number, f"v{number}") for number in range(10, 70)]
     return [Tx(1, [insert(1)]), Tx(2, [*changes, insert(1, "twice"), insert(99)]), Tx(3, [insert(2)])]

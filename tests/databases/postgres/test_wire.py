@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from processes import until
 
 from ggshell.databases.postgres import pgoutput, session, wire
-from ggshell.databases.postgres.frames import HEAD, Inbox
+from ggshell.databases.postgres.frames import COPY_DATA, HEAD, Inbox
 from ggshell.databases.postgres.wire import LibpqWire, SocketWire, Wire
 from ggshell.errors import ConnectionLostError, DatabaseError
 
@@ -129,3 +131,20 @@ def test_a_walsender_that_is_ended_is_a_lost_connection(dsn: str, kind: str, mon
     with pytest.raises(ConnectionLostError):
         stream.take(1)
     stream.wire.close()
+
+
+def test_messages_that_come_with_the_servers_consent_stay_in_order() -> None:
+    """The first block may hold the consent, whole messages, and the beginning of one that goes on in the next."""
+    ours, servers = socket.socketpair()
+    whole, cut = (wire.message(COPY_DATA, b"w" + bytes(24) + b"B" + size * b"x") for size in (20, 5000))
+    plain = SocketWire(SimpleNamespace(pgconn=SimpleNamespace(socket=ours.fileno())))
+    servers.sendall(wire.message(ord("W"), b"\0\0\0") + whole + cut[:3000])
+    inbox = Inbox()
+    plain.begin("START_REPLICATION", inbox)
+    servers.sendall(cut[3000:])
+    plain.receive(inbox)
+    frames = inbox.take()
+    assert frames.data == whole + cut
+    assert len(frames.edges) == 3
+    for end in (ours, servers):
+        end.close()
