@@ -130,6 +130,16 @@ class ApplyError(GgsError):
     code = "OGG-01296"
 
 
+class TransactionAbortedError(GgsError):
+    """A transaction was rolled back and is to be begun anew, ``pause`` seconds from now."""
+
+    code = "GGS-00563"
+
+    def __init__(self, message: str, *, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
 class ProcessError(GgsError):
     """A process cannot be started, reached, or ended."""
 

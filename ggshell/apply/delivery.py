@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ggshell.apply import groups
-from ggshell.apply.blame import Blame
+from ggshell.apply.blame import Blame, Scope
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.groups import Group, Left, Mappings, Span
 from ggshell.apply.known import Known
@@ -20,9 +20,6 @@ from ggshell.types import TableName, TrailPosition
 
 GROUP_BYTES = 32 << 20
 """A group is committed when its rows hold this much, however few they are: it stays in memory until then."""
-
-LARGE_BYTES = 4 << 20
-"""A transaction without its end is held back up to this much; a larger one is applied while it comes."""
 
 MARK_BYTES = 8 << 20
 """How much of a large transaction is kept, so that a refused row in it can be found."""
@@ -176,7 +173,7 @@ class Delivery:
                 if self._group.operations >= self._group_operations or self._group.size >= GROUP_BYTES:
                     self._commit()
                 return
-            if sum(kept.size for kept in self._held) < LARGE_BYTES:
+            if sum(kept.size for kept in self._held) < groups.LARGE_BYTES:
                 return
             self.flush()
             self._large = True
@@ -188,7 +185,12 @@ class Delivery:
         for kept in held:
             if self._group.size >= MARK_BYTES:
                 self._mark()
-            self._apply(kept)
+            verdict = self._blame.responses.whole.verdict(kept.pieces[0].header)
+            if verdict is None:
+                self._apply(kept)
+            else:
+                self._group.add(kept)
+                self._group.leave_out(self._blame.pass_over([kept], verdict))
         if ends:
             if self._blame.responses.active:
                 self._settle()  # a refusal can be answered while the mark stands, not when the commit has gone out
@@ -306,12 +308,11 @@ class Delivery:
     def _refused_large(self, spans: Sequence[Span], refusal: Refusal) -> None:
         """Go back to the last mark of a large transaction, and on from there row by row."""
         committing, self._large = bool(self._flying), False
-        if not self._target.back_to_mark():
-            self._blame.commit_refused(spans[-1], refusal)
-        if refusal.transient:
-            self._target.rollback()
-            raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
-        left = self._blame.find(spans)
+        passed_over = self._blame.responses.whole.verdict(spans[-1].pieces[0].header) is not None
+        broken_off = refusal.transient and not self._blame.aborts(refusal, spans)
+        if passed_over or broken_off or not self._target.back_to_mark():
+            self._blame.at_commit(spans, refusal, Scope.LARGE)
+        left = self._blame.find(spans, Scope.LARGE)
         self._large = True
         self._group.leave_out(left)
         if self._blame.responses.active and not committing:
@@ -321,26 +322,30 @@ class Delivery:
             again = self._target.commit(row, self._ids(spans))
             again = again or self._target.settle()
             if again is not None:
-                self._blame.commit_refused(spans[-1], again)
+                self._blame.at_commit(spans, again, Scope.LARGE)
             self._look()
 
     def _alone(self, transaction: Sequence[Span]) -> None:
         """Apply one transaction (or, at the end, the part of one that was split) in a target transaction of its own."""
+        scope = Scope.WHOLE if transaction[0].pieces[0].begins and transaction[-1].ends else Scope.PART
         refusal: Refusal | None = None
         for _ in range(ATTEMPTS):
             refusal = self._try(transaction)
             if refusal is None:
                 return
             self._target.rollback()
-            if not refusal.transient:
+            if not refusal.transient or self._blame.aborts(refusal, transaction):
                 break
-        if refusal is not None and refusal.transient:
+        if refusal is not None and refusal.transient and not self._blame.aborts(refusal, transaction):
             raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
-        left = self._blame.find(transaction, whole=transaction[0].pieces[0].begins and transaction[-1].ends)
+        left = self._blame.find(transaction, scope)
         # No row is refused alone that no rule answers: only together, or by a trigger at the commit.
         refusal = self._finish(transaction, left)
         if refusal is not None:
-            self._blame.commit_refused(transaction[-1], refusal)
+            left = self._blame.at_commit(transaction, refusal, scope)
+            refusal = self._finish(transaction, left)
+        if refusal is not None:
+            self._blame.at_commit(transaction, refusal, Scope.PART)
 
     def _try(self, transaction: Sequence[Span]) -> Refusal | None:
         for span in transaction:

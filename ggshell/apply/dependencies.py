@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from ggshell.apply.target import TableMapping
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
 from ggshell.record.fields import Value, split_image, values_of, walk
-from ggshell.record.image import split_key_update
+from ggshell.record.operation import KEY_UPDATES, TWO_IMAGES
 from ggshell.types import TableName
-
-_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
-_MOVES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_KEY_UPDATE})
 
 
 @dataclass(slots=True)
@@ -132,17 +129,14 @@ def _plan(mapping: TableMapping) -> _Plan:
 
 
 def _images(batch: ChangeBatch, rows: NDArray[np.int64], io_type: int) -> Iterator[_Images]:
-    start, length = batch.start[rows], batch.length[rows]
-    if io_type not in _TWO_IMAGES:
-        fields = walk(np.frombuffer(batch.buffer, dtype=np.uint8), start, length)
+    if io_type not in TWO_IMAGES:
+        fields = walk(np.frombuffer(batch.buffer, dtype=np.uint8), batch.start[rows], batch.length[rows])
         if fields is not None:
             values = {each.column: values_of(batch.buffer, each) for each in fields}
             yield _Images(rows.tolist(), values if io_type == IoType.DELETE else {}, values)
             return
-    for row, first, size in zip(rows.tolist(), start.tolist(), length.tolist(), strict=True):
-        data = bytes(batch.buffer[first : first + size])
-        before, after = split_key_update(data) if io_type in _TWO_IMAGES else (b"", data)
-        old, new = _by_column(bytes(before)), _by_column(bytes(after))
+    for row in rows.tolist():
+        old, new = (_by_column(image) for image in batch.images(row))
         yield _Images([row], new if io_type == IoType.DELETE else old, new)
 
 
@@ -153,15 +147,15 @@ def _by_column(image: bytes) -> dict[int, list[Value]]:
 
 def _mark(plan: _Plan, io_type: int, images: _Images, owners: list[Touched]) -> None:
     insert, delete = io_type == IoType.INSERT, io_type == IoType.DELETE
-    old = images.before or (images.after if io_type not in _TWO_IMAGES else {})
+    old = images.before or (images.after if io_type not in TWO_IMAGES else {})
     _write(plan.found_by, old if not insert else images.after, owners)
-    if io_type in _TWO_IMAGES:
+    if io_type in TWO_IMAGES:
         _write(plan.found_by, images.after, owners, absent=False)
     for key in plan.keys:
         _other_key(key, images, owners, insert=insert, delete=delete)
     for key, released in plan.parents:
         _reference(key, released, images, owners, insert=insert)
-    if plan.released is not None and (delete or io_type in _MOVES):
+    if plan.released is not None and (delete or io_type in KEY_UPDATES):
         for owner in owners:
             owner.writes.add(plan.released)
 

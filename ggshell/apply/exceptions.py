@@ -14,16 +14,17 @@ import numpy as np
 
 from ggshell.apply.blame import operation_word, row_values
 from ggshell.apply.discard import Discarded, DiscardFile
-from ggshell.apply.responses import Response, Responses, one_row
+from ggshell.apply.error_rules import Response
+from ggshell.apply.responses import Responses, one_row
 from ggshell.apply.row_mapping import RowMapping
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.environment import Environment
 from ggshell.columns.functions.facts import OPERATION_NAMES
-from ggshell.columns.rows import TWO_IMAGES
 from ggshell.columns.stage import Programs, Stage
 from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch
-from ggshell.record.image import decode_image, encode_image, join_key_update, split_key_update
+from ggshell.record.image import decode_image, encode_image, join_key_update
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.types import TrailPosition
 
 NO_DATA_NUMBER = 1403
@@ -63,23 +64,16 @@ class RefusedRows:
             table = int(made.table[place])
             its_mapping = self._rows.mapping_of(made.tables[table]) if table < len(made.tables) else None
             if its_mapping is not None:
-                first, size = int(made.start[place]), int(made.length[place])
-                data = bytes(made.buffer[first : first + size])
-                found.append((one_row(made, place, int(made.io_type[place]), data), its_mapping))
+                found.append((one_row(made, place, int(made.io_type[place]), made.data(place)), its_mapping))
         return found
 
     def _as_it_came(self, batch: ChangeBatch, row: int) -> ChangeBatch:
         """The row as a batch of its own, without what mapping set behind its columns."""
         made = batch.tables[int(batch.table[row])]
         source = self._rows.source_of(made)
-        first, io_type = int(batch.start[row]), int(batch.io_type[row])
-        data = bytes(batch.buffer[first : first + int(batch.length[row])])
-        width = len(source.columns)
-        if io_type in TWO_IMAGES:
-            before, after = split_key_update(data)
-            data = join_key_update(_cut(before, width), _cut(after, width))
-        else:
-            data = _cut(data, width)
+        io_type, width = int(batch.io_type[row]), len(source.columns)
+        before, after = (_cut(image, width) for image in batch.images(row))
+        data = join_key_update(before, after) if io_type in TWO_IMAGES else after
         alone = one_row(batch, row, io_type, data)
         return replace(alone, tables=(source,), table=np.zeros(1, dtype=np.uint16))
 
@@ -103,7 +97,7 @@ class RaisedErrors:
         self._environment.last_error.update(
             DBERRNUM=number, DBERRMSG=text, OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"), ERRTYPE="MAP"
         )
-        response = self._responses.to_state(str(number)).response
+        response = self._responses.to_state(str(number), self._rows.refusals_of(source)).response
         place = TrailPosition(batch.seqno, int(batch.rba[row]))
         if response is Response.EXCEPTION and (programs := self._rows.exceptions(source)):
             return programs

@@ -13,6 +13,9 @@ from ggshell.apply.target import CheckpointRow, Split, TableMapping
 from ggshell.record import ChangeBatch, TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
+LARGE_BYTES = 4 << 20
+"""A transaction without its end is held back up to this much; a larger one is applied while it comes, and alone."""
+
 Counts = Counter[tuple[TableName, TableName, int]]
 Mappings = dict[int, TableMapping]
 

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from ggshell.apply.dependencies import KeyFinder, Touched
+from ggshell.apply.groups import LARGE_BYTES
 from ggshell.apply.known import Known
 from ggshell.apply.lane import Answer, Applied, Failed, Job, NamingLane
 from ggshell.apply.mapping import Mapper
@@ -20,9 +21,6 @@ from ggshell.apply.target import CheckpointRow, TableMapping
 from ggshell.apply.watermarks import Marks, Watermarks
 from ggshell.record import ChangeBatch, TransactionPiece
 from ggshell.types import TrailPosition
-
-LARGE_BYTES = 4 << 20
-"""A transaction without its end is held back up to this much; a larger one is applied while it comes, and alone."""
 
 LONGEST_STRETCH = 200
 

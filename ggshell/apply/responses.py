@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ggshell.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response
 from ggshell.apply.target import Refusal, TableMapping
+from ggshell.apply.whole_answers import WholeAnswers
 from ggshell.record import ChangeBatch, IoType, TransactionPiece
-from ggshell.record.image import split_key_update
+from ggshell.record.operation import KEY_UPDATES
 
 if TYPE_CHECKING:
     from ggshell.apply.conflicts import Resolver
 
-DEFAULT = "DEFAULT"
-NO_DATA = "02000"
-"""SQLSTATE of a row that is not there; the target itself does not call that an error."""
-UNIQUE = "23505"
-_NUMBERS = {
-    "1": (UNIQUE,),
-    "60": ("40P01",),
-    "100": (NO_DATA,),
-    "1400": ("23502",),
-    "1403": (NO_DATA,),
-    "1407": ("23502",),
-    "1438": ("22003",),
-    "1722": ("22P02",),
-    "2290": ("23514",),
-    "2291": ("23503",),
-    "2292": ("23503",),
-    "12899": ("22001",),
-}
-"""Error numbers that older files name, as the SQLSTATEs that mean the same."""
-_KEY_UPDATES = frozenset({int(IoType.KEY_FIELD_COMP), int(IoType.UNIFIED_KEY_UPDATE)})
-_TWO_IMAGES = _KEY_UPDATES | {int(IoType.UNIFIED_UPDATE)}
 
-
-class Response(StrEnum):
-    """What REPERROR may ask for."""
-
-    ABEND = "ABEND"
-    DISCARD = "DISCARD"
-    EXCEPTION = "EXCEPTION"
-    IGNORE = "IGNORE"
-    RETRYOP = "RETRYOP"
-    TRANSDISCARD = "TRANSDISCARD"
-
-
-class ErrorRule(NamedTuple):
-    """One REPERROR: an SQLSTATE, a number of another database, or DEFAULT; ``retries``: of RETRYOP."""
-
-    error: str
-    response: Response
-    retries: int = 10
+_ABEND = ErrorRule(DEFAULT, Response.ABEND)
 
 
 class Exceptions(Protocol):
@@ -70,7 +33,7 @@ class Exceptions(Protocol):
 class Responses:
     """The answers to refusals.  ``collisions`` may be switched while the Replicat runs (SEND … HANDLECOLLISIONS).
 
-    1. Of several rules for an error the last one counts; DEFAULT is for errors without a rule; without that, ABEND.
+    1. REPERROR within a MAP comes before the file's; an error without a rule is answered with ABEND.
     2. With ``collisions`` an insert of a row that exists becomes an update; an update that moves a missing row to another
        key an insert, and one that moves a row to a key that exists takes that row's place; an update or a delete of a
        missing row is left out.
@@ -84,64 +47,55 @@ class Responses:
         collisions: bool = False,
         override_duplicates: bool = False,
         insert_missing: bool = False,
+        own_rules: bool = False,
     ) -> None:
-        self._rules = {state: rule for rule in rules for state in states(rule.error)}
+        """``own_rules``: some MAP has REPERROR of its own."""
+        self._rules = ErrorRules(rules)
+        self.whole = WholeAnswers()
         self.collisions = collisions
         self._override_duplicates = override_duplicates
         self._insert_missing = insert_missing
+        self._own_rules = own_rules
         self.exceptions: Exceptions | None = None
         self.resolver: Resolver | None = None
 
     @property
     def active(self) -> bool:
         """Whether any refusal has another answer than ABEND."""
-        others = any(rule.response is not Response.ABEND for rule in self._rules.values())
+        others = self._own_rules or any(rule.response is not Response.ABEND for rule in self._rules)
         return others or bool(self.resolver) or self.collisions or self._override_duplicates or self._insert_missing
 
-    def to(self, refusal: Refusal) -> ErrorRule:
-        """The rule for a refusal."""
-        return self.to_state(NO_DATA if refusal.missing else refusal.state)
+    def to(self, refusal: Refusal, mapping: TableMapping | None = None) -> ErrorRule:
+        """The rule for a refusal; ``mapping``: of the row that was refused, None for a commit."""
+        own = mapping.refusals if mapping is not None else None
+        return self.to_state(NO_DATA if refusal.missing else refusal.state, own)
 
-    def to_state(self, state: str) -> ErrorRule:
-        """The rule for an SQLSTATE, or for a number that RAISEERROR gives."""
-        return self._rules.get(state) or self._rules.get(DEFAULT) or ErrorRule(DEFAULT, Response.ABEND)
+    def to_state(self, state: str, own: ErrorRules | None = None) -> ErrorRule:
+        """The rule for an SQLSTATE, or for a number that RAISEERROR gives; ``own``: of the MAP, which come first."""
+        return (own.of(state) if own is not None else None) or self._rules.of(state) or _ABEND
+
+    def without_exceptions(self, mapping: TableMapping) -> ErrorRule:
+        """The rule where EXCEPTION is asked for, and the table has no exceptions MAP."""
+        return (mapping.refusals.behind if mapping.refusals is not None else None) or self._rules.behind or _ABEND
 
     def is_left_out(self, io_type: int, refusal: Refusal) -> bool:
         """Whether collision handling passes over an operation on a missing row."""
-        return self.collisions and refusal.missing and io_type not in (*_KEY_UPDATES, IoType.INSERT)
+        return self.collisions and refusal.missing and io_type not in (*KEY_UPDATES, IoType.INSERT)
 
     def instead(self, batch: ChangeBatch, row: int, refusal: Refusal) -> tuple[ChangeBatch, ...]:
         """The operations that take the refused one's place, each as a batch of one row; none when nothing does."""
         io_type = int(batch.io_type[row])
-        before, after = _images(batch, row)
+        before, after = batch.images(row)
         if refusal.state == UNIQUE:
             overwrite = one_row(batch, row, IoType.FIELD_COMP, after)
             if io_type == IoType.INSERT and (self.collisions or self._override_duplicates):
                 return (overwrite,)
-            if io_type in _KEY_UPDATES and self.collisions:
+            if io_type in KEY_UPDATES and self.collisions:
                 return (one_row(batch, row, IoType.DELETE, before), overwrite)
         if not refusal.missing or io_type in (IoType.INSERT, IoType.DELETE, IoType.PURGE_DATA):
             return ()
-        inserted = self._insert_missing or (self.collisions and io_type in _KEY_UPDATES)
+        inserted = self._insert_missing or (self.collisions and io_type in KEY_UPDATES)
         return (one_row(batch, row, IoType.INSERT, after),) if inserted else ()
-
-
-def states(error: str) -> tuple[str, ...]:
-    """The SQLSTATEs that an error named in a file means."""
-    text = error.upper().removeprefix("ORA-").lstrip("-")
-    if text.isdigit():
-        return _NUMBERS.get(text.lstrip("0") or "0", (text,))
-    return (text,)
-
-
-def _images(batch: ChangeBatch, row: int) -> tuple[bytes, bytes]:
-    """What the record holds of the row before its change (of a key update the old key), and the row after it."""
-    start = int(batch.start[row])
-    data = bytes(batch.buffer[start : start + int(batch.length[row])])
-    if int(batch.io_type[row]) not in _TWO_IMAGES:
-        return b"", data
-    before, after = split_key_update(data)
-    return bytes(before), bytes(after)
 
 
 def one_row(batch: ChangeBatch, row: int, io_type: int, data: bytes) -> ChangeBatch:

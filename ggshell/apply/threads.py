@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ggshell.errors import ApplyError, ParameterError
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
-from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.image import decode_image
+from ggshell.record.operation import TWO_IMAGES
 
 NOBODY: Final = -1
 ALL: Final = -2
 """Stands for a row before which and behind which all threads wait."""
-_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _THREAD = re.compile(r"\(\s*(\d+)\s*\)")
 _RANGE = re.compile(r"\(\s*(\d+)\s*-\s*(\d+)\s*((?:,\s*[^,)]+)*)\)")
 
@@ -94,9 +94,7 @@ class Router:
 
 def _thread_of(batch: ChangeBatch, row: int, table: TableDefinition, rule: ThreadRule) -> int:
     """By the values of the columns; a row that moves from one thread to another is a barrier."""
-    first = int(batch.start[row])
-    data = bytes(batch.buffer[first : first + int(batch.length[row])])
-    images = split_key_update(data) if int(batch.io_type[row]) in _TWO_IMAGES else (data,)
+    images = batch.images(row) if int(batch.io_type[row]) in TWO_IMAGES else (batch.data(row),)
     names = [column.name.lower() for column in table.columns]
     wanted = [names.index(name.lower()) for name in rule.columns if name.lower() in names] or list(table.identity)
     found = set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ggshell.columns.conflicts import Compared, Conflict, Resolution
-from ggshell.syntax.clauses import ColumnMap, Filter, Query, Where
+from ggshell.syntax.clauses import ColumnMap, Filter, Query, TokenValues, Where
 
 
 class Conversion(Enum):
@@ -31,15 +31,17 @@ class ExceptionTarget:
 class Clauses:
     """The clauses of one statement.
 
-    ``columns``: COLS, None where it does not stand; ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY;
-    ``exception_target``: MAPEXCEPTION; ``compared``: COMPARECOLS; ``resolutions``: RESOLVECONFLICT; ``source``: the
-    statement's text, in which the clauses' places count; ``place``: its file and line.
+    ``columns``: COLS, None where it does not stand; ``tokens``: what is put beside rows, which stay as they are;
+    ``without``: COLSEXCEPT; ``exceptions``: EXCEPTIONSONLY; ``exception_target``: MAPEXCEPTION; ``compared``: COMPARECOLS;
+    ``resolutions``: RESOLVECONFLICT; ``source``: the statement's text, in which the clauses' places count; ``place``: its file
+    and line.
     """
 
     filters: tuple[Filter, ...] = ()
     where: Where | None = None
     column_map: ColumnMap | None = None
     columns: tuple[str, ...] | None = None
+    tokens: TokenValues | None = None
     without: tuple[str, ...] = ()
     queries: tuple[Query, ...] = ()
     conversions: frozenset[Conversion] = frozenset()

@@ -57,7 +57,7 @@ class Stage:
         parts: list[_Part] = []
         tables = list(batch.tables)
         for number, programs in plans.items():
-            groups = [Rows(batch, numbers) for numbers in _by_operation(batch, np.flatnonzero(batch.table == number))]
+            groups = [Rows(batch, numbers) for numbers in by_operation(batch, np.flatnonzero(batch.table == number))]
             places = [number, *range(len(tables), len(tables) + len(programs) - 1)]
             tables += [batch.tables[number]] * (len(places) - 1)
             for place, program in zip(places, programs, strict=False):
@@ -82,7 +82,7 @@ class Stage:
                 yield row, program
 
 
-def _by_operation(batch: ChangeBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def by_operation(batch: ChangeBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Rows of one table, cut into those of one operation; images before updates come apart, behind the updates."""
     codes = batch.io_type[rows].astype(np.int64)
     if not len(rows) or (batch.befores is None and (codes == codes[0]).all()):

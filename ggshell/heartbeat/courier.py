@@ -13,7 +13,7 @@ import numpy as np
 
 from ggshell.heartbeat.row import Beat, Layout, layout_of
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader
-from ggshell.record.image import split_key_update
+from ggshell.record.operation import OPERATIONS
 from ggshell.types import TableName
 
 OWNER = "ggshell heartbeats"
@@ -25,9 +25,6 @@ Wanted = Callable[[TableName], bool]
 Stamp = Callable[[Beat, Layout, TransactionHeader], "Beat | None"]
 Output = Callable[[Layout], "tuple[TableDefinition, int, Callable[[Beat], bytes]]"]
 """(definition, operation, encoder) of the rows that a table's heartbeats become."""
-
-_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
-_ONE_IMAGE = frozenset({IoType.FIELD_COMP, IoType.UPDATE})
 
 
 def unchanged(layout: Layout) -> tuple[TableDefinition, int, Callable[[Beat], bytes]]:
@@ -89,9 +86,7 @@ class Courier:
             while row >= pieces[place].first + pieces[place].count:
                 place += 1
             layout = self._here[int(batch.table[row])]
-            first = int(batch.start[row])
-            data = bytes(batch.buffer[first : first + int(batch.length[row])])
-            beat = self._stamped(int(batch.io_type[row]), data, layout, pieces[place].header)
+            beat = self._stamped(int(batch.io_type[row]), batch.images(row)[1], layout, pieces[place].header)
             if beat is None:
                 table[row] = len(batch.tables)
                 continue
@@ -112,8 +107,6 @@ class Courier:
 
     def _stamped(self, io_type: int, data: bytes, layout: Layout, header: TransactionHeader) -> Beat | None:
         """Only a job's update is a heartbeat, and the insert by which a seed begins."""
-        if io_type in _TWO_IMAGES:
-            data = bytes(split_key_update(data)[1])
-        elif io_type not in _ONE_IMAGE and not (io_type == IoType.INSERT and layout.seed):
+        if io_type not in OPERATIONS["UPDATES"] and not (io_type == IoType.INSERT and layout.seed):
             return None
         return self._stamp(layout.decode(data), layout, header)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ggshell.errors import DiskError, StoreError
 from ggshell.files import write_atomically
+from ggshell.lake.target import Form, LakeTarget
 from ggshell.types import TrailPosition
 
 KEPT = 100
@@ -38,12 +38,16 @@ class Commit(NamedTuple):
 class CommitLog:
     """The commits of one group below a target folder."""
 
-    def __init__(self, target: Path, group: str) -> None:
-        self.root = target / "_ggshell" / group.upper()
+    def __init__(self, target: LakeTarget, group: str) -> None:
+        self.root = target.folder / "_ggshell" / group.upper()
+        self._form = target.form
         self._folder = self.root / "commits"
 
     def latest(self) -> Commit | None:
-        """The newest commit.  Raises StoreError when it cannot be read: nobody may guess what is there."""
+        """The newest commit.
+
+        Raises StoreError when it cannot be read, for nobody may guess what is there, and when it is of another form.
+        """
         found = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         if not found:
             return None
@@ -51,14 +55,20 @@ class CommitLog:
             said = json.loads(found[-1].read_text())
             place = TrailPosition(int(said["seqno"]), int(said["rba"]))
             tables = {str(name): int(version) for name, version in said["tables"].items()}
-            return Commit(
-                int(said["batch"]), place, said["csn"], said["xid"], int(said["commit_time"]), int(said["rows"]), tables
-            )
+            form = Form(said.get("form", Form.PARQUET))
+            number, rows = int(said["batch"]), int(said["rows"])
+            commit = Commit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"commit {found[-1]} cannot be read: {error}",
                 hint="restore it; without it nobody knows which batches are there",
             ) from error
+        if form is not self._form:
+            raise StoreError(
+                f"{self.root.parents[1]} holds {form} tables of {self.root.name}, TARGET says {self._form}",
+                hint="DELETE REPLICAT, and ADD it with another folder, or with the form that the folder has",
+            )
+        return commit
 
     def add(self, commit: Commit) -> None:
         """Make a batch count.  Raises DiskError."""
@@ -75,6 +85,7 @@ class CommitLog:
             "commit_time": commit.commit_time,
             "rows": commit.rows,
             "tables": dict(commit.tables),
+            "form": self._form,
         }
         write_atomically(self._folder / f"{commit.batch:012d}.json", json.dumps(said).encode())
         for path in sorted(self._folder.glob("*.json"))[:-KEPT]:

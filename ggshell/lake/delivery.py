@@ -4,13 +4,12 @@ there."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.errors import ApplyError
-from ggshell.lake import tables
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.effects import Change, effects
+from ggshell.lake.forms import Batch, LakeTables
 from ggshell.record import TableDefinition
 from ggshell.spark.splits import metadata_records
 from ggshell.trail import TrailName
@@ -39,15 +38,22 @@ class LakeDelivery:
     """Writes batches.  Guards, each tested:
 
     1. a batch that is committed is not written again, whatever Spark remembers;
-    2. a batch's data is complete before its commit, and an attempt without commit is written over by the next;
+    2. a batch's data is complete before its commit, and an attempt without commit is written over by the next, or, where a
+       table itself knows what it has reached, gone on with behind that;
     3. a table without a key has a log and no current state, and a warning says so once (``told``).
     """
 
     def __init__(
-        self, target: Path, trail: TrailName, log: CommitLog, wanted: Wanted, count: Count, told: Callable[[str], None]
+        self,
+        tables: LakeTables,
+        trail: TrailName,
+        log: CommitLog,
+        wanted: Wanted,
+        count: Count,
+        told: Callable[[str], None],
     ) -> None:
         self.committed = log.latest()
-        self._target = target
+        self._tables = tables
         self._trail = trail
         self._log = log
         self._wanted = wanted
@@ -57,57 +63,71 @@ class LakeDelivery:
         self._definitions: dict[TableName, TableDefinition] = {}
         self._keyless: set[TableName] = set()
 
-    def write(self, spark: SparkSession, rows: DataFrame, batch: int) -> None:
+    def write(self, spark: SparkSession, rows: DataFrame, number: int) -> None:
         """Write a batch, unless it is there.  Raises ApplyError, DiskError."""
         done = self.committed
-        if done is not None and batch <= done.batch:
+        if done is not None and number <= done.batch:
             return
         rows = rows.persist()
         try:
             last = _last(rows)
             if last is None:
                 return
-            counts = self._counts(rows)
-            chosen = [name for name, _, _ in counts if self._wanted(name)]
+            counts = [each for each in self._counts(rows) if self._wanted(each[0])]
+            batch = Batch(number, self._behind(last))
             versions = dict(done.tables) if done is not None else {}
-            if chosen:
-                names = [str(name) for name in chosen]
-                kept = rows.where(rows["owner"].isNotNull() & _named(rows).isin(*dict.fromkeys(names)))
-                tables.write_log(self._target, batch, kept)
-                for name in dict.fromkeys(chosen):
-                    self._table(spark, kept, name, versions, batch)
-            position = self._behind(last)
-            total = sum(number for name, _, number in counts if name in set(chosen))
-            commit = Commit(batch, position, last.csn, last.xid, last.commit_time, total, versions)
+            self._write_tables(spark, rows, list(dict.fromkeys(name for name, _, _ in counts)), batch, versions)
+            total = sum(count for _, _, count in counts)
+            commit = Commit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
             self._log.add(commit)
             self.committed = commit
-            for name, io_type, number in counts:
-                if name in set(chosen):
-                    self._count(name, io_type, number)
+            for name, io_type, count in counts:
+                self._count(name, io_type, count)
         finally:
             rows.unpersist()
 
-    def _table(
-        self, spark: SparkSession, rows: DataFrame, name: TableName, versions: dict[str, int], batch: int
+    def _write_tables(
+        self, spark: SparkSession, rows: DataFrame, names: list[TableName], batch: Batch, versions: dict[str, int]
     ) -> None:
-        definition = self._definition(name)
-        if not definition.key:
-            if name not in self._keyless:
+        """The log, then each table's current state."""
+        if not names:
+            return
+        kept = rows.where(rows["owner"].isNotNull() & _named(rows).isin(*map(_joined, names)))
+        fresh = self._fresh(kept, None)
+        if fresh is kept or not fresh.isEmpty():
+            self._tables.append(fresh, batch)
+        for name in names:
+            definition = self._definition(name)
+            if definition.key:
+                mine = self._fresh(kept.where(_named(kept) == _joined(name)), name)
+                self._merge(spark, mine, definition, batch, versions)
+            elif name not in self._keyless:
                 self._keyless.add(name)
                 self._told(f"{name} has no key: its changes are in the log, and it has no current state.")
-            return
-        mine = rows.where(_named(rows) == str(name)).select(*_CHANGES).orderBy("seqno", "rba")
+
+    def _fresh(self, rows: DataFrame, name: TableName | None) -> DataFrame:
+        """The rows that a table (None: the log) has not yet; all, unless a crash left it ahead of the commits."""
+        reached = self._tables.reached(name)
+        if reached is None or (self.committed is not None and reached <= self.committed.position):
+            return rows
+        seqno, rba = reached
+        return rows.where((rows["seqno"] > seqno) | ((rows["seqno"] == seqno) & (rows["rba"] >= rba)))
+
+    def _merge(
+        self, spark: SparkSession, rows: DataFrame, definition: TableDefinition, batch: Batch, versions: dict[str, int]
+    ) -> None:
         key = [definition.columns[index].name for index in definition.key]
         found = effects(
             (
                 Change(row["io_type"], dict(row["before"] or {}), dict(row["columns"] or row["before"] or {}))
-                for row in mine.toLocalIterator()
+                for row in rows.select(*_CHANGES).orderBy("seqno", "rba").toLocalIterator()
                 if row["before_after"] != "B" or row["io_type"] == 3
             ),
             key,
         )
-        tables.merge(spark, self._target, definition, found, versions.get(str(name)), batch)
-        versions[str(name)] = batch
+        if found.by_key or found.cleared:
+            self._tables.merge(spark, definition, found, batch, versions.get(str(definition.name)))
+            versions[str(definition.name)] = batch.number
 
     def _behind(self, last: Last) -> TrailPosition:
         """The place behind the batch's last record."""
@@ -142,9 +162,14 @@ class LakeDelivery:
 
 
 def _named(rows: DataFrame) -> Any:
+    """Owner and table as one value, in the database's own spelling."""
     from pyspark.sql.functions import concat, lit
 
-    return concat(rows["owner"], lit("."), rows["table"])
+    return concat(rows["owner"], lit("\0"), rows["table"])
+
+
+def _joined(name: TableName) -> str:
+    return f"{name.owner}\0{name.name}"
 
 
 def _last(rows: DataFrame) -> Last | None:

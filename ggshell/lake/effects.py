@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ggshell.errors import ApplyError
 from ggshell.record import IoType
+from ggshell.record.operation import TWO_IMAGES
 
 Values = dict[str, str | None]
-_MOVES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 
 
 class Change(NamedTuple):
@@ -46,7 +46,7 @@ def effects(changes: Iterable[Change], key: Sequence[str]) -> Effects:
         elif io_type == IoType.DELETE:
             found[key_text(columns, key)] = Effect(None, None)
         else:
-            moves = io_type in _MOVES and all(name in before for name in key)
+            moves = io_type in TWO_IMAGES and all(name in before for name in key)
             old = key_text(before if moves else columns, key)
             new = key_text(columns, key)
             known = found.get(old) or Effect(None if cleared else old, {})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, TrailError
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
+from ggshell.lake.forms import open_tables
+from ggshell.lake.target import lake_target
 from ggshell.params import load_replicat
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
@@ -54,9 +56,10 @@ class LakeReplicat:
         checkpoint = context.checkpoint
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
-        self._target = target_folder(context.home, str(checkpoint.options["target"]))
+        self._target = lake_target(context.home, str(checkpoint.options["target"]))
         self._log = CommitLog(self._target, context.group)
-        self._delivery = LakeDelivery(self._target, self._trail, self._log, self._wanted, self._counted, self._warn)
+        tables = open_tables(self._target, context.group, self._warn)
+        self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
         self._saved: Commit | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
@@ -90,15 +93,8 @@ class LakeReplicat:
     def _start(self, spark: Any) -> Any:
         """The stream: where its own checkpoint stands, or behind the last commit where that is lost."""
         done = self._delivery.committed
-        folder = self._log.root / "stream"
-        first = 0 if done is None else done.batch + 1
-        if done is not None and not folder.is_dir():
-            folder = self._log.root / f"stream-{first}"
         begin = done.position if done is not None else self._context.checkpoint.read.current
-        found = sorted(self._log.root.glob("stream-*"), key=lambda path: int(path.name.split("-")[1]))
-        if found and not (self._log.root / "stream").is_dir():
-            folder = found[-1]
-        offset = int(folder.name.split("-")[1]) if "-" in folder.name else 0
+        memory = stream_memory(self._log.root, done)
         reader = (
             spark.readStream.format("ggtrail")
             .option("path", str(self._trail))
@@ -106,12 +102,13 @@ class LakeReplicat:
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
             reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)
-        text = f"Delivery to {self._target} begins behind batch {done.batch if done is not None else 'none'}."
+        behind = done.batch if done is not None else "none"
+        text = f"Delivery to {self._target.folder} ({self._target.form}) begins behind batch {behind}."
         self._context.report.event(Severity.INFO, "GGS-00720", text)
         return (
             reader.load()
-            .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + offset))
-            .option("checkpointLocation", str(folder))
+            .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + memory.first))
+            .option("checkpointLocation", str(memory.folder))
             .trigger(processingTime="1 second")
             .start()
         )
@@ -141,16 +138,9 @@ class LakeReplicat:
 
     def _save(self, done: Commit) -> None:
         context = self._context
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else done.position,
-            recovery=done.position,
-            current=done.position,
-            current_time=done.commit_time,
-        )
         context.save(
             context.checkpoint._replace(
-                read=read,
+                read=context.checkpoint.read.reached(done.position, done.commit_time),
                 record_time=done.commit_time,
                 caught_up=self._progress.caught_up,
                 latest_csn=done.csn,
@@ -172,24 +162,26 @@ class LakeReplicat:
     def _status(self) -> dict[str, Any]:
         done = self._delivery.committed
         place = done.position if done is not None else TrailPosition(0, 0)
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
-        return {"status": "At EOF" if self._progress.at_end else "Processing data", "read": read, "write": []}
+        read = self._progress.read_answer(str(self._trail), place)
+        return {"status": self._progress.reading, "read": read, "write": []}
 
 
-def target_folder(home: Home, text: str) -> Path:
-    """The folder that TARGET names.  Raises ParameterError for another file system than this machine's."""
-    text = text.strip("'\"").removeprefix("file://")
-    if "://" in text:
-        raise ParameterError(
-            f"TARGET {text}: commits are kept by files that are renamed at once, which object stores cannot",
-            hint="a folder of a mounted file system",
-        )
-    return home.resolve(text)
+class StreamMemory(NamedTuple):
+    """A folder in which Spark keeps what its stream has done, and the number of the first batch that it knows of."""
+
+    folder: Path
+    first: int
+
+
+def stream_memory(root: Path, done: Commit | None) -> StreamMemory:
+    """Spark's memory of a stream: the one that there is, or a new one from behind the last commit."""
+    if (root / "stream").is_dir():
+        return StreamMemory(root / "stream", 0)
+    numbers = [int(folder.name.removeprefix("stream-")) for folder in root.glob("stream-*")]
+    if numbers or done is not None:
+        first = max(numbers, default=done.batch + 1 if done is not None else 0)
+        return StreamMemory(root / f"stream-{first}", first)
+    return StreamMemory(root / "stream", 0)
 
 
 def _told(failure: BaseException) -> GgsError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
 from ggshell.syntax import help as manual
 from ggshell.syntax import pages
+from ggshell.system import run_command
 from ggshell.trail import iotypes
 
 _PRINTF = re.compile(r"[^%]{0,40}%[-+ #0]{0,5}\d{0,3}(?:\.\d{1,3})?[eEfFgG][^%]{0,40}")
@@ -168,20 +168,11 @@ def run(session: Session, *, command_text: str) -> Iterator[Answer]:
     """A command of the system; at a terminal it has the terminal.  Raises UsageError where these are off or it fails."""
     if not session.shell:
         raise UsageError("commands of the system are off (--no-shell)")
-    own = session.interactive
-    done = subprocess.run(
-        ["/bin/sh", "-c", command_text],
-        check=False,
-        stdin=None if own else subprocess.DEVNULL,
-        stdout=None if own else subprocess.PIPE,
-        stderr=None if own else subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    if done.stdout:
-        yield Lines(tuple(done.stdout.splitlines()))
-    if done.returncode:
-        raise UsageError(f"the command ended with code {done.returncode}")
+    done = run_command(command_text, terminal=session.interactive)
+    if done.output:
+        yield Lines(tuple(done.output.splitlines()))
+    if done.code:
+        raise UsageError(f"the command ended with code {done.code}")
 
 
 @action("EXIT")

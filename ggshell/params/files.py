@@ -11,6 +11,7 @@ from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.reperror import ReperrorRule, rules_of_map
 from ggshell.params.row_clauses import with_clauses
 from ggshell.params.run_end import RunEnd, run_end
 from ggshell.params.trail_forms import TrailStatement, trail_statements
@@ -22,7 +23,6 @@ from ggshell.params.transactions import (
 )
 from ggshell.record.image_rules import ImageRules
 from ggshell.record.operation import OPERATIONS
-from ggshell.syntax.clauses import TokenValues, parse_clause
 
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
@@ -47,7 +47,6 @@ class TableStatement(NamedTuple):
     pattern: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = frozenset()
-    tokens: TokenValues | None = None
     images: ImageRules = ImageRules()
     line: int = 0
     target: str = ""
@@ -57,7 +56,7 @@ class TableStatement(NamedTuple):
 
 class MapStatement(NamedTuple):
     """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows; ``thread``, ``threadrange``: their texts;
-    ``barrier``: COORDINATED."""
+    ``barrier``: COORDINATED; ``refusals``: REPERROR."""
 
     source: str
     target: str
@@ -68,6 +67,7 @@ class MapStatement(NamedTuple):
     threadrange: str = ""
     barrier: bool = False
     line: int = 0
+    refusals: tuple[ReperrorRule, ...] = ()
 
 
 LONGEST_RETENTION = 365
@@ -224,6 +224,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
             item.args.get("threadrange", ""),
             "coordinated" in item.args,
             item.line,
+            rules_of_map(item, path),
         )
         for (item, ignored), (_, clauses) in zip(
             _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True
@@ -285,7 +286,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             item.args["table"],
             item.args.get("keycols", ()),
             ignored,
-            _token_values(item.args["tokens"]) if "tokens" in item.args else None,
             images,
             item.line,
             item.args.get("target", ""),
@@ -296,13 +296,6 @@ def _tables(found: list[Parameter], path: Path) -> tuple[TableStatement, ...]:
             _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE", path), strict=True
         )
     )
-
-
-def _token_values(body: str) -> TokenValues:
-    found = parse_clause("tokens", body)
-    if not isinstance(found, TokenValues):
-        raise TypeError(f"TOKENS gave {type(found).__name__}")
-    return found
 
 
 def _named(found: list[Parameter], name: str) -> list[Parameter]:

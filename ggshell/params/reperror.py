@@ -10,19 +10,26 @@ from typing import NamedTuple
 from ggshell.errors import ParameterError
 from ggshell.params.lines import Parameter, read_parameters
 
-CARRIED_OUT = ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSDISCARD")
-KNOWN = (*CARRIED_OUT, "TRANSABORT", "TRANSEXCEPTION")
-_RULE = re.compile(
-    r"\(\s*(?P<error>[-\w]+)\s*,\s*(?P<response>\w+)\s*,?\s*(?:MAXRETRIES\s+(?P<retries>\d+)\s*)?\)", re.IGNORECASE
+RESPONSES = frozenset(
+    ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSABORT", "TRANSDISCARD", "TRANSEXCEPTION")
 )
+OPERATION_RETRIES = 10
+ABORT_SECONDS = 60.0
+"""TRANSABORT's delay where the file says none; without MAXRETRIES it goes on for ever."""
+_RULE = re.compile(r"\(\s*(?P<error>[-\w]+)\s*,\s*(?P<response>\w+)\s*(?P<options>[^()]*)\)", re.IGNORECASE)
+_OPTION = re.compile(r",?\s*(?P<name>MAXRETRIES|DELAYSECS|DELAYCSECS)\s+(?P<number>\d+)\s*", re.IGNORECASE)
+_OPTIONS = {"RETRYOP": ({"MAXRETRIES"},), "TRANSABORT": ({"MAXRETRIES", "DELAYSECS"}, {"MAXRETRIES", "DELAYCSECS"})}
+"""The options that each response may have together."""
 
 
 class ReperrorRule(NamedTuple):
-    """One REPERROR: the error (SQLSTATE, number, DEFAULT), the response, and how often RETRYOP tries again."""
+    """One REPERROR: the error (SQLSTATE, number, DEFAULT), the response, how often RETRYOP and TRANSABORT try again (None:
+    without end), and the seconds before TRANSABORT does."""
 
     error: str
     response: str
-    retries: int = 10
+    retries: int | None = OPERATION_RETRIES
+    delay: float = 0.0
 
 
 class RefusalRules(NamedTuple):
@@ -57,17 +64,45 @@ def refusal_rules(parameters: Iterable[Parameter], path: Path) -> RefusalRules:
     return result
 
 
+def rules_of_map(item: Parameter, path: Path) -> tuple[ReperrorRule, ...]:
+    """REPERROR within a MAP.  Raises ParameterError."""
+    given = item.args.get("reperror", ())
+    return tuple(read_rule(body, f"{path}:{item.line}") for body in ((given,) if isinstance(given, str) else given))
+
+
 def _rule(item: Parameter, path: Path) -> ReperrorRule:
-    where = f"{path}:{item.line}"
-    match = _RULE.fullmatch(str(item.args["body"]).strip())
+    return read_rule(str(item.args["body"]), f"{path}:{item.line}")
+
+
+def read_rule(body: str, where: str) -> ReperrorRule:
+    """One ``(error, response)``.  Raises ParameterError."""
+    match = _RULE.fullmatch(body.strip())
     response = match["response"].upper() if match else ""
-    if match is None or response not in KNOWN:
-        raise ParameterError("this is no REPERROR rule", where=where, hint="for example REPERROR (DEFAULT, DISCARD)")
-    if response not in CARRIED_OUT:
-        raise ParameterError(
-            f"REPERROR's response {response} is not available in this version",
-            code="GGS-00103",
-            where=where,
-            hint=f"one of {', '.join(CARRIED_OUT)}",
-        )
-    return ReperrorRule(match["error"].upper(), response, int(match["retries"] or 10))
+    options = _options(match["options"]) if match else None
+    allowed = _OPTIONS.get(response, (set(),))
+    if (
+        match is None
+        or options is None
+        or response not in RESPONSES
+        or not any(set(options) <= each for each in allowed)
+    ):
+        hint = "for example REPERROR (DEFAULT, DISCARD), REPERROR (60, TRANSABORT, MAXRETRIES 3, DELAYSECS 10)"
+        raise ParameterError("this is no REPERROR rule", where=where, hint=hint)
+    error = match["error"].upper()
+    if response != "TRANSABORT":
+        return ReperrorRule(error, response, options.get("MAXRETRIES", OPERATION_RETRIES))
+    delay = options["DELAYCSECS"] / 100 if "DELAYCSECS" in options else float(options.get("DELAYSECS", ABORT_SECONDS))
+    return ReperrorRule(error, response, options.get("MAXRETRIES"), delay)
+
+
+def _options(text: str) -> dict[str, int] | None:
+    """The options behind a response; None for what is none, or stands there twice."""
+    found: dict[str, int] = {}
+    place = 0
+    while place < len(text):
+        match = _OPTION.match(text, place)
+        if match is None or match["name"].upper() in found:
+            return None
+        found[match["name"].upper()] = int(match["number"])
+        place = match.end()
+    return found

@@ -1,4 +1,4 @@
-"""FILTER, WHERE, COLMAP, COLS, SQLEXEC and what changes operations: what each TABLE or MAP statement of a file says of rows."""
+"""FILTER, WHERE, COLMAP, COLS, TOKENS, SQLEXEC, what changes operations: what each TABLE or MAP statement says of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ggshell.columns.clauses import Clauses, Conversion, ExceptionTarget
 from ggshell.columns.conflicts import read_compared, read_resolution
 from ggshell.params.lines import Parameter
 from ggshell.syntax import grammar
-from ggshell.syntax.clauses import Clause, ColumnMap, Filter, Query, Where, parse_clause
+from ggshell.syntax.clauses import Clause, ColumnMap, Filter, Query, TokenValues, Where, parse_clause
 
 _CONVERSIONS = {conversion.value: conversion for conversion in Conversion}
 _Kind = TypeVar("_Kind", bound=Clause)
@@ -38,10 +38,12 @@ def clauses_of(item: Parameter, conversions: frozenset[Conversion], path: Path) 
     place = f"{path}:{item.line}"
     resolutions = tuple(read_resolution(body, place) for body in _bodies(args.get("resolveconflict", ())))
     wheres, maps = _read(item, "where", Where), _read(item, "colmap", ColumnMap)
+    tokens = _read(item, "tokens", TokenValues)
     return Clauses(
         filters=_read(item, "filter", Filter),
         where=wheres[0] if wheres else None,
         column_map=maps[0] if maps else None,
+        tokens=tokens[0] if tokens else None,
         columns=_names(args["cols"]) if "cols" in args else None,
         without=_names(args.get("colsexcept", ())),
         queries=_read(item, "sqlexec", Query),

@@ -51,11 +51,12 @@ _HARMLESS = frozenset(
     )
 )
 """Parameters that do not decide which rows are captured."""
-_INTERVAL = re.compile(r"(\d+)\s*([A-Za-z]*)")
+_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1}
 _UNITS |= dict.fromkeys(("m", "min", "mins", "minute", "minutes"), MINUTE)
 _UNITS |= dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), HOUR)
 _UNITS |= dict.fromkeys(("d", "day", "days"), DAY)
+_UNITS |= dict.fromkeys(("week", "weeks"), 7 * DAY)
 
 
 class BoundedParameters(NamedTuple):
@@ -138,8 +139,8 @@ def capture_fingerprint(path: Path) -> str:
 
 
 def interval_seconds(text: object) -> int:
-    """``20M``, ``4H``, ``600sec``, ``1DAY`` in seconds; M are minutes.  Raises ValueError for anything else."""
+    """``20M``, ``1.5H``, ``600sec``, ``1DAY`` in seconds; M are minutes.  Raises ValueError for anything else."""
     match = _INTERVAL.fullmatch(str(text).strip())
     if match is None or match[2].lower() not in _UNITS:
         raise ValueError(f"{text} is no span of time")
-    return int(match[1]) * _UNITS[match[2].lower()]
+    return round(float(match[1]) * _UNITS[match[2].lower()])

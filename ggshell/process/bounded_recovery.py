@@ -117,16 +117,20 @@ class ExtractRecovery:
 
     def opened(self, cache: TransactionCache) -> None:
         """The log is open: tell it what was restored, and where to pause."""
-        log, plan = self._source.bounded, self.recovering.plan if self.recovering is not None else None
+        log, recovering = self._source.bounded, self.recovering
         if log is None or self._bounded is None:
             return
         log.pause_time = self._bounded.log_due
-        if plan is None or plan.checkpoint is None:
+        if recovering is None:
+            return
+        # What is read again holds rows of transactions that ended before the stop and began before where reading begins.
+        log.expect_strangers((recovering.until, 1 << 62))
+        plan = recovering.plan
+        if plan.checkpoint is None:
             return
         for item in plan.checkpoint.objects:
             if item.xid in cache.open:
                 log.resume(item.xid, item.begin_place)
-        log.expect_strangers((plan.checkpoint.position, 1 << 62))
 
     def turn(self, capture: Capture, save: Callable[[], None]) -> None:
         """Between two readings: note how the recovery goes; make a checkpoint when one is due."""

@@ -34,7 +34,6 @@ from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
-from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
@@ -63,14 +62,12 @@ def _body(context: GroupContext) -> None:
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
         refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
-        around = surroundings(context, lambda _: None)
-        tokens = user_tokens(parameters.tables, around, context.home.parameters(context.group))
         trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
         rows = TableStage(
             parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
         )
         ending = Ending(context, parameters.end)
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), tokens, rows, ending)
+        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows, ending)
         return
     if context.checkpoint.read.source is SourceType.TABLE:
         initial_load.load(context, parameters, tables, _forms(context, parameters))
@@ -114,8 +111,6 @@ class LogExtract:
         checkpoint = context.checkpoint
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._capture: Capture | None = None
-        path, around = context.home.parameters(context.group), surroundings(context, self._source.database_fact)
-        self._tokens = user_tokens(parameters.tables, around, path)
         login = queries_login(context.home, parameters)
         self._rows = TableStage(parameters.tables, row_environment(context, None, self._database_facts, login))
         self._latest = (checkpoint.latest_csn, checkpoint.latest_xid)
@@ -177,7 +172,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = capture.read()
             if batch is not None:
-                for part in outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
+                for part in outputs.write(self._rows.work(self._heartbeats.carry(batch))):
                     for table, io_type, count in tally(part):
                         context.statistics.add(table, table, io_type, count)
                 header = batch.pieces[-1].header

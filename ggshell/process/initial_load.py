@@ -24,7 +24,6 @@ from ggshell.process.row_stage import TableStage
 from ggshell.process.tables import TableFilter, keycols_of, matches
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
-from ggshell.process.user_tokens import surroundings, user_tokens
 from ggshell.record import ChangeBatch
 from ggshell.store.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.store.events import Severity
@@ -85,8 +84,6 @@ class _InitialLoad:
         self._parameters = parameters
         self._wanted = wanted
         self._facts: dict[str, str] = {}
-        path, around = context.home.parameters(context.group), surroundings(context, self._facts.get)
-        self._tokens = user_tokens(parameters.tables, around, path)
         login = queries_login(context.home, parameters)
         self._rows = TableStage(parameters.tables, row_environment(context, None, lambda: self._facts, login))
         self._outputs: Outputs | None = None
@@ -159,7 +156,7 @@ class _InitialLoad:
         return True
 
     def _write(self, outputs: Outputs, batch: ChangeBatch) -> None:
-        for part in outputs.write(self._rows.work(self._tokens.stamp(batch))):
+        for part in outputs.write(self._rows.work(batch)):
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
 

@@ -60,7 +60,7 @@ class OpenTransactions:
         if arguments.get("duration"):
             before = self._present() - interval_seconds(arguments["duration"]) * 1_000_000
             found = [item for item in found if item.begin_time <= before]
-        if arguments.get("count"):
+        if arguments.get("count") is not None:
             found = found[: int(arguments["count"])]
         return {
             "restart": self._restart(capture),

@@ -14,7 +14,6 @@ from ggshell.process.row_stage import UNTOUCHED, TableStage
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms, reader_keys
-from ggshell.process.user_tokens import NO_TOKENS, UserTokens
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailReader
@@ -38,7 +37,6 @@ def forward(
     wanted: TableFilter,
     checkpoint_seconds: int,
     forms: TrailForms,
-    tokens: UserTokens = NO_TOKENS,
     rows: TableStage = UNTOUCHED,
     ending: Ending | None = None,
 ) -> None:
@@ -46,7 +44,7 @@ def forward(
     producer = Producer(context.group, f"ggshell {context.type}")
     outputs = open_outputs(context, producer, forms, _first_header(context))
     try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), tokens, rows).run(
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(
             ending or Ending(context, RunEnd())
         )
     finally:
@@ -75,11 +73,9 @@ class Forwarder:
         wanted: TableFilter,
         outputs: Outputs,
         save_seconds: float,
-        tokens: UserTokens,
         rows: TableStage,
     ) -> None:
         self._context = context
-        self._tokens = tokens
         self._outputs = outputs
         self._save_seconds = save_seconds
         checkpoint = context.checkpoint
@@ -112,7 +108,7 @@ class Forwarder:
                     break
                 if batch is not None:
                     self._follow()
-                    for part in self._outputs.write(self._rows.work(self._tokens.stamp(self._heartbeats.carry(batch)))):
+                    for part in self._outputs.write(self._rows.work(self._heartbeats.carry(batch))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]
@@ -148,19 +144,13 @@ class Forwarder:
 
     def _save(self) -> None:
         context = self._context
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else self._done,
-            recovery=self._done,
-            recovery_time=self._progress.record_time,
-            current=self._done,
-            current_time=self._progress.record_time,
-        )
+        time = self._progress.record_time
+        read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
         context.save(
             context.checkpoint._replace(
                 read=read,
                 write=self._outputs.checkpoints(),
-                record_time=self._progress.record_time,
+                record_time=time,
                 caught_up=self._progress.caught_up,
                 latest_csn=self._latest[0],
                 latest_xid=self._latest[1],
@@ -177,16 +167,9 @@ class Forwarder:
         return {}
 
     def _status(self) -> dict[str, Any]:
-        place = self._done
-        reading = "At EOF" if self._progress.at_end else "Processing data"
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
+        read = self._progress.read_answer(str(self._trail), self._done)
         write = [
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
             for item in self._outputs.checkpoints()
         ]
-        return {"status": f"Recovery complete: {reading}", "read": read, "write": write, "slot": {}}
+        return {"status": f"Recovery complete: {self._progress.reading}", "read": read, "write": write, "slot": {}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ggshell.clock import Clock
+from ggshell.types import TrailPosition
 
 
 class Progress:
@@ -31,6 +32,15 @@ class Progress:
     def behind(self) -> None:
         """There is input that was not read yet."""
         self.at_end = False
+
+    @property
+    def reading(self) -> str:
+        """What a reader of a trail does, in STATUS's words."""
+        return "At EOF" if self.at_end else "Processing data"
+
+    def read_answer(self, trail: str, place: TrailPosition) -> dict[str, Any]:
+        """Where reading stands in a trail, as a part of the answer to STATUS."""
+        return {"trail": trail, "seqno": place.seqno, "rba": place.rba, "timestamp": self.record_time}
 
     def lag_answer(self) -> dict[str, Any]:
         """The answer to GETLAG: seconds of the last record's lag (None before the first), whether the end is reached.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ggshell.errors import ConnectionLostError
+from ggshell.errors import ConnectionLostError, TransactionAbortedError
 from ggshell.process.backoff import Backoff
 from ggshell.process.lifecycle import GroupContext
 from ggshell.store.events import Severity
@@ -13,7 +13,8 @@ from ggshell.store.events import Severity
 def run_sessions(context: GroupContext, session: Callable[[Backoff], None], close: Callable[[], None]) -> None:
     """Call ``session`` until the group is told to stop; ``close`` lets go of the connections of one that broke.
 
-    A session resets the pauses once it is connected, and returns when the group is to stop.
+    A session resets the pauses once it is connected, and returns when the group is to stop.  One that ends with a transaction
+    to be begun anew is followed by another after that transaction's own pause.
     """
     backoff = Backoff()
     while not context.runner.stop_requested:
@@ -23,6 +24,15 @@ def run_sessions(context: GroupContext, session: Callable[[Backoff], None], clos
             close()
             pause = backoff.next()
             context.report.event(Severity.WARNING, error.code, f"{error} - trying again in {pause:g} seconds.")
-            until = context.clock.steady() + pause
-            while not context.runner.stop_requested and context.clock.steady() < until:
-                context.runner.wait([], until - context.clock.steady())
+            _wait(context, pause)
+        except TransactionAbortedError as error:
+            close()
+            context.report.event(Severity.WARNING, error.code, str(error))
+            _wait(context, error.pause)
+
+
+def _wait(context: GroupContext, seconds: float) -> None:
+    """Answer requests meanwhile; a wish to stop ends the wait."""
+    until = context.clock.steady() + seconds
+    while not context.runner.stop_requested and context.clock.steady() < until:
+        context.runner.wait([], until - context.clock.steady())

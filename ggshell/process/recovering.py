@@ -13,16 +13,16 @@ class Recovering:
     """From the place where reading begins to the one that it had reached before (``target``: position and time)."""
 
     def __init__(self, plan: Plan, begin_time: int, target: tuple[int, int], clock: Clock, started: float) -> None:
-        """``started``: when it began by the steady clock; restoring counts to it."""
+        """``started``: when it began by the steady clock; restoring counts to it.  ``until``: the target's position."""
         self.plan = plan
         self._begin_time = begin_time
-        self._target, self._target_time = target
+        self.until, self._target_time = target
         self._clock = clock
         self._started = started
         self._seconds = 0.0
         self._bytes = 0
         self._fraction = 0.0
-        self.complete = plan.position >= self._target
+        self.complete = plan.position >= self.until
 
     def look(self, position: int, time: int, bytes_read: int) -> bool:
         """Note how far reading came; True when this completes the recovery."""
@@ -32,7 +32,7 @@ class Recovering:
         self._seconds = self._clock.steady() - self._started
         span = self._target_time - self._begin_time
         self._fraction = min(max((time - self._begin_time) / span, 0.0), 1.0) if span > 0 and time else 0.0
-        self.complete = position >= self._target
+        self.complete = position >= self.until
         return self.complete
 
     def facts(self) -> Mapping[str, Any]:

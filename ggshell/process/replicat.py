@@ -11,7 +11,7 @@ from typing import Any
 
 from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
@@ -27,7 +27,7 @@ from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
-from ggshell.process.row_stage import Work, map_rules, replicat_stage
+from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
 from ggshell.process.start_place import ADDED, OPTION, PLACED, StartPlace
 from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
@@ -60,13 +60,14 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
     )
 
 
-def _responses(context: GroupContext) -> Responses:
+def _responses(context: GroupContext, parameters: ReplicatParameters) -> Responses:
     found = load_refusal_rules(context.home.parameters(context.group))
     return Responses(
-        [ErrorRule(rule.error, Response(rule.response), rule.retries) for rule in found.rules],
+        error_rules(found.rules),
         collisions=found.collisions,
         override_duplicates=found.override_duplicates,
         insert_missing=found.insert_missing,
+        own_rules=any(each.refusals for each in parameters.maps),
     )
 
 
@@ -90,7 +91,7 @@ class Replicat:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
         self._ending = Ending(context, parameters.end)
-        self._responses = _responses(context)
+        self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
@@ -233,16 +234,9 @@ class Replicat:
         if self._asked is not None and applied.position > self._asked:
             options.pop(OPTION, None)
         options.pop(ADDED, None)
-        first = context.checkpoint.read.startup
-        read = context.checkpoint.read._replace(
-            startup=first if isinstance(first, TrailPosition) else applied.position,
-            recovery=applied.position,
-            current=applied.position,
-            current_time=applied.commit_time,
-        )
         context.save(
             context.checkpoint._replace(
-                read=read,
+                read=context.checkpoint.read.reached(applied.position, applied.commit_time),
                 record_time=applied.commit_time or self._progress.record_time,
                 caught_up=self._progress.caught_up,
                 latest_csn=str(applied.csn or ""),
@@ -287,14 +281,8 @@ class Replicat:
     def _status(self) -> dict[str, Any]:
         applied = self._delivery.applied if self._delivery is not None else None
         place = applied.position if applied is not None else TrailPosition(0, 0)
-        read = {
-            "trail": str(self._trail),
-            "seqno": place.seqno,
-            "rba": place.rba,
-            "timestamp": self._progress.record_time,
-        }
-        status = "At EOF" if self._progress.at_end else "Processing data"
-        return {"status": status if self._target is not None else "Waiting for the database", "read": read, "write": []}
+        status = self._progress.reading if self._target is not None else "Waiting for the database"
+        return {"status": status, "read": self._progress.read_answer(str(self._trail), place), "write": []}
 
 
 def _require_reached(reader: TrailReader, place: TrailPosition) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ggshell.apply.conflicts import Resolver
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, ErrorRules, Response
 from ggshell.apply.exceptions import RaisedErrors, RefusedRows
 from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.responses import Responses
@@ -13,8 +15,10 @@ from ggshell.apply.row_mapping import RowMapping
 from ggshell.columns.environment import Environment
 from ggshell.columns.projection import projected
 from ggshell.columns.stage import Programs, Stage
+from ggshell.columns.tokens import Tokens, TokenStage, compile_tokens
 from ggshell.errors import StatementError
 from ggshell.params import MapStatement, TableStatement
+from ggshell.params.reperror import ReperrorRule
 from ggshell.process.tables import matches
 from ggshell.record import ChangeBatch, TableDefinition
 from ggshell.record.operation import NO_OPERATIONS
@@ -28,7 +32,18 @@ Work = Callable[[ChangeBatch], ChangeBatch]
 
 def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
     """The rules of a file's MAP lines."""
-    return [MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses) for each in maps]
+    return [
+        MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses, _refusals(each)) for each in maps
+    ]
+
+
+def error_rules(rules: Sequence[ReperrorRule]) -> list[ErrorRule]:
+    """REPERROR as a file has it."""
+    return [ErrorRule(rule.error, Response(rule.response), rule.retries, rule.delay) for rule in rules]
+
+
+def _refusals(statement: MapStatement) -> ErrorRules | None:
+    return ErrorRules(error_rules(statement.refusals)) if statement.refusals else None
 
 
 def replicat_stage(
@@ -84,6 +99,8 @@ class TableStage:
         self._wanted: Wanted = lambda _: True
         self._made: set[TableName] = set()
         self._stage = Stage(self._programs)
+        stamps = any(each.clauses.tokens is not None for each in tables)
+        self._tokens = TokenStage(self._tokens_of) if stamps else None
 
     def around(self, wanted: Wanted, ignored: Ignored) -> tuple[Wanted, Ignored]:
         """What is wanted and left out behind the stage, given what is before it."""
@@ -96,23 +113,42 @@ class TableStage:
         )
 
     def work(self, batch: ChangeBatch) -> ChangeBatch:
-        """Raises StatementError for what cannot be meant."""
+        """Raises StatementError for what cannot be meant, ParameterError for tokens that are too long."""
+        if self._tokens is not None:
+            batch = self._tokens.stamp(batch)
         return self._stage.run(batch) if self._active else batch
 
     def _programs(self, source: TableDefinition) -> Programs:
         if not self._wanted(source.name):
             return ()
-        found = next((each for each in self._tables if matches(each.pattern, source.name)), None)
+        found = self._statement(source)
         if found is None or not (found.clauses.active or found.target):
             return None
         name = target_name(found.target, source.name) if found.target else source.name
-        try:
+        with _placed(found):
             program = projected(source, name, found.clauses, self._environment, found.ignored)
-        except StatementError as error:
-            error.where = error.where or found.clauses.place
-            raise
         self._made.add(name)
         return (program,)
+
+    def _tokens_of(self, source: TableDefinition) -> Tokens | None:
+        found = self._statement(source)
+        if found is None:
+            return None
+        with _placed(found):
+            return compile_tokens(source, found.clauses, self._environment)
+
+    def _statement(self, source: TableDefinition) -> TableStatement | None:
+        return next((each for each in self._tables if matches(each.pattern, source.name)), None)
+
+
+@contextmanager
+def _placed(statement: TableStatement) -> Iterator[None]:
+    """An error within says which line it is of."""
+    try:
+        yield
+    except StatementError as error:
+        error.where = error.where or statement.clauses.place
+        raise
 
 
 UNTOUCHED = TableStage((), Environment())

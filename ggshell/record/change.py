@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.record.definition import TableDefinition
+from ggshell.record.image import split_key_update
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.types import Csn
 
 
@@ -83,6 +85,21 @@ class ChangeBatch:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def data(self, row: int) -> bytes:
+        """A row's data area."""
+        first = int(self.start[row])
+        return bytes(self.buffer[first : first + int(self.length[row])])
+
+    def images(self, row: int) -> tuple[bytes, bytes]:
+        """What a row's data area holds of the time before and after its change; one image alone stands as the second.
+
+        Raises ValueError where the first one's length leads outside."""
+        data = self.data(row)
+        if int(self.io_type[row]) not in TWO_IMAGES:
+            return b"", data
+        before, after = split_key_update(data)
+        return bytes(before), bytes(after)
 
     def take(self, rows: NDArray[np.int64] | slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
         """Some of the rows, over the same buffer."""

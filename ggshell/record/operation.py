@@ -28,13 +28,15 @@ class IoType(IntEnum):
     METADATA = 170
 
 
+KEY_UPDATES: frozenset[int] = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_KEY_UPDATE})
+TWO_IMAGES: frozenset[int] = KEY_UPDATES | {IoType.UNIFIED_UPDATE}
+"""The operations whose data area holds an image before and an image after."""
+
 NO_OPERATIONS: frozenset[int] = frozenset()
 OPERATIONS: Mapping[str, frozenset[int]] = MappingProxyType(
     {
         "INSERTS": frozenset({IoType.INSERT}),
-        "UPDATES": frozenset(
-            {IoType.UPDATE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE}
-        ),
+        "UPDATES": frozenset({IoType.UPDATE, IoType.FIELD_COMP}) | TWO_IMAGES,
         "DELETES": frozenset({IoType.DELETE}),
     }
 )

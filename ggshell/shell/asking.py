@@ -62,11 +62,12 @@ def definition_of(trails: Trails, text: str) -> TableDefinition:
 
 
 def answered(trails: Trails, answer: Answer, empty: str = "") -> Answered:
-    """An answer as a result, with notes of what was not read.  Raises NotFoundError when it has no rows and ``empty`` says
-    that there should be some."""
+    """An answer as a result, with notes of what was not read, also where it has no rows and ``empty`` says that there should
+    be some: then it is a failure."""
+    notes = unread(trails)
     if empty and not answer.rows:
-        raise NotFoundError(empty)
-    return Answered(answer.columns, answer.rows, told(answer), unread(trails))
+        return Answered(answer.columns, answer.rows, "", notes, (NotFoundError(empty),))
+    return Answered(answer.columns, answer.rows, told(answer), notes)
 
 
 def unread(trails: Trails) -> tuple[Note, ...]:

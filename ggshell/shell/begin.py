@@ -23,7 +23,7 @@ def begin_time(text: str, now: int) -> int:
     try:
         return from_datetime(datetime.fromisoformat(" ".join(text.split())).astimezone())
     except ValueError:
-        raise UsageError(f"{text} is no time.", hint="BEGIN NOW, or BEGIN yyyy-mm-dd hh:mi:ss") from None
+        raise UsageError(f"{text} is no time.", hint="yyyy-mm-dd hh:mi:ss, or NOW") from None
 
 
 def log_place(text: str) -> Csn:

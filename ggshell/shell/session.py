@@ -182,10 +182,11 @@ class Session:
             self._connection = connect(self.login.conninfo)
         return self._connection
 
-    def confirm(self, question: str) -> None:
-        """Ask before something that cannot be undone.  Raises StateError unless the answer is yes."""
+    def confirm(self, question: str, without: str = "put ! behind the command") -> None:
+        """Ask before something that cannot be undone.  Raises StateError unless the answer is yes; ``without``: what does it
+        unasked."""
         if self.ask is None:
-            raise StateError(f"not done without an answer to: {question}", hint="put ! behind the command")
+            raise StateError(f"not done without an answer to: {question}", hint=without)
         if self.ask(f"{question} (y/n)? ", False).strip().lower() not in ("y", "yes"):
             raise StateError("not done.")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
-from ggshell.spark.dialect import for_spark, literal, pieces, quoted_name, spelled
+from ggshell.spark.dialect import COMMENTS, for_spark, literal, pieces, quoted_name, spelled
 from ggshell.spark.pushdown import conditions_text
 from ggshell.spark.session import MORE_MEMORY, WarmSession
 from ggshell.spark.views import ParquetView, RowsView, View
@@ -52,26 +52,57 @@ def ask_spark(
 
 
 def _renamed(sql: str, names: dict[str, str]) -> str:
-    """Views stand under names of their own, so that questions that run together do not meet; the asked names stay aliases."""
+    """Views stand under names of their own, so that questions that run together do not meet; the asked names stay aliases.
+
+    A name that the statement gives to a query of its own (WITH) is that query's.
+    """
     found = pieces(sql)
-    words = [place for place, piece in enumerate(found) if not piece.isspace()]
-    for number, place in enumerate(words):
-        name = found[place].strip('"').lower()
-        before = found[words[number - 1]].lower() if number else ""
-        if name not in names or before not in ("from", "join"):
+    words = [place for place, piece in enumerate(found) if not piece.isspace() and not piece.startswith(COMMENTS)]
+    plain = [found[place].lower() for place in words]
+    own = _own_names(plain)
+    for number in _view_places(plain):
+        name, place = plain[number].strip('"'), words[number]
+        if name not in names or name in own:
             continue
-        after = found[words[number + 1]].lower() if number + 1 < len(words) else ""
+        after = plain[number + 1] if number + 1 < len(plain) else ""
         alone = not after or not re.match(r"[\w\"]", after) or after in _CLAUSES
         found[place] = names[name] + (f" AS {quoted_name(name)}" if alone else "")
     return "".join(found)
 
 
-_CLAUSES = frozenset(
-    re.findall(
-        r"\w+",
-        "where group order having limit union intersect except join inner left right full cross on using window qualify"
-        " offset lateral pivot unpivot tablesample natural semi anti",
-    )
+def _own_names(words: Sequence[str]) -> set[str]:
+    """The names of WITH: ``name AS (``, or ``name (columns) AS (`` as its first."""
+    return {
+        word.strip('"')
+        for before, word, *after in zip(words, words[1:], words[2:], words[3:], strict=False)
+        if (before in _WITH and after[0] == "(") or (before in (*_WITH, ",") and after == ["as", "("])
+    }
+
+
+def _view_places(words: Sequence[str]) -> Iterator[int]:
+    """The numbers of the words that stand where a view is named: behind FROM and JOIN, and behind the commas of such a list."""
+    lists, named = [False], False
+    for number, word in enumerate(words):
+        if named and word not in ("(", ")", ","):
+            yield number
+        named = word in ("from", "join") or (word == "," and lists[-1])
+        if word == "(":
+            lists.append(False)
+        elif word == ")" and len(lists) > 1:
+            lists.pop()
+        elif word in ("from", "join"):
+            lists[-1] = True
+        elif word in _ENDS:
+            lists[-1] = False
+
+
+_WITH = ("with", "recursive")
+_ENDS = frozenset(
+    re.findall(r"\w+", "select where group order having limit union intersect except window qualify offset lateral")
+)
+"""What ends a list of views."""
+_CLAUSES = _ENDS | frozenset(
+    re.findall(r"\w+", "join inner left right full cross on using pivot unpivot tablesample natural semi anti")
 )
 
 

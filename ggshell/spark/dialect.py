@@ -19,14 +19,18 @@ MACROS: Final = (
 )
 """DuckDB's part."""
 
-_PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|\w+|.", re.DOTALL)
+_PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\w+|.", re.DOTALL)
 _RESERVED: Final = frozenset({"table"})
-_STATEMENT = re.compile(r"\s*(?:--[^\n]*\n\s*)*(?:SELECT|WITH|FROM|VALUES|\()", re.IGNORECASE)
+_QUESTIONS: Final = frozenset({"select", "with", "from", "values", "("})
+COMMENTS: Final = ("--", "/*")
 
 
 def is_query(sql: str) -> bool:
-    """Whether a statement only asks."""
-    return _STATEMENT.match(sql) is not None
+    """Whether a text is one statement, and one that only asks."""
+    found = [piece for piece in pieces(sql) if not piece.isspace() and not piece.startswith(COMMENTS)]
+    while found and found[-1] == ";":
+        found.pop()
+    return bool(found) and found[0].lower() in _QUESTIONS and ";" not in found
 
 
 def pieces(sql: str) -> list[str]:
@@ -49,7 +53,7 @@ def columns_of(sql: str, every: Iterable[str]) -> tuple[str, ...]:
 
     A star that counts, multiplies or opens a comment's end is none; when in doubt it is one.
     """
-    found = [piece for piece in pieces(sql) if not piece.isspace() and not piece.startswith("--")]
+    found = [piece for piece in pieces(sql) if not piece.isspace() and not piece.startswith(COMMENTS)]
     words = {
         _name(piece) for place, piece in enumerate(found) if not piece.startswith("'") and not _is_view(found, place)
     }

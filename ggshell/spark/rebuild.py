@@ -18,11 +18,11 @@ import pyarrow as pa
 from ggshell.errors import ConflictError, UsageError
 from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.trail import iotypes
 from ggshell.types import Csn, TableName
 
 ROWS: Final = 10_000
-_TWO_IMAGES: Final = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _ONE_IMAGE: Final = frozenset({IoType.INSERT, IoType.UPDATE, IoType.FIELD_COMP, IoType.PURGE_DATA})
 _TEXT: Final = ("text", 25)
 Values = dict[str, str | None]
@@ -113,7 +113,7 @@ def _io_type(value: str | int | None) -> int:
         number = iotypes.io_type_number(str(value))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if number != IoType.DELETE and number not in _ONE_IMAGE and number not in _TWO_IMAGES:
+    if number != IoType.DELETE and number not in _ONE_IMAGE and number not in TWO_IMAGES:
         raise UsageError(f"operation {value} is no change of a row")
     return number
 
@@ -148,7 +148,7 @@ def image_of(row: FrameRow, places: dict[str, int]) -> bytes:
     """The data area of a row."""
     if row.io_type == IoType.DELETE:
         return _image(row.before or row.columns, places)
-    if row.io_type in _TWO_IMAGES:
+    if row.io_type in TWO_IMAGES:
         return join_key_update(_image(row.before, places), _image(row.columns, places))
     return _image(row.columns, places)
 

@@ -26,6 +26,8 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _LINE = re.compile(r"([^\s=]*)(?:\s*=\s*|\s+|$)(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.IGNORECASE)
 
+_MEMORY = re.compile(r"[1-9]\d*(?:[KMGT]B?)?", re.IGNORECASE)
+
 
 class EngineChoice(StrEnum):
     """Who answers questions: DuckDB in this process, Spark, or either by the size of what is asked about."""
@@ -65,8 +67,7 @@ def load_settings(path: Path) -> Settings:
     """The settings of a file, the defaults when there is none.  Raises ParameterError with the line."""
     found: dict[str, object] = {}
     options: dict[str, str] = {}
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(path), 1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
@@ -83,6 +84,21 @@ def load_settings(path: Path) -> Settings:
     return Settings(**found, options=MappingProxyType(options))  # type: ignore[arg-type]
 
 
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise ParameterError(
+            f"the settings cannot be read: {reason}",
+            code="GGS-00702",
+            where=str(path),
+            hint="mend the file, or remove it: every setting has a default",
+        ) from error
+
+
 def _read(key: str, value: str) -> object:
     if not value:
         raise ValueError(f"{key} has no value")
@@ -92,6 +108,8 @@ def _read(key: str, value: str) -> object:
         return EngineChoice(value.lower())
     if key == "threshold":
         return parse_size(value)
+    if key == "memory" and not _MEMORY.fullmatch(value):
+        raise ValueError(f"{value} is no memory for Java, 2g or 512m for example")
     if key in ("master", "memory"):
         return value
     raise ValueError(f"unknown setting {key}; there are engine, threshold, master, memory, and Spark's own (spark.…)")

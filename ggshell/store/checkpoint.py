@@ -69,6 +69,16 @@ class ReadCheckpoint(NamedTuple):
     current: LogPosition | TrailPosition = LogPosition(0, 0, 0)
     current_time: int = 0
 
+    def reached(self, place: TrailPosition, time: int, *, recovery_time: int | None = None) -> ReadCheckpoint:
+        """All before a place in a trail is done, the last of it of this time; where no run began yet, this one began there."""
+        return self._replace(
+            startup=self.startup if isinstance(self.startup, TrailPosition) else place,
+            recovery=place,
+            recovery_time=self.recovery_time if recovery_time is None else recovery_time,
+            current=place,
+            current_time=time,
+        )
+
 
 LAKE = "SPARK"
 """The kind (``options``) of a Replicat that delivers to a lake."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.record.ragged import items
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds
@@ -39,7 +40,6 @@ SCHEMA: Final = pa.schema(
         ("audit_pos", pa.uint64()),
     ]
 )
-_TWO_IMAGES: Final = (int(IoType.KEY_FIELD_COMP), int(IoType.UNIFIED_UPDATE), int(IoType.UNIFIED_KEY_UPDATE))
 _LONG: Final = 0xFFFF
 _NULL: Final = 0xFFFF
 
@@ -115,7 +115,7 @@ class ArrowRows:
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Where the before part of each row begins and ends, and its image (empty before parts where there is none)."""
         start, end = self.batch.start, self.batch.start + self.batch.length
-        two = np.isin(self.batch.io_type, _TWO_IMAGES)
+        two = np.isin(self.batch.io_type, list(TWO_IMAGES))
         size = np.where(two, _u16(self.pairs, start), 0)
         long = two & (size == _LONG)
         first = start + 2 * two + 4 * long

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, to_datetime
 from ggshell.errors import TrailError
 from ggshell.record import IoType
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.record.user_tokens import decode_user_tokens
 from ggshell.trail import layout
 
@@ -26,9 +27,7 @@ _FIELDS: Final = "BBBBHBBQQIBBBBBB"
 _NULL: Final = b"\xff\xff"
 _NOT_NULL: Final = b"\0\0"
 _LONG: Final = 0xFFFF
-_TWO_IMAGES: Final = frozenset(
-    {IoType.KEY_FIELD_COMP, IoType.KEY_FIELD_COMP_32, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE}
-)
+_TWO_IMAGES: Final = TWO_IMAGES | {IoType.KEY_FIELD_COMP_32}
 _CHECKSUM_TOKEN: Final = int.from_bytes(layout.TOKEN.pack(layout.CHECKSUM, 0, layout.SEAL), "little")
 _FEW_BITS: Final = 2
 

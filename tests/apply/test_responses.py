@@ -6,7 +6,8 @@ import pytest
 from apply.hand_made import delete, insert, move, trail, update
 from batches import Tx
 
-from ggshell.apply.responses import ErrorRule, Response, Responses, states
+from ggshell.apply.error_rules import ErrorRule, Response, states
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import Refusal
 from ggshell.record import IoType
 

@@ -97,5 +97,5 @@ class Chain:
 
     def close(self) -> None:
         end_processes(self.home.root)
-        print(self.told())
+        sys.stdout.write(self.told())
         shutil.rmtree(self.home.root, ignore_errors=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ggshell.errors import ParameterError
 from ggshell.params import ExtractParameters, load_extract
-from ggshell.params.transactions import capture_fingerprint, nearest_multiple
+from ggshell.params.transactions import capture_fingerprint, interval_seconds, nearest_multiple
+from ggshell.syntax.slots import INTERVAL
 
 
 def load(tmp_path: Path, *lines: str) -> ExtractParameters:
@@ -48,6 +50,17 @@ def test_the_interval_follows_checkpointsecs_wherever_that_stands(tmp_path: Path
 def test_what_br_does_not_take(tmp_path: Path, line: str) -> None:
     with pytest.raises(ParameterError):
         load(tmp_path, line)
+
+
+@pytest.mark.parametrize("unit", ["", "s", "SECS", "m", "MINUTES", "MIN", "HR", "hours", "D", "DAYS", "WEEK", "weeks"])
+def test_every_interval_that_the_language_takes_is_read(unit: str) -> None:
+    assert re.fullmatch(INTERVAL.pattern, f"1.5{unit}", re.IGNORECASE)
+    assert interval_seconds(f"10 {unit}") == 10 * interval_seconds(f"1{unit}")
+    assert interval_seconds(f"2.5{unit}") * 2 >= interval_seconds(f"5{unit}") - 1
+
+
+def test_br_takes_parts_of_hours(tmp_path: Path) -> None:
+    assert load(tmp_path, "BR BRINTERVAL 1.5H").bounded.interval == 5400
 
 
 def test_long_transactions(tmp_path: Path) -> None:

@@ -103,7 +103,13 @@ def test_unified_records_hold_both_images(way: Way, form: str) -> None:
 
 
 def test_tokens_travel_with_each_record_of_their_table(way: Way) -> None:
-    tokens = "TOKENS (TK_GROUP = @GETENV ('GGENVIRONMENT', 'GROUPNAME'), TK_NAME = name, TK_TEXT = 'fixed')"
+    tokens = "TOKENS (TK_GROUP = @GETENV ('GGENVIRONMENT', 'GROUPNAME'), TK_NAME = name, TK_TEXT = 'fixed',"
+    tokens += " TK_BOTH = @STRCAT (name, '/', @COMPUTE (id + 1)), TK_NONE = @COLSTAT (NULL))"
     found = changed(way, f"TABLE a.items, {tokens};\n")
     (insert, *_) = [item for item in found if item.io_type == IoType.INSERT]
-    assert insert.named_user_tokens() == {"TK_GROUP": b"EXT1", "TK_NAME": b"one", "TK_TEXT": b"fixed"}
+    assert insert.named_user_tokens() == {
+        "TK_GROUP": b"EXT1",
+        "TK_NAME": b"one",
+        "TK_TEXT": b"fixed",
+        "TK_BOTH": b"one/2",
+    }

@@ -88,6 +88,29 @@ def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName
     assert part in answer.err
 
 
+@pytest.mark.parametrize(("csn", "rows"), [("0", 0), ("1", 1), ("0/1", 1), ("00000000/00000005", 3), ("999", 10)])
+def test_a_csn_may_be_written_as_a_number_or_as_the_trail_has_it(
+    shell: Shell, trail: TrailName, csn: str, rows: int
+) -> None:
+    found = shell.run("--format", "json", "-c", f"TRAIL ASOF CSN {csn}, TABLE shop.orders, FROM ./dirdat/ea").objects[0]
+    assert len(found["rows"]) == rows
+
+
+def test_a_transaction_is_found_by_its_csn_as_a_number(shell: Shell, trail: TrailName) -> None:
+    answer = shell.batch("TRAIL FIND CSN 20 FROM ./dirdat/ea")
+    assert (answer.code, answer.err) == (0, "")
+    assert "00000000/00000014" in answer.out
+
+
+def test_what_is_not_found_may_stand_where_nobody_reads_yet(shell: Shell, trail: TrailName) -> None:
+    last = trail.file(trail.sequences()[-1])
+    last.write_bytes(last.read_bytes()[:-20])
+    answer = shell.batch("TRAIL FIND CSN 20 FROM ./dirdat/ea")
+    assert answer.code == 1
+    assert "no transaction has CSN 20" in answer.err
+    assert "GGS-00710" in answer.out + answer.err
+
+
 def test_damage_is_told_with_its_place_and_without_a_stack(shell: Shell, trail: TrailName) -> None:
     content = bytearray(trail.file(1).read_bytes())
     content[-30] ^= 0xFF

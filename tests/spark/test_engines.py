@@ -80,11 +80,25 @@ def test_the_last_questions_are_kept(tmp_path: Path) -> None:
     assert [ran.question for ran in engines.ran] == [f"q{number}" for number in range(3, KEPT + 3)]
 
 
-@pytest.mark.parametrize("sql", ["DROP TABLE x", "INSERT INTO trail VALUES (1)", "COPY rows TO 'x'", "", "PRAGMA x"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("DROP TABLE x", "INSERT INTO trail VALUES (1)", "COPY rows TO 'x'", "", "PRAGMA x", ";", "-- SELECT 1"),
+        *("SELECT 1; SELECT 2", "SELECT 1; COPY rows TO 'x'", "/* ; */ SELECT 1; -- ;\nSELECT 2"),
+    ],
+)
 def test_only_questions_are_asked(tmp_path: Path, sql: str) -> None:
     engines = Engines(Settings(), tmp_path / "spark.log")
     with pytest.raises(UsageError, match="only questions are asked here"):
         engines.ask("bad", sql, [ROWS])
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT ';' AS n; ; ", "/* a; 'b */ SELECT ';' AS n -- ; SELECT 2", "\n(SELECT ';' AS n);"]
+)
+def test_a_semicolon_need_not_be_another_statement(tmp_path: Path, sql: str) -> None:
+    engines = Engines(Settings(), tmp_path / "spark.log")
+    assert engines.ask("one", sql, []).rows == [(";",)]
 
 
 def test_settings_of_a_file(tmp_path: Path) -> None:
@@ -100,6 +114,7 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
         ("engine quick", "engine is auto, local or spark, not quick"),
         ("threshold some", "some is no size"),
         ("memory", "memory has no value"),
+        ("memory lots", "lots is no memory for Java"),
         ("colour blue", "unknown setting colour"),
         ("= 3", "unknown setting "),
     ):
@@ -112,6 +127,15 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("2K", 2048), ("256MB", 256 << 20), ("1g", 1 << 30)])
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
+
+
+def test_settings_that_cannot_be_read_are_an_error_of_theirs(tmp_path: Path) -> None:
+    file = tmp_path / "spark.conf"
+    file.write_bytes(b"\xff\xfeengine\0")
+    with pytest.raises(ParameterError, match="no text in UTF-8"):
+        load_settings(file)
+    with pytest.raises(ParameterError, match="Is a directory"):
+        load_settings(tmp_path)
 
 
 def test_tokens_are_not_shown() -> None:

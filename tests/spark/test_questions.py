@@ -41,6 +41,15 @@ QUESTIONS: dict[str, Callable[[Trails], Answer]] = {
         " join trail r on r.csn = e.csn and r.rba = e.rba and r.seqno = e.seqno"
         " where map_contains_key(e.columns, 'name') order by e.seqno, e.rba",
     ),
+    "SQL of a list": lambda asked: asked.ask(
+        "SQL",
+        "select count(*) as n, greatest(min(a.rba), min(e.rba)) as r from trail a, /* , */ ea e, ea"
+        " where a.rba = e.rba and e.rba = ea.rba and a.seqno = 0 and e.seqno = 0 and ea.seqno = 0",
+    ),
+    "SQL with a name of its own": lambda asked: asked.ask(
+        "SQL",
+        "with trail as (select op, rba from ea where seqno = 0), c(n) as (select max(rba) from trail) select n from c",
+    ),
 }
 
 

@@ -13,9 +13,7 @@ from ggshell.apply.target import TableMapping
 from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch, IoType
 from ggshell.record.fields import Image, Value, split_image, values_of, walk
-from ggshell.record.image import split_key_update
-
-_TWO_IMAGES = frozenset({int(IoType.KEY_FIELD_COMP), int(IoType.UNIFIED_UPDATE), int(IoType.UNIFIED_KEY_UPDATE)})
+from ggshell.record.operation import TWO_IMAGES
 
 
 class Kind(IntEnum):
@@ -34,7 +32,7 @@ _KINDS = {
     int(IoType.UPDATE): Kind.UPDATE,
     int(IoType.FIELD_COMP): Kind.UPDATE,
     int(IoType.PURGE_DATA): Kind.TRUNCATE,
-    **dict.fromkeys(_TWO_IMAGES, Kind.MOVE),
+    **dict.fromkeys(TWO_IMAGES, Kind.MOVE),
 }
 _NO_IMAGE: Image = ((), [])
 
@@ -71,13 +69,13 @@ def _alike(batch: ChangeBatch, rows: NDArray[np.int64], mapping: TableMapping, i
         yield from (Change(mapping, kind, (), []) for _ in rows)
         return
     if kind is Kind.MOVE:
-        for data in _images(batch, rows):
-            yield _move(mapping, data, io_type)
+        for row in rows.tolist():
+            yield _move(mapping, batch.images(row), io_type)
         return
     fields = walk(np.frombuffer(batch.buffer, dtype=np.uint8), batch.start[rows], batch.length[rows])
     if fields is None:
-        for data in _images(batch, rows):
-            yield Change(mapping, kind, *split_image(data))
+        for row in rows.tolist():
+            yield Change(mapping, kind, *split_image(batch.data(row)))
         return
     columns = tuple(field.column for field in fields)
     each: Sequence[list[Value]] = [values_of(batch.buffer, field) for field in fields]
@@ -85,14 +83,8 @@ def _alike(batch: ChangeBatch, rows: NDArray[np.int64], mapping: TableMapping, i
         yield Change(mapping, kind, columns, list(values))
 
 
-def _images(batch: ChangeBatch, rows: NDArray[np.int64]) -> Iterator[bytes]:
-    ends = (batch.start[rows] + batch.length[rows]).tolist()
-    for start, end in zip(batch.start[rows].tolist(), ends, strict=True):
-        yield bytes(batch.buffer[start:end])
-
-
-def _move(mapping: TableMapping, data: bytes, io_type: int) -> Change:
-    before, after = (split_image(bytes(part)) for part in split_key_update(data))
+def _move(mapping: TableMapping, images: tuple[bytes, bytes], io_type: int) -> Change:
+    before, after = (split_image(image) for image in images)
     compares = mapping.compared_updates
     if io_type == IoType.UNIFIED_UPDATE and mapping.source.key and mapping.key == mapping.source.key and not compares:
         # The key did not change: the image after, which has it, is all that an update needs.

@@ -5,7 +5,7 @@ DuckDB has no error codes: a class of error says roughly what it is, and of a co
 
 from __future__ import annotations
 
-from ggshell.apply.responses import UNIQUE
+from ggshell.apply.error_rules import UNIQUE
 from ggshell.apply.target import Refusal
 from ggshell.databases.duckdb.session import line, translate
 from ggshell.errors import ConnectionLostError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ggshell.apply.target import TableMapping, TargetColumn
+from ggshell.apply.target import TableMapping
 from ggshell.databases.duckdb.casts import array_as_json, from_text, is_array, to_text
 from ggshell.databases.duckdb.changes import Change, Kind
 from ggshell.databases.duckdb.names import quote, quote_table
@@ -77,16 +77,16 @@ class Statements:
         return [place for place, column in enumerate(found) if column is not None and is_array(column.type_name)]
 
     def _insert_many(self, columns: tuple[int, ...]) -> str:
-        order = [place for place, index in enumerate(columns) if self._writable(index)]
-        names = ", ".join(quote(self._column(columns[place]).name) for place in order)
+        order = [place for place, index in enumerate(columns) if self.mapping.writable(index)]
+        names = ", ".join(quote(self.mapping.column(columns[place]).name) for place in order)
         values = ", ".join(self._cast(columns[place], f"c{place}") for place in order)
         return f"INSERT INTO {self.table} ({names}) SELECT {values} FROM {ROWS}"
 
     def _update_many(self, columns: tuple[int, ...]) -> str:
         sets = ", ".join(
-            f"{quote(self._column(index).name)} = {self._cast(index, f'v.c{place}')}"
+            f"{quote(self.mapping.column(index).name)} = {self._cast(index, f'v.c{place}')}"
             for place, index in enumerate(columns)
-            if index not in self._key and self._writable(index)
+            if index not in self._key and self.mapping.writable(index)
         )
         return f"UPDATE {self.table} AS t SET {sets} FROM {ROWS} AS v WHERE {self._joined(columns)}" if sets else ""
 
@@ -95,26 +95,26 @@ class Statements:
 
     def _joined(self, columns: tuple[int, ...]) -> str:
         return " AND ".join(
-            f"t.{quote(self._column(index).name)} = {self._cast(index, f'v.c{place}')}"
+            f"t.{quote(self.mapping.column(index).name)} = {self._cast(index, f'v.c{place}')}"
             for place, index in enumerate(columns)
             if index in self._key
         )
 
     def _insert(self, change: Change) -> Statement:
-        kept = [(i, value) for i, value in zip(change.columns, change.values, strict=True) if self._writable(i)]
+        kept = [(i, value) for i, value in zip(change.columns, change.values, strict=True) if self.mapping.writable(i)]
         if not kept:
             return f"INSERT INTO {self.table} DEFAULT VALUES", []
         given = _Given(self.mapping)
-        names = ", ".join(quote(self._column(index).name) for index, _ in kept)
+        names = ", ".join(quote(self.mapping.column(index).name) for index, _ in kept)
         values = ", ".join(given.value(index, value) for index, value in kept)
         return f"INSERT INTO {self.table} ({names}) VALUES ({values})", given.texts
 
     def _update(self, change: Change) -> Statement | None:
         moves, given = change.kind is Kind.MOVE, _Given(self.mapping)
         sets = ", ".join(
-            f"{quote(self._column(index).name)} = {given.value(index, value)}"
+            f"{quote(self.mapping.column(index).name)} = {given.value(index, value)}"
             for index, value in zip(change.columns, change.values, strict=True)
-            if self._writable(index) and (moves or index not in self._key)
+            if self.mapping.writable(index) and (moves or index not in self._key)
         )
         if not sets:
             return None
@@ -141,18 +141,8 @@ class Statements:
             return condition
         return f"rowid = (SELECT rowid FROM {self.table} WHERE {condition} LIMIT 1)"
 
-    def _column(self, index: int) -> TargetColumn:
-        column = self.mapping.columns[index]
-        if column is None:
-            raise ValueError(f"column {index} is not mapped")
-        return column
-
-    def _writable(self, index: int) -> bool:
-        column = self.mapping.columns[index]
-        return column is not None and column.writable
-
     def _cast(self, index: int, text: str) -> str:
-        return from_text(text, self._column(index).type_name, self.mapping.source.columns[index].type_name)
+        return from_text(text, self.mapping.column(index).type_name, self.mapping.source.columns[index].type_name)
 
 
 class _Given:
@@ -175,9 +165,7 @@ class _Given:
 
     def equal(self, index: int, value: Value, *, as_text: bool = False) -> str:
         """The condition that a column has a value; ``as_text``: where equal values of a type may differ as texts, these."""
-        column = self._mapping.columns[index]
-        if column is None:
-            raise ValueError(f"column {index} is not mapped")
+        column = self._mapping.column(index)
         name = quote(column.name)
         if value is None:
             return f"{name} IS NULL"

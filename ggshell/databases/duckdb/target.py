@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ggshell.apply.checkpoint_table import group_key
-from ggshell.apply.responses import UNIQUE
+from ggshell.apply.error_rules import UNIQUE
 from ggshell.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
 from ggshell.clock import Clock, SystemClock
 from ggshell.databases.duckdb import checkpoint_sql, session

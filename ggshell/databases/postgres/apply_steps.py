@@ -20,6 +20,7 @@ from ggshell.errors import ApplyError
 from ggshell.record import ChangeBatch, IoType
 from ggshell.record.fields import Field, after_images, split_image, values_of, walk
 from ggshell.record.image import split_key_update
+from ggshell.record.operation import TWO_IMAGES
 from ggshell.types import TableName
 
 BULK_ROWS = 20
@@ -34,7 +35,6 @@ LONGEST_ARRAY = 1000
 MOST_ROWS = 1 << 30
 """Rows of one COPY where nobody sets a limit."""
 
-_TWO_IMAGES = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE})
 _ONE_IMAGE = frozenset({IoType.FIELD_COMP, IoType.UPDATE})
 
 
@@ -123,7 +123,7 @@ class StepMaker:
         raw = np.frombuffer(run.batch.buffer, dtype=np.uint8)
         if (start[1:] < start[:-1]).any() or int(length.sum()) > LARGEST_RUN:
             return None
-        if run.io_type in _TWO_IMAGES:
+        if run.io_type in TWO_IMAGES:
             mapping = run.statements.mapping
             if run.io_type != IoType.UNIFIED_UPDATE or not mapping.source.key or mapping.key != mapping.source.key:
                 return None
@@ -210,5 +210,5 @@ _MAKERS = {
     int(IoType.INSERT): _insert,
     int(IoType.DELETE): _delete,
     **dict.fromkeys(map(int, _ONE_IMAGE), _update),
-    **dict.fromkeys(map(int, _TWO_IMAGES), _key_update),
+    **dict.fromkeys(map(int, TWO_IMAGES), _key_update),
 }

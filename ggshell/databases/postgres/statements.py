@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from ggshell.apply.target import TableMapping, TargetColumn
+from ggshell.apply.target import TableMapping
 from ggshell.databases.postgres.describe import quote, quote_table
 from ggshell.errors import ApplyError
 from ggshell.record.fields import Image, Value
@@ -85,8 +85,8 @@ class Statements:
         """COPY, and which of the columns it takes; None when rows cannot be copied into the table."""
         if not self.mapping.target.bulk:
             return None
-        kept = [place for place, index in enumerate(columns) if self._writable(index)]
-        names = ", ".join(quote(self._column(columns[place]).name) for place in kept)
+        kept = [place for place, index in enumerate(columns) if self.mapping.writable(index)]
+        names = ", ".join(quote(self.mapping.column(columns[place]).name) for place in kept)
         return (f"COPY {self.table} ({names}) FROM STDIN", kept) if kept else None
 
     def update_many(self, columns: tuple[int, ...]) -> str | None:
@@ -113,19 +113,9 @@ class Statements:
             self._texts[shape] = make()
         return self._texts[shape]
 
-    def _column(self, index: int) -> TargetColumn:
-        column = self.mapping.columns[index]
-        if column is None:
-            raise ValueError(f"column {index} is not mapped")
-        return column
-
-    def _writable(self, index: int) -> bool:
-        column = self.mapping.columns[index]
-        return column is not None and column.writable
-
     def _insert(self, columns: tuple[int, ...]) -> Plan:
-        order = tuple(place for place, index in enumerate(columns) if self._writable(index))
-        names = ", ".join(quote(self._column(columns[place]).name) for place in order)
+        order = tuple(place for place, index in enumerate(columns) if self.mapping.writable(index))
+        names = ", ".join(quote(self.mapping.column(columns[place]).name) for place in order)
         marks = ", ".join(f"${number}" for number in range(1, len(order) + 1))
         what = f"({names}) OVERRIDING SYSTEM VALUE VALUES ({marks})" if order else "DEFAULT VALUES"
         return _plan(f"INSERT INTO {self.table} {what}", order, len(columns))
@@ -143,9 +133,9 @@ class Statements:
         """
         sets, order, compared = [], [], []
         for place, index in enumerate(after, first):
-            if index in kept or not self._writable(index):
+            if index in kept or not self.mapping.writable(index):
                 continue
-            column = self._column(index)
+            column = self.mapping.column(index)
             if column.identity_always and index not in columns[:first]:
                 compared.append((place, column))
                 continue
@@ -177,7 +167,7 @@ class Statements:
         """The condition that finds one row; where several may be equal, exactly one of them."""
         parts, order = [], []
         for place in where:
-            column = self._column(columns[place])
+            column = self.mapping.column(columns[place])
             name = quote(column.name)
             if place in nulls:
                 parts.append(f"{name} IS NULL")
@@ -200,13 +190,13 @@ class Statements:
 
     def _update_many(self, columns: tuple[int, ...]) -> str | None:
         keys = self.key_places(columns)
-        others = [place for place in range(len(columns)) if place not in keys and self._writable(columns[place])]
+        others = [place for place in range(len(columns)) if place not in keys and self.mapping.writable(columns[place])]
         if not self._many(keys) or not others:
             return None
-        if any(self._column(columns[place]).identity_always for place in others):
+        if any(self.mapping.column(columns[place]).identity_always for place in others):
             return None
         sets = ", ".join(
-            f"{quote(self._column(columns[place]).name)} = {self._cast(columns, place)}" for place in others
+            f"{quote(self.mapping.column(columns[place]).name)} = {self._cast(columns, place)}" for place in others
         )
         return f"UPDATE {self.table} AS t SET {sets} FROM {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
 
@@ -222,12 +212,12 @@ class Statements:
 
     def _joined(self, columns: tuple[int, ...], keys: Iterable[int]) -> str:
         return " AND ".join(
-            f"t.{quote(self._column(columns[place]).name)} = {self._cast(columns, place)}" for place in keys
+            f"t.{quote(self.mapping.column(columns[place]).name)} = {self._cast(columns, place)}" for place in keys
         )
 
     def _cast(self, columns: tuple[int, ...], place: int) -> str:
         """An element as the column's type, but without its length, which only an assignment may enforce."""
-        column = self._column(columns[place])
+        column = self.mapping.column(columns[place])
         return f"v.c{place}::{column.base_type or column.type_name}"
 
 

@@ -75,7 +75,7 @@ def decide(
     found = one(session, kinds, group_name)
     socket = supervision.process_of(found).socket
     if not force:
-        session.confirm(question.format(transaction_id))
+        session.confirm(question.format(transaction_id), "with FORCE nobody is asked")
     arguments: dict[str, Any] = {"xid": transaction_id, "thread": thread}
     answer = request(socket, verb, timeout=_ASK_SECONDS, **arguments)
     done = "is left out" if verb == "SKIPTRANS" else "is written to the trail"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.lake.target import lake_target
 from ggshell.process.start_place import ADDED, FIRST, PLACED
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
@@ -75,8 +76,9 @@ def add_lake(
     extrba: int | None = None,
     desc: str = "",
 ) -> Message:
-    """A group that delivers a trail to a folder of Parquet files; its place is kept beside them."""
+    """A group that delivers a trail to a lake; its place is kept beside the data."""
     require_new(session.home, GroupType.REPLICAT, group_name)
+    lake_target(session.home, target)
     start = starting_position(session, exttrail, begin, extseqno, extrba)
     now = session.clock.now()
     read = ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start)

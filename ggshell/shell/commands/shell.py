@@ -46,26 +46,16 @@ def history(session: Session, *, n: int = _SHOWN) -> Listing:
 @command("HOST")
 def run_command(session: Session, *, rest: str) -> Text:
     """Run a command of the system, unless ``--no-shell``; at a terminal it has the terminal."""
-    import subprocess
-
     if not session.options.shell:
         raise StateError("commands of the system are off (--no-shell).")
-    own = session.interactive
-    done = subprocess.run(
-        ["/bin/sh", "-c", rest],
-        check=False,
-        stdin=None if own else subprocess.DEVNULL,
-        stdout=None if own else subprocess.PIPE,
-        stderr=None if own else subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    output = done.stdout or ""
-    if done.returncode:
+    from ggshell.system import run_command
+
+    done = run_command(rest, terminal=session.interactive)
+    if done.code:
         raise ProcessError(
-            f"the command ended with code {done.returncode}: {' '.join(output.split())[-400:]}".rstrip(": ")
+            f"the command ended with code {done.code}: {' '.join(done.output.split())[-400:]}".rstrip(": ")
         )
-    return Text("SHELL", output)
+    return Text("SHELL", done.output)
 
 
 _FOLDERS = {

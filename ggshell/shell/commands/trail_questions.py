@@ -66,15 +66,16 @@ def trail_find_csn(session: Session, *, csn: str, from_: tuple[str, ...]) -> Ans
     from ggshell.spark.questions.finding import find_transaction
 
     trails = trails_of(session, from_)
-    return answered(trails, find_transaction(trails, csn=csn_text(csn)), f"no transaction has CSN {csn}.")
+    return answered(trails, find_transaction(trails, csn=csn_text(trails, csn)), f"no transaction has CSN {csn}.")
 
 
-def csn_text(text: str) -> str:
-    """A CSN as trails print it.  Raises UsageError."""
+def csn_text(trails: Trails, text: str) -> str:
+    """A CSN as these trails print it.  Raises UsageError."""
+    from ggshell.spark.questions.file_facts import csn_form
     from ggshell.types import Csn
 
     try:
-        return str(Csn.parse(text))
+        return str(csn_form(trails.files, Csn.parse(text)))
     except ValueError:
         raise UsageError(f"{text} is no CSN.", hint="00000000/050056B8, 0/50056B8, or a number") from None
 
@@ -192,7 +193,8 @@ def trail_as_of_csn(session: Session, *, csn: str, table: str, from_: tuple[str,
     """A table's rows after a transaction."""
     from ggshell.spark.questions.asof import Moment
 
-    return _as_of(trails_of(session, from_), table, Moment(csn=csn_text(csn)))
+    trails = trails_of(session, from_)
+    return _as_of(trails, table, Moment(csn=csn_text(trails, csn)))
 
 
 @command("TRAIL ASOF TIME")

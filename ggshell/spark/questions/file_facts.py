@@ -14,6 +14,7 @@ from ggshell.trail import TrailName, layout
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.fileheader import FileHeader, decode_header
 from ggshell.trail.look import LookedFile
+from ggshell.types import Csn
 
 _RESTART: Final = bytes([ord("E"), layout.PARTITION_METADATA, 0, ord("A"), 0, 0, int(IoType.RESTART_OK)])
 """How the header of a restart record begins (trail/FORMAT.md)."""
@@ -35,6 +36,15 @@ class FileFacts(NamedTuple):
 def facts_of(files: Iterable[str]) -> list[FileFacts]:
     """The facts of files, in their order.  Raises NotFoundError for one that is not there."""
     return [_facts(file) for file in files]
+
+
+def csn_form(files: Iterable[str], csn: Csn) -> Csn:
+    """A CSN as these trails print theirs: a number, or an LSN; as it is where no header tells a CSN."""
+    for file in files:
+        header = _facts(file, with_restarts=False).header
+        if header is not None and header.first_csn is not None:
+            return csn._replace(lsn=header.first_csn.lsn)
+    return csn
 
 
 def trail_and_number(file: str) -> tuple[str, int]:

@@ -11,8 +11,9 @@ from batches import Row, Tx, make_batch
 from databases.duckdb.ducks import CHECKPOINTS, Ducks
 
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.mapping import Mapper, MapRule
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.duckdb import session
 from ggshell.databases.duckdb.changes import Kind, changes
@@ -194,7 +195,7 @@ def test_a_discarded_row_leaves_the_others_of_its_transaction(ducks: Ducks, tmp_
 def test_a_large_transaction_is_applied_as_it_comes_and_goes_back_to_a_mark(
     ducks: Ducks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ggshell.apply.delivery.LARGE_BYTES", 2000)
+    monkeypatch.setattr("ggshell.apply.groups.LARGE_BYTES", 2000)
     monkeypatch.setattr("ggshell.apply.delivery.MARK_BYTES", 3000)
     rows = [insert(n, "x" * 100, "no number" if n == 95 else "1.5") for n in range(120)]
     responses = Responses([ErrorRule("DEFAULT", Response.IGNORE)])

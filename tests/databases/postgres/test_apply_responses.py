@@ -10,8 +10,10 @@ from apply.hand_made import Replicats, delete, insert, move, trail, update
 from batches import Row, Tx
 
 from ggshell.apply import delivery as deliveries
+from ggshell.apply import groups
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.error_rules import ErrorRule, Response
+from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import session
 from ggshell.errors import ApplyError
@@ -100,7 +102,7 @@ def test_missing_updates_can_be_inserted(replicats: Replicats) -> None:
 
 
 def test_a_large_transaction_is_answered_too(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "LARGE_BYTES", 200)
+    monkeypatch.setattr(groups, "LARGE_BYTES", 200)
     monkeypatch.setattr(deliveries, "MARK_BYTES", 150)
     changes = [insert(number % 40, f"v{number}") for number in range(60)]
     counts = deliver(replicats, [Tx(1, changes), Tx(2, [insert(99)])], Responses(DISCARD))

@@ -19,6 +19,7 @@ from apply.hand_made import (
 from batches import Row, Tx
 
 from ggshell.apply import delivery as delivery_module
+from ggshell.apply import groups
 from ggshell.databases.postgres import session
 from ggshell.errors import ApplyError
 from ggshell.record import Column, IoType, TableDefinition
@@ -39,7 +40,7 @@ def content(replicats: Replicats) -> dict[object, object]:
 
 
 def test_a_large_transaction_is_applied_as_it_comes(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery_module, "LARGE_BYTES", 2000)
+    monkeypatch.setattr(groups, "LARGE_BYTES", 2000)
     monkeypatch.setattr(delivery_module, "MARK_BYTES", 3000)
     rows = [insert(n) for n in range(900)] + [update(n, "y") for n in range(0, 900, 3)]
     replicat = replicats.start()
@@ -61,7 +62,7 @@ def test_a_large_transaction_is_applied_as_it_comes(replicats: Replicats, monkey
 def test_a_refused_row_of_a_large_transaction_is_named(
     replicats: Replicats, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
-    monkeypatch.setattr(delivery_module, "LARGE_BYTES", 2000)
+    monkeypatch.setattr(groups, "LARGE_BYTES", 2000)
     monkeypatch.setattr(delivery_module, "MARK_BYTES", 3000)
     rows = [insert(n) for n in range(900)]
     rows[place] = insert(1000, "twice")

@@ -10,8 +10,9 @@ from batches import Row, Tx
 
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.mapping import Mapper, MapRule
-from ggshell.apply.responses import ErrorRule, Response, Responses
+from ggshell.apply.responses import Responses
 from ggshell.apply.target import BatchLimits, Refusal
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import session

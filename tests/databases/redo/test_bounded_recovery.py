@@ -103,6 +103,26 @@ def test_a_restart_restores_what_was_persisted(home: RedoHome) -> None:
     assert "began before the place where capture began" not in report
 
 
+def test_what_ended_before_the_stop_is_not_called_lost(home: RedoHome) -> None:
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    ended, still = home.writer.begin(), home.writer.begin()
+    day.change(still, "still1")
+    day.change(ended, "ended1")
+    day.end(ended)
+    day.pass_by(1)
+    day.arrives()
+    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    text = kill_and_start(home)
+    assert "Recovery: normal recovery" in text
+    day.end(still)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "Recovery complete: normal recovery" in report
+    assert "began before the place where capture began" not in report
+
+
 def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
     """A running Extract with one transaction that has been open for so long, and is in files."""
     day = Day(home)
@@ -156,10 +176,12 @@ def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
     table = home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 1, TABULAR")
     assert old.text in table
     assert other.text not in table
+    assert "No transactions found" in home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 0")
     assert other.text not in home.run("SEND ext1 SHOWTRANS DURATION 10MIN")
     home.run(f"SEND ext1 SHOWTRANS {other.text} FILE open.txt DETAIL")
     assert "INSERT SHOP.ITEMS" in (home.home.root / "open.txt").read_text()
     assert "trans active    =      2" in home.run("SEND ext1 CACHEMGR CACHESTATS")
+    assert "Hint: with FORCE nobody is asked" in home.run(f"SEND ext1 SKIPTRANS {other.text}", fails=True)
     assert "is left out" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
     assert "was skipped or forced before" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
     assert "ask again once the log has moved on" in home.run(f"SEND ext1 FORCETRANS {old.text} FORCE", fails=True)

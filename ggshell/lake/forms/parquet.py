@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ggshell.lake.effects import Effects
+from ggshell.lake.forms import Batch
 from ggshell.record import TableDefinition
 from ggshell.spark.values import arrow_type, spark_type, typed
+from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,43 +32,45 @@ _EFFECTS = pa.schema(
 )
 
 
-def write_log(target: Path, batch: int, rows: DataFrame) -> None:
-    """The changes of a batch; what an earlier attempt has left is written over."""
-    folder = target / "log" / f"batch={batch:012d}"
-    rows.write.mode("overwrite").partitionBy("owner", "table").parquet(str(folder))
+class ParquetTables:
+    """The Parquet files below a folder: what a batch without commit has left is written over."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def reached(self, name: TableName | None) -> TrailPosition | None:
+        return None
+
+    def append(self, rows: DataFrame, batch: Batch) -> None:
+        folder = self._folder / "log" / f"batch={batch.number:012d}"
+        rows.write.mode("overwrite").partitionBy("owner", "table").parquet(str(folder))
+
+    def merge(
+        self, spark: SparkSession, definition: TableDefinition, effects: Effects, batch: Batch, before: int | None
+    ) -> None:
+        """Write the next version of a table: the one before with the effects of a batch."""
+        name = str(definition.name)
+        made = spark.createDataFrame(_effects_table(effects)).drop("_order")
+        if before is None or effects.cleared:
+            merged = made.where("NOT _gone").selectExpr("_key", "_laid AS _held")
+        else:
+            old = spark.read.parquet(str(version_folder(self._folder, name, before))).select(*HIDDEN)
+            made.createOrReplaceTempView("ggs_effects")
+            old.createOrReplaceTempView("ggs_rows")
+            merged = spark.sql(
+                "SELECT r._key, r._held FROM ggs_rows r LEFT ANTI JOIN ggs_effects e ON r._key = e._key UNION ALL"
+                " SELECT e._key, map_concat(map_filter(coalesce(r._held, map()),"
+                " (k, v) -> NOT map_contains_key(e._laid, k)), e._laid) AS _held"
+                " FROM ggs_effects e LEFT JOIN ggs_rows r ON r._key = e._base WHERE NOT e._gone"
+            )
+        shown = merged.mapInArrow(lambda batches: _typed(batches, definition), _ddl(definition))
+        shown.write.mode("overwrite").parquet(str(version_folder(self._folder, name, batch.number)))
+        _forget(self._folder, name, batch.number, before)
 
 
-def version_folder(target: Path, name: str, version: int) -> Path:
+def version_folder(folder: Path, name: str, version: int) -> Path:
     """Where a version of a table's current state lies."""
-    return target / "current" / name / f"v={version:012d}"
-
-
-def merge(
-    spark: SparkSession,
-    target: Path,
-    definition: TableDefinition,
-    effects: Effects,
-    before: int | None,
-    version: int,
-) -> None:
-    """Write the next version of a table: the one before (None for none) with the effects of a batch."""
-    name = str(definition.name)
-    made = spark.createDataFrame(_effects_table(effects)).drop("_order")
-    if before is None or effects.cleared:
-        merged = made.where("NOT _gone").selectExpr("_key", "_laid AS _held")
-    else:
-        old = spark.read.parquet(str(version_folder(target, name, before))).select(*HIDDEN)
-        made.createOrReplaceTempView("ggs_effects")
-        old.createOrReplaceTempView("ggs_rows")
-        merged = spark.sql(
-            "SELECT r._key, r._held FROM ggs_rows r LEFT ANTI JOIN ggs_effects e ON r._key = e._key UNION ALL"
-            " SELECT e._key, map_concat(map_filter(coalesce(r._held, map()),"
-            " (k, v) -> NOT map_contains_key(e._laid, k)), e._laid) AS _held"
-            " FROM ggs_effects e LEFT JOIN ggs_rows r ON r._key = e._base WHERE NOT e._gone"
-        )
-    shown = merged.mapInArrow(lambda batches: _typed(batches, definition), _ddl(definition))
-    shown.write.mode("overwrite").parquet(str(version_folder(target, name, version)))
-    _forget(target, name, version, before)
+    return folder / "current" / name / f"v={version:012d}"
 
 
 def _effects_table(effects: Effects) -> pa.Table:
@@ -98,14 +102,9 @@ def _ddl(definition: TableDefinition) -> str:
     return ", ".join(["_key string", "_held map<string,string>", *own])
 
 
-def _forget(target: Path, name: str, version: int, before: int | None) -> None:
+def _forget(root: Path, name: str, version: int, before: int | None) -> None:
     """Take away versions older than the one that readers may still read."""
-    kept = {version_folder(target, name, each) for each in (version, before) if each is not None}
-    for folder in (target / "current" / name).glob("v=*"):
+    kept = {version_folder(root, name, each) for each in (version, before) if each is not None}
+    for folder in (root / "current" / name).glob("v=*"):
         if folder not in kept:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def read_current(spark: SparkSession, target: Path, name: str, version: int) -> DataFrame:
-    """A table's rows as they stand at a version."""
-    return spark.read.parquet(str(version_folder(target, name, version))).drop(*HIDDEN)
