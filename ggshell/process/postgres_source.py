@@ -10,6 +10,7 @@ from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.clock import SystemClock
 from ggshell.databases.postgres import describe, session, slot, trandata
+from ggshell.databases.postgres.history import History
 from ggshell.databases.postgres.log import PostgresLog
 from ggshell.errors import CaptureError
 from ggshell.params import ExtractParameters
@@ -40,6 +41,7 @@ class PostgresSource:
         self._watch = SlotWatch(context.clock)
         self._control: Any = None
         self._database: dict[str, str] = {}
+        self._history = History(*context.checkpoint.options.get("history", ()))
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -47,7 +49,7 @@ class PostgresSource:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        return {"slot": self._slot, "watch": self._watch.facts}
+        return {"slot": self._slot, "watch": self._watch.facts, "history": list(self._history)}
 
     @property
     def end(self) -> int:
@@ -103,10 +105,19 @@ class PostgresSource:
             self._keys,
             self._images,
             holds=self._parameters.log_retention > 0,
+            known=self._history,
         )
+        self._goes_on(log.history)
         text = f"Capture begins behind CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
+
+    def _goes_on(self, history: History) -> None:
+        """Tell of a new timeline that leads on from what was captured."""
+        former, self._history = self._history, history
+        if former.timeline and former != history:
+            text = f"The source went over from timeline {former.timeline} to {history.timeline}, behind all that was captured."
+            self._context.report.event(Severity.WARNING, "GGS-00505", text)
 
     def look(self) -> str | None:
         """What the slot holds back; the log's present end is the yardstick of lag."""

@@ -13,13 +13,15 @@ from benches.ground import Failed
 
 from faultruns.chain import KINDS, chain
 from faultruns.load import Load
+from faultruns.memory import most_memory
 from faultruns.verdict import Verdict, settle
 
-NAMES = ("kill", "matrix", "cut", "restart", "disk")
+NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved")
 
 
 class Outcome(NamedTuple):
-    """One fault against one kind of Replicat.  ``skipped``: why this machine cannot make the fault."""
+    """One fault against one kind of Replicat.  ``skipped``: why this machine cannot make the fault; ``megabytes``: the most
+    memory that Extract or Replicat had, where that is what is tried."""
 
     fault: str
     rounds: int
@@ -30,14 +32,16 @@ class Outcome(NamedTuple):
     seed: int
     transactions: int = 0
     skipped: str = ""
+    megabytes: int = 0
 
     def __str__(self) -> str:
         begin = f"{self.fault:<9}{self.kind:<13}"
         if self.skipped:
             return f"{begin}skipped: {self.skipped}"
+        memory = f"  {self.megabytes} MB" if self.megabytes else ""
         return (
             f"{begin}{self.rounds:>5} rounds {self.transactions:>7} transactions {self.lost:>5} lost"
-            f" {self.twice:>5} twice {self.seconds:>7.1f} s  seed {self.seed}"
+            f" {self.twice:>5} twice {self.seconds:>7.1f} s  seed {self.seed}{memory}"
         )
 
 
@@ -79,7 +83,8 @@ def run(name: str, kind: str, rounds: int, seed: int) -> Outcome:
             fault.spoil(ground, rounds, seed)
         found: Verdict = settle(ground)
         seconds = round(time.monotonic() - begin, 1)
-    return Outcome(name, rounds, found.lost, found.twice, seconds, kind, seed, load.transactions)
+        megabytes = most_memory(ground) if hasattr(fault, "MOST_MEGABYTES") else 0
+    return Outcome(name, rounds, found.lost, found.twice, seconds, kind, seed, load.transactions, megabytes=megabytes)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ CREATE SCHEMA {schema} AUTHORIZATION ggadmin;
 SET ROLE ggadmin;
 CREATE TABLE {schema}.ledger (line bigint, at timestamptz, note text);
 CREATE TABLE {schema}.counters (id int PRIMARY KEY, n bigint NOT NULL);
+CREATE TABLE {schema}.bulk (line bigint PRIMARY KEY, note text);
 INSERT INTO {schema}.counters SELECT i, 0 FROM generate_series(1, 50) i;
 RESET ROLE;
 """

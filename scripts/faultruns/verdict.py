@@ -16,7 +16,7 @@ _END = -1
 
 
 class Verdict(NamedTuple):
-    """Rows lost and rows that came twice: lines of the ledger, and steps of the counters."""
+    """Rows lost and rows that came twice: lines of the ledger and of the large runs, and steps of the counters."""
 
     lost: int
     twice: int
@@ -35,7 +35,24 @@ def compare(source: str, target: str) -> Verdict:
         ]
     behind = sum(max(0, n - steps[1].get(number, 0)) for number, n in steps[0].items())
     before = sum(max(0, n - steps[0].get(number, 0)) for number, n in steps[1].items())
-    return Verdict((lines[0] - lines[1]).total() + behind, (lines[1] - lines[0]).total() + before)
+    bulk = _bulk(source, target)
+    return Verdict(
+        (lines[0] - lines[1]).total() + behind + bulk.lost, (lines[1] - lines[0]).total() + before + bulk.twice
+    )
+
+
+def _bulk(source: str, target: str) -> Verdict:
+    """The table of the large runs: counted and summed up where it lies; rows that differ count as lost and as there twice."""
+    found = []
+    for dsn, schema in ((source, "a"), (target, "b")):
+        with psycopg.connect(dsn) as side:
+            row = side.execute(
+                f"SELECT count(*), sum(hashint8(line)::numeric * hashtext(note)) FROM {schema}.bulk"
+            ).fetchone()
+            found.append(row or (0, None))
+    (here, sums), (there, others) = found
+    differs = int(here == there and sums != others)
+    return Verdict(max(0, here - there) + differs, max(0, there - here) + differs)
 
 
 def _sides(north: psycopg.Connection, south: psycopg.Connection) -> tuple[tuple[psycopg.Connection, str], ...]:

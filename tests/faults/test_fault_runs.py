@@ -21,6 +21,9 @@ FEW = [
     ("cut", "classic", 6),
     ("restart", "coordinated", 2),
     ("disk", "parallel", 2),
+    ("large", "classic", 20),
+    ("many", "parallel", 3),
+    ("interleaved", "classic", 3),
 ]
 """Which faults against which kinds, and how many rounds; ``scripts/faults`` does all to all."""
 
@@ -64,6 +67,11 @@ def test_the_verdict_counts_what_is_missing_and_what_is_there_twice(
             connection.execute(f"CREATE SCHEMA {schema}")
             connection.execute(f"CREATE TABLE {schema}.ledger (line int)")
             connection.execute(f"CREATE TABLE {schema}.counters (id int, n int)")
+            connection.execute(f"CREATE TABLE {schema}.bulk (line bigint, note text)")
             connection.execute(f"INSERT INTO {schema}.ledger SELECT unnest(%s::int[])", [lines])
+            connection.execute(f"INSERT INTO {schema}.bulk SELECT g, %s FROM generate_series(1, 9) g", [schema])
             connection.execute(f"INSERT INTO {schema}.counters VALUES (1, %s), (2, %s)", steps)
-    assert compare(north, south) == Verdict(lost=2 + 2, twice=2 + 2)
+    assert compare(north, south) == Verdict(lost=2 + 2 + 1, twice=2 + 2 + 1)
+    with psycopg.connect(south) as connection:
+        connection.execute("DELETE FROM b.bulk WHERE line > 5")
+    assert compare(north, south) == Verdict(lost=2 + 2 + 4, twice=2 + 2)

@@ -23,6 +23,7 @@ from ggshell.clock import Clock
 from ggshell.databases.postgres import pgoutput, session, wire
 from ggshell.databases.postgres.encode import encode_runs, make_ready
 from ggshell.databases.postgres.frames import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
+from ggshell.databases.postgres.history import UNKNOWN, History, require_same_history
 from ggshell.databases.postgres.relations import Images, Keys, Relations, default_images, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
 from ggshell.errors import ConnectionLostError, GgsError
@@ -52,6 +53,7 @@ class PostgresLog:
         self._next = 0
         self._relations = relations
         self._clock = clock
+        self.history = UNKNOWN
         self._confirmed = start
         self._read = self._safe = self._end = start
         self._told = self._since = clock.steady()
@@ -73,12 +75,14 @@ class PostgresLog:
         images: Images = default_images,
         *,
         holds: bool = False,
+        known: History = UNKNOWN,
     ) -> PostgresLog:
         """Begin to read a slot.  ``durable``: the LSN up to which the trail and checkpoint hold everything; ``keys``: KEYCOLS;
         ``images``: which images are made of a table's rows; ``holds``: the server is to keep what it keeps now, until
-        ``confirm`` says otherwise.
+        ``confirm`` says otherwise; ``known``: the history that was captured from.
 
-        Raises CaptureError when the slot is lost, or ahead of ``durable`` (rows between would be skipped in silence);
+        Raises CaptureError when the slot is lost, or ahead of ``durable`` (rows between would be skipped in silence), or the
+        server's history is another one (the same);
         DatabaseError when it is missing or taken, ConnectionLostError when nobody answers.
         """
         control = session.connect(conninfo, program="ggshell extract")
@@ -96,12 +100,14 @@ class PostgresLog:
         arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
         command = f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
         try:
+            history = require_same_history(connection, known, durable)
             stream, inbox = wire.start(connection, control, command)
         except GgsError:
             connection.close()
             control.close()
             raise
         log = cls(stream, inbox, Relations(control, wanted, keys, images), durable, clock)
+        log.history = history
         if holds:
             log._confirmed = status.confirmed
         return log

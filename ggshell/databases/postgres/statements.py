@@ -178,7 +178,8 @@ class Statements:
             if column.comparable and (column.exact or not self._whole_row):
                 parts.append(f"{name} = {mark}")
             else:
-                parts.append(f"{name}::text = {mark}::{column.base_type or column.type_name}::text")
+                # A text keeps its column's collation, by which others may be equal to it.
+                parts.append(f'{name}::text COLLATE "C" = {mark}::{column.base_type or column.type_name}::text')
         condition = " AND ".join(parts) or "true"
         if self.mapping.single and not any(place in nulls for place in where):
             return condition, order

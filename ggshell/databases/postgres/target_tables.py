@@ -20,8 +20,10 @@ SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(b.oid, -1), 
           WHERE e.oid = b.typelem AND o.opcdefault AND o.opcmethod IN (403, 405))
        OR b.typname IN ('varchar', 'cidr')
        OR EXISTS (SELECT FROM pg_opclass o WHERE o.opcintype = b.oid AND o.opcdefault AND o.opcmethod IN (403, 405)),
-       b.typtype = 'e' OR b.typname IN ('bool', 'bytea', 'char', 'name', 'int8', 'int2', 'int4', 'text', 'varchar', 'oid',
-         'date', 'time', 'timestamp', 'timestamptz', 'uuid', 'bit', 'varbit', 'macaddr', 'macaddr8', 'pg_lsn'),
+       (b.typtype = 'e' OR b.typname IN ('bool', 'bytea', 'char', 'name', 'int8', 'int2', 'int4', 'text', 'varchar', 'oid',
+         'date', 'time', 'timestamp', 'timestamptz', 'uuid', 'bit', 'varbit', 'macaddr', 'macaddr8', 'pg_lsn'))
+       AND NOT EXISTS (SELECT FROM pg_collation l WHERE l.oid = a.attcollation
+                       AND to_jsonb(l) @> '{"collisdeterministic": false}'),
        a.attidentity = 'a'
   FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid

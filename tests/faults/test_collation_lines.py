@@ -1,0 +1,137 @@
+"""Texts that are equal without being the same: keys and rows of nondeterministic collations, and orders of ICU."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from processes import until
+from ways import REP1, Way
+
+COLLATIONS = """
+CREATE COLLATION {s}.nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION {s}.natural (provider = icu, locale = 'de-u-kn');
+"""
+FOLDS = {
+    "citext": ("CREATE EXTENSION citext;", "citext", "citext", "text"),
+    "icu": (COLLATIONS, "text COLLATE {s}.nocase", "varchar(20) COLLATE {s}.nocase", "text COLLATE {s}.natural"),
+}
+"""What makes 'abc' equal to 'ABC': what is made first, a long and a short column of it, and one that is only ordered so."""
+TABLES = """
+CREATE TABLE {s}.folded (word {long} PRIMARY KEY, n int);
+CREATE TABLE {s}.coded (id int PRIMARY KEY, code {short} NOT NULL UNIQUE);
+CREATE TABLE {s}.child (id int PRIMARY KEY, word {long} REFERENCES {s}.folded);
+CREATE TABLE {s}.loose (word {long}, n int);
+CREATE TABLE {s}.counted (word {ordered} PRIMARY KEY, n int);
+"""
+KINDS = {"classic": "", "parallel": "PARALLEL, "}
+
+
+@pytest.fixture(params=FOLDS)
+def fold(request: pytest.FixtureRequest, north: str) -> str:
+    with psycopg.connect(north) as connection:
+        if (
+            request.param == "icu"
+            and not connection.execute("SELECT 1 FROM pg_collation WHERE collprovider = 'i'").fetchone()
+        ):
+            pytest.skip("this PostgreSQL was built without ICU")
+    return str(request.param)
+
+
+@pytest.fixture(params=KINDS)
+def way(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: str, fold: str) -> Iterator[Way]:
+    way = Way(tmp_path / "home", north, south)
+    first, *columns = FOLDS[fold]
+    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+        long, short, ordered = (column.format(s=schema) for column in columns)
+        run(first.format(s=schema) + TABLES.format(s=schema, long=long, short=short, ordered=ordered))
+    way.in_north("CREATE TABLE a.plain (word text PRIMARY KEY, n int)")
+    way.in_south(f"CREATE TABLE b.plain (word {FOLDS[fold][1].format(s='b')} PRIMARY KEY, n int)")
+    way.in_north("ALTER TABLE a.loose REPLICA IDENTITY FULL")
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nLOOK_AHEAD_TRANSACTIONS 1000\nMAP a.*, TARGET b.*;\n")
+    way.run(
+        "DBLOGIN USERIDALIAS north",
+        "ADD TRANDATA a.*",
+        "REGISTER EXTRACT ext1",
+        "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
+        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        f"ADD REPLICAT rep1, {KINDS[request.param]}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.start("ext1")
+    yield way
+    way.close()
+
+
+def agree(way: Way, *names: str) -> None:
+    """Wait for the last row; then the same bytes stand on both sides."""
+    way.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
+    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
+    for name in names:
+        source = way.in_north(f'SELECT t::text FROM a.{name} t ORDER BY t::text COLLATE "C"')
+        until(
+            f"{name} is the same",
+            lambda name=name, source=source: (  # type: ignore[misc]
+                way.in_south(f'SELECT t::text FROM b.{name} t ORDER BY t::text COLLATE "C"') == source
+            ),
+            20,
+        )
+
+
+def test_a_key_is_found_however_it_is_written(way: Way) -> None:
+    """One row and many at once: changed, written differently, deleted, inserted again in another case."""
+    for table in ("folded", "counted", "plain"):
+        way.in_north(
+            f"INSERT INTO a.{table} SELECT 'Word' || g, g FROM generate_series(1, 60) g",
+            f"UPDATE a.{table} SET n = n + 1",
+            f"UPDATE a.{table} SET word = upper(word) WHERE n % 2 = 0",
+            f"UPDATE a.{table} SET n = n + 1",
+            f"UPDATE a.{table} SET word = lower(word) WHERE word = 'WORD7'",
+            f"DELETE FROM a.{table} WHERE n % 3 = 0",
+            f"INSERT INTO a.{table} SELECT 'woRD' || g, -g FROM generate_series(1, 60) g ON CONFLICT DO NOTHING"
+            if table != "plain"
+            else f"INSERT INTO a.{table} VALUES ('other', 1)",
+        )
+    way.in_south("UPDATE b.plain SET word = word")
+    way.start("rep1")
+    agree(way, "folded", "counted", "plain")
+
+
+def test_of_equal_rows_without_a_key_the_same_one_goes(way: Way) -> None:
+    """Equal is not the same: 'abc' and 'ABC' both stand there, and one of them is changed or deleted."""
+    way.in_north(
+        "INSERT INTO a.loose VALUES ('abc', 1), ('ABC', 1), ('Abc', 1), ('abc', 1)",
+        "DELETE FROM a.loose WHERE word::text COLLATE \"C\" = 'Abc'",
+        "UPDATE a.loose SET n = 5 WHERE word::text COLLATE \"C\" = 'ABC'",
+        "DELETE FROM a.loose WHERE ctid = (SELECT max(ctid) FROM a.loose WHERE word::text COLLATE \"C\" = 'abc')",
+    )
+    way.start("rep1")
+    agree(way, "loose")
+
+
+def test_equal_keys_keep_their_order_beside_each_other(way: Way) -> None:
+    """Transactions of one row each take the same few keys, unique codes and parents in turns, each in another case."""
+    chance = random.Random(11)
+    with psycopg.connect(way.north, autocommit=True) as connection:
+        for number in range(150):
+            word = "".join(chance.choice((letter.upper(), letter)) for letter in chance.choice(("abc", "xyz", "mno")))
+            connection.execute("DELETE FROM a.child WHERE word = %s", [word])
+            connection.execute("DELETE FROM a.folded WHERE word = %s", [word])
+            connection.execute("INSERT INTO a.folded VALUES (%s, %s)", [word, number])
+            connection.execute("INSERT INTO a.child VALUES (%s, %s)", [number, word.swapcase()])
+            connection.execute("DELETE FROM a.coded WHERE code = %s", [word])
+            connection.execute("INSERT INTO a.coded VALUES (%s, %s)", [number, word])
+    way.start("rep1")
+    agree(way, "folded", "child", "coded")
+
+
+def test_two_keys_that_the_target_takes_for_one_are_told(way: Way) -> None:
+    way.in_north("INSERT INTO a.plain VALUES ('abc', 1)", "INSERT INTO a.plain VALUES ('ABC', 2)")
+    way.start("rep1")
+    report = way.ends(REP1)
+    assert "plain_pkey" in report
+    assert way.in_south("SELECT word, n FROM b.plain") == [("abc", 1)]

@@ -1,0 +1,241 @@
+"""A source on a new timeline, put back, or another one: it is followed where nothing can be missing, else refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from processes import until
+from ways import EXT1, Way
+
+from ggshell.clock import SystemClock
+from ggshell.databases.postgres.history import History
+from ggshell.databases.postgres.log import PostgresLog
+from ggshell.databases.postgres.server import REPLICATION_SETTINGS, PostgresServer, find_binaries
+from ggshell.errors import CaptureError
+from ggshell.store.credential import CredentialStore
+
+SETTINGS = {
+    **REPLICATION_SETTINGS,
+    "shared_buffers": "16MB",
+    "restore_command": "false",
+    "hot_standby_feedback": "on",
+}
+MANY = "INSERT INTO a.items SELECT n, repeat('x', 100), 1 FROM generate_series({}, {}) n"
+
+
+@pytest.fixture
+def source(server_folder: Path, port: int) -> Iterator[PostgresServer]:
+    """A server whose data folder the test may put back."""
+    name = f"{port}"
+    server = PostgresServer(server_folder / f"data-{name}", server_folder / f"s-{name}", port, find_binaries())
+    server.initialise(SETTINGS)
+    server.start()
+    yield server
+    server.stop("immediate")
+
+
+@pytest.fixture
+def way(tmp_path: Path, source: PostgresServer, south: str) -> Iterator[Way]:
+    """A way on which one row has arrived."""
+    way = Way(tmp_path / "home", source.dsn(), south)
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.arrives(1)
+    yield way
+    way.close()
+
+
+def signal(server: PostgresServer, name: str) -> None:
+    """Have the server's next start be a recovery (its end is a new timeline) or a standby."""
+    path = server.data / f"{name}.signal"
+    path.touch()
+    owner = server.data.stat()
+    os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def timeline(server: PostgresServer) -> int:
+    with psycopg.connect(server.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
+        return int(connection.execute("IDENTIFY_SYSTEM").fetchone()[1])
+
+
+def copy(folder: Path, to: Path) -> None:
+    shutil.rmtree(to, ignore_errors=True)
+    subprocess.run(["cp", "-a", str(folder), str(to)], check=True)
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
+def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
+    way: Way, source: PostgresServer, running: bool
+) -> None:
+    if not running:
+        way.run("STOP EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    source.stop()
+    signal(source, "recovery")
+    source.start()
+    until("it takes rows again", lambda: way.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    assert timeline(source) == 2
+    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    if not running:
+        way.start("ext1")
+    way.arrives(3)
+    way.same()
+    assert "GGS-00505" in way.home.report("EXT1").read_text()
+
+
+def put_back(way: Way, source: PostgresServer) -> None:
+    """Capture goes on behind a copy of the source, which then takes the source's place; it has the slot."""
+    way.run("STOP EXTRACT ext1")
+    source.stop()
+    copy(source.data, source.data.with_name("data-copy"))
+    source.start()
+    way.start("ext1")
+    way.in_north(MANY.format(2, 2000))
+    way.arrives(2000)
+    way.run("STOP EXTRACT ext1")
+    source.stop()
+    copy(source.data.with_name("data-copy"), source.data)
+
+
+def test_a_timeline_that_left_before_is_refused_however_long_it_is(way: Way, source: PostgresServer) -> None:
+    put_back(way, source)
+    signal(source, "recovery")
+    source.start()
+    until("it takes rows again", lambda: way.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    way.in_north(MANY.format(5000, 15_000))
+    for _ in range(2):
+        way.start("ext1")
+        report = way.ends(EXT1)
+        assert "GGS-00504" in report
+        assert "timeline 2, which left timeline 1 at" in report
+    assert way.in_south("SELECT count(*), max(id) FROM b.items") == [(2000, 2000)]
+
+
+def test_a_source_that_was_put_back_is_refused(way: Way, source: PostgresServer) -> None:
+    """Without a recovery there is no new timeline: its log ends too early."""
+    put_back(way, source)
+    source.start()
+    way.in_north("INSERT INTO a.items VALUES (2, 'another two', 2)")
+    way.start("ext1")
+    report = way.ends(EXT1)
+    assert "GGS-00504" in report
+    assert "put back to an earlier state" in report
+
+
+def test_another_cluster_is_refused(source: PostgresServer, north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as connection:
+        connection.execute("CREATE PUBLICATION ggshell")
+        connection.execute("SELECT pg_create_logical_replication_slot('ggs_ext1', 'pgoutput')")
+        place = int(str(connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()[0]))  # type: ignore[index]
+    first = PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock())
+    first.close()
+    with psycopg.connect(source.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
+        other = str(connection.execute("IDENTIFY_SYSTEM").fetchone()[0])
+    assert first.history.system != other
+    with pytest.raises(CaptureError, match="another cluster"):
+        PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=History(other, 1))
+    with pytest.raises(CaptureError, match="went over to timeline 1, which left timeline 7 at a place that"):
+        PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=first.history._replace(timeline=7))
+
+
+@pytest.fixture
+def standby(source: PostgresServer, server_folder: Path, unused_port: int) -> Iterator[PostgresServer]:
+    name = f"{unused_port}"
+    server = PostgresServer(server_folder / f"data-{name}", server_folder / f"s-{name}", unused_port, find_binaries())
+    yield server
+    server.stop("immediate")
+
+
+@pytest.fixture
+def unused_port(port: int) -> int:
+    return port + 1
+
+
+def follow(source: PostgresServer, standby: PostgresServer) -> None:
+    """Make the standby of a copy that is taken while the source works."""
+    with psycopg.connect(source.dsn(), autocommit=True) as connection:
+        connection.execute("SELECT pg_create_physical_replication_slot('standby', true)")
+        connection.execute("SELECT pg_backup_start('standby', true)")
+        copy(source.data, standby.data)
+        label, *_ = connection.execute("SELECT labelfile FROM pg_backup_stop(false)").fetchone() or ("",)
+    (standby.data / "postmaster.pid").unlink()
+    shutil.rmtree(standby.data / "pg_replslot")
+    (standby.data / "pg_replslot").mkdir()
+    (standby.data / "backup_label").write_text(str(label))
+    owner = source.data.stat()
+    for path in (standby.data / "pg_replslot", standby.data / "backup_label"):
+        os.chown(path, owner.st_uid, owner.st_gid)
+    (standby.data / "pg_replslot").chmod(0o700)
+    with (standby.data / "postgresql.conf").open("a") as file:
+        file.write(f"port = {standby.port}\nunix_socket_directories = '{standby.sockets}'\n")
+        file.write(f"primary_conninfo = '{source.dsn()}'\nprimary_slot_name = 'standby'\n")
+    signal(standby, "standby")
+    standby.start()
+
+
+def promote(way: Way, source: PostgresServer, standby: PostgresServer) -> None:
+    """The source fails once the standby has everything; the standby takes its place."""
+    end = way.in_north("SELECT pg_current_wal_lsn()::text")[0][0]
+    way.north, former = standby.dsn(), way.north
+    replayed = f"SELECT pg_last_wal_replay_lsn() >= '{end}'"
+    until("the standby has everything", lambda: way.in_north(replayed) == [(True,)])
+    assert former == source.dsn()
+    source.stop("immediate")
+    way.in_north("SELECT pg_promote()")
+    CredentialStore(way.home).add("north", standby.dsn(), "", replace=True)
+
+
+def test_a_promoted_standby_without_the_slot_is_refused(
+    way: Way, source: PostgresServer, standby: PostgresServer
+) -> None:
+    follow(source, standby)
+    way.run("STOP EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (2, 'not captured', 2)")
+    promote(way, source, standby)
+    way.start("ext1")
+    assert "GGS-00412" in way.ends(EXT1)
+    way.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START EXTRACT ext1")
+    report = way.ends(EXT1)
+    assert "GGS-00503" in report, "a new slot begins behind the row that was not captured"
+
+
+def test_a_promoted_standby_that_has_the_slot_is_followed(
+    way: Way, source: PostgresServer, standby: PostgresServer
+) -> None:
+    """As slots of PostgreSQL 17 and later are kept in step (failover), at its latest before the source fails."""
+    if int(way.in_north("SHOW server_version_num")[0][0]) < 170_000:
+        pytest.skip("slots are kept in step since PostgreSQL 17")
+    follow(source, standby)
+    way.run("STOP EXTRACT ext1")
+    slot = "SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'"
+    until("the slot is free", lambda: way.in_north(slot) == [(False,)])
+    with psycopg.connect(source.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
+        connection.execute("ALTER_REPLICATION_SLOT ggs_ext1 (FAILOVER true)")
+    way.start("ext1")
+    kept = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1' AND NOT temporary"
+
+    def in_step() -> bool:
+        """The standby takes a slot over once it has come behind where the standby began, so let it move."""
+        way.in_north("SELECT pg_log_standby_snapshot()", "UPDATE a.items SET price = price + 1 WHERE id = 1")
+        with psycopg.connect(standby.dsn(), autocommit=True) as connection:
+            connection.execute("SELECT pg_sync_replication_slots()")
+            return connection.execute(kept).fetchone() == (1,)
+
+    until("the standby has the slot", in_step)
+    way.in_north("INSERT INTO a.items VALUES (2, 'captured', 2)")
+    way.arrives(2)
+    way.run("STOP EXTRACT ext1")
+    way.in_north("INSERT INTO a.items VALUES (3, 'not captured', 2)")
+    promote(way, source, standby)
+    way.in_north("INSERT INTO a.items VALUES (4, 'on the new timeline', 2)")
+    way.start("ext1")
+    way.arrives(4)
+    way.same()
+    assert "GGS-00505" in way.home.report("EXT1").read_text()

@@ -1,0 +1,116 @@
+"""A disk that fails at the n-th call, for every n: the writer ends, and the next one goes on without loss or repetition."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batches import read_rows
+from trail.trail_kit import open_writer, read_all, small
+
+from ggshell.errors import DiskError
+from ggshell.trail import TrailName
+
+CALLS = ("write", "pwrite", "fdatasync", "fsync")
+TRANSACTIONS = range(1, 13)
+MAX_BYTES = 900
+"""So that the files roll every few transactions, in some of them."""
+EXPECTED = [row for csn in TRANSACTIONS for row in read_rows(small(csn, rows=1 + csn % 4))]
+
+
+class Disk:
+    """Fails at one call of those that write or sync: before it does anything, or, of a write, when half is written."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, place: int, *, half: bool) -> None:
+        self._left = place
+        self._half = half
+        self.failed = False
+        self.short = False
+        for name in CALLS:
+            monkeypatch.setattr(os, name, self._spoilt(name, getattr(os, name)))
+
+    def _spoilt(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(descriptor: int, *given: Any) -> Any:
+            self._left -= 1
+            if self._left >= 0 or self.failed:
+                if name == "write" and self.short:
+                    return original(descriptor, bytes(given[0])[: max(1, len(given[0]) // 3)])
+                return original(descriptor, *given)
+            self.failed = True
+            if self._half and name == "write":
+                original(descriptor, bytes(given[0])[: len(given[0]) // 2])
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        return call
+
+
+def carry_on(name: TrailName) -> None:
+    """One writer, from behind what the trail holds to the last transaction; flushed after some of them."""
+    writer = open_writer(name, MAX_BYTES)
+    try:
+        known = writer.last_csn.value if writer.last_csn is not None else 0
+        for csn in TRANSACTIONS[known:]:
+            writer.write(small(csn, rows=1 + csn % 4))
+            if csn % 3:
+                writer.flush()
+        writer.flush()
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["nothing written", "half written"])
+def test_an_error_at_any_call_ends_the_writer_and_the_next_one_goes_on(tmp_path: Path, half: bool) -> None:
+    for place in range(200):
+        name = TrailName(tmp_path / f"at{place}", "ea")
+        name.folder.mkdir()
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            disk = Disk(monkeypatch, place, half=half)
+            try:
+                carry_on(name)
+            except DiskError:
+                assert disk.failed
+            else:
+                assert not disk.failed, f"call {place} failed, and nobody noticed"
+        before = read_all(name) if name.sequences() else []
+        assert before == EXPECTED[: len(before)]
+        carry_on(name)
+        assert read_all(name) == EXPECTED, f"call {place}"
+        if not disk.failed:
+            assert place > 40, "all calls were tried"
+            assert len(name.sequences()) > 2
+            return
+    raise AssertionError("the writer calls the disk too often")
+
+
+def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = TrailName(tmp_path, "ea")
+    disk = Disk(monkeypatch, 1 << 30, half=False)
+    disk.short = True
+    carry_on(name)
+    monkeypatch.undo()
+    assert read_all(name) == EXPECTED
+
+
+def test_a_file_rolls_exactly_at_its_size(tmp_path: Path) -> None:
+    """A file that has its size, to the byte, is full; one byte below it is not."""
+    names = [TrailName(tmp_path / f"at{number}", "ea") for number in range(4)]  # a header holds its path: of one length
+    for name in names:
+        name.folder.mkdir()
+    places = []
+    with contextlib.closing(open_writer(names[0])) as first:
+        for csn in (1, 2, 3):
+            first.write(small(csn))
+            places.append(first.flush().rba)
+    for name, more, in_first in zip(names[1:], (0, -1, 1), (2, 2, 3), strict=True):
+        with contextlib.closing(open_writer(name, places[1] + more)) as writer:
+            for csn in (1, 2, 3):
+                writer.write(small(csn))
+                writer.flush()
+        assert len(name.sequences()) == (1 if in_first == 3 else 2)
+        assert name.file(0).stat().st_size == places[in_first - 1]
+        assert read_all(name) == [row for csn in (1, 2, 3) for row in read_rows(small(csn))]
