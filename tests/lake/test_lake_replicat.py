@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 from batches import Row, Tx, make_batch
-from processes import until
+from processes import until, until_state
 
 from ggshell.clock import FakeClock
 from ggshell.demo.processes import end_processes
 from ggshell.lake.commits import CommitLog
+from ggshell.process.state import ProcessState
 from ggshell.record import Column, IoType, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.trail import Producer, TrailName, TrailWriter
 from ggshell.types import TableName
@@ -137,6 +141,20 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     lake.delivered()
     assert lake.logged() == 9
     assert [row[0] for row in lake.people()] == [3, 4, 5, 7]
+    writing, number = threading.Event(), itertools.count(100)
+
+    def write_on() -> None:
+        while not writing.wait(0.3):
+            lake.write([person(next(number), "On", "1")])
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        lake.run("STOP REPLICAT lake")  # what comes behind the stop does not hold it up
+        until_state(lake.home, "LAKE", GroupType.REPLICAT, ProcessState.STOPPED)
+    finally:
+        writing.set()
+        writer.join()
     assert "has no key" in lake.home.report("lake").read_text() or "has no key" in lake.home.event_log.read_text()
     (last,) = [json.loads(path.read_text()) for path in sorted((lake.folder / "_ggshell").rglob("*.json"))[-1:]]
     assert last["seqno"] == 0
