@@ -19,6 +19,7 @@ from processes import until, until_state
 from ggshell.clock import FakeClock
 from ggshell.demo.processes import end_processes
 from ggshell.lake.commits import CommitLog
+from ggshell.lake.target import Form, LakeTarget
 from ggshell.process.state import ProcessState
 from ggshell.record import Column, IoType, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -83,13 +84,13 @@ class Lake:
 
     def delivered(self) -> None:
         def there() -> bool:
-            done = CommitLog(self.folder, "lake").latest()
+            done = CommitLog(LakeTarget(Form.PARQUET, self.folder), "lake").latest()
             return done is not None and done.position >= self.end
 
         until("the trail is in the lake", there, 120)
 
     def people(self) -> list[tuple[object, ...]]:
-        done = CommitLog(self.folder, "lake").latest()
+        done = CommitLog(LakeTarget(Form.PARQUET, self.folder), "lake").latest()
         assert done is not None
         files = self.folder / "current" / "hr.people" / f"v={done.tables['hr.people']:012d}" / "*.parquet"
         query = f"SELECT id, name, pay FROM read_parquet('{files}') ORDER BY id"
