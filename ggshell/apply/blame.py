@@ -113,9 +113,10 @@ class Blame:
             hint="mend what the target's constraint names, then START REPLICAT: it goes on with this transaction",
         )
 
-    def aborts(self, refusal: Refusal) -> bool:
-        """Whether the file has a say in when the transaction is tried again."""
-        return self.responses.to(refusal).response is Response.TRANSABORT
+    def aborts(self, refusal: Refusal, spans: Sequence[Span]) -> bool:
+        """Whether the file, or a MAP, has a say in when the transaction is tried again."""
+        mappings = (mapping for span in spans for mapping in span.mappings.values())
+        return any(self.responses.to(refusal, each).response is Response.TRANSABORT for each in (None, *mappings))
 
     def _whole_answer(
         self, rule: ErrorRule, header: TransactionHeader, refusal: Refusal, scope: Scope
@@ -147,14 +148,14 @@ class Blame:
         found = self._in_another_form(batch, row, mapping, refusal)
         if found is None:
             return None
-        refusal, rule = found, self.responses.to(found)
+        refusal, rule = found, self.responses.to(found, mapping)
         if refusal.transient and rule.response is not Response.TRANSABORT:
             self._target.rollback()
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
         if rule.response is Response.EXCEPTION:
             if self._told(batch, row, mapping, refusal):
                 return Left(mapping.source.name, mapping.target.name, io_type, False)
-            rule = self.responses.without_exceptions()
+            rule = self.responses.without_exceptions(mapping)
         discards = rule.response is Response.DISCARD or (answer is not None and answer.discard)
         passes = discards or rule.response is Response.IGNORE or self.responses.is_left_out(io_type, refusal)
         if not passes or not self._target.back_to_mark():
@@ -171,7 +172,7 @@ class Blame:
 
     def _in_another_form(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Refusal | None:
         """Apply a refused row after all, as RETRYOP and what handles collisions say; the last refusal, None where it is in."""
-        rule = self.responses.to(refusal)
+        rule = self.responses.to(refusal, mapping)
         attempts = (rule.retries or 0) if rule.response is Response.RETRYOP else 0
         others = self.responses.instead(batch, row, refusal)
         while not refusal.transient and (others or attempts) and self._target.back_to_mark():

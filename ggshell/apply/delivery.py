@@ -309,7 +309,8 @@ class Delivery:
         """Go back to the last mark of a large transaction, and on from there row by row."""
         committing, self._large = bool(self._flying), False
         passed_over = self._blame.responses.whole.verdict(spans[-1].pieces[0].header) is not None
-        if passed_over or refusal.transient or not self._target.back_to_mark():
+        broken_off = refusal.transient and not self._blame.aborts(refusal, spans)
+        if passed_over or broken_off or not self._target.back_to_mark():
             self._blame.at_commit(spans, refusal, Scope.LARGE)
         left = self._blame.find(spans, Scope.LARGE)
         self._large = True
@@ -333,9 +334,9 @@ class Delivery:
             if refusal is None:
                 return
             self._target.rollback()
-            if not refusal.transient or self._blame.aborts(refusal):
+            if not refusal.transient or self._blame.aborts(refusal, transaction):
                 break
-        if refusal is not None and refusal.transient and not self._blame.aborts(refusal):
+        if refusal is not None and refusal.transient and not self._blame.aborts(refusal, transaction):
             raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
         left = self._blame.find(transaction, scope)
         # No row is refused alone that no rule answers: only together, or by a trigger at the commit.

@@ -64,6 +64,9 @@ class ErrorRules:
     def __init__(self, rules: Iterable[ErrorRule] = ()) -> None:
         self._rules = {state: rule for rule in rules for state in states(rule.error)}
 
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
     def __iter__(self) -> Iterator[ErrorRule]:
         return iter(self._rules.values())
 

@@ -97,7 +97,7 @@ class RaisedErrors:
         self._environment.last_error.update(
             DBERRNUM=number, DBERRMSG=text, OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"), ERRTYPE="MAP"
         )
-        response = self._responses.to_state(str(number)).response
+        response = self._responses.to_state(str(number), self._rows.refusals_of(source)).response
         place = TrailPosition(batch.seqno, int(batch.rba[row]))
         if response is Response.EXCEPTION and (programs := self._rows.exceptions(source)):
             return programs

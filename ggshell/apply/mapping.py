@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ggshell.apply.error_rules import ErrorRules
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ApplyError
@@ -17,13 +18,14 @@ from ggshell.types import TableName, split_name
 
 class MapRule(NamedTuple):
     """One MAP statement: ``source`` and ``target`` as typed, both may hold wildcards; ``keycols`` by name; ``ignored``: the
-    operations that it leaves out; ``clauses``: what it does to rows (``ggshell.apply.row_mapping``)."""
+    operations that it leaves out; ``clauses``: what it does to rows (``ggshell.apply.row_mapping``); ``refusals``: REPERROR."""
 
     source: str
     target: str
     keycols: tuple[str, ...] = ()
     ignored: frozenset[int] = NO_OPERATIONS
     clauses: Clauses = NO_CLAUSES
+    refusals: ErrorRules | None = None
 
 
 class Mapper:
@@ -95,7 +97,7 @@ class Mapper:
         key = _key(source, table, columns, rule)
         names = {column.name for index in key if (column := columns[index]) is not None}
         single = any(unique <= names for unique in table.unique)
-        return TableMapping(source, table, columns, key, single)
+        return TableMapping(source, table, columns, key, single, refusals=rule.refusals)
 
     def target_of(self, rule: MapRule, source: TableDefinition) -> TargetTable:
         """A rule's target table for a source table.  Raises ApplyError when there is none."""

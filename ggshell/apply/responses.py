@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ggshell.apply.conflicts import Resolver
 
 
+_ABEND = ErrorRule(DEFAULT, Response.ABEND)
+
+
 class Exceptions(Protocol):
     """What gives a refused operation to an exceptions table."""
 
@@ -30,7 +33,7 @@ class Exceptions(Protocol):
 class Responses:
     """The answers to refusals.  ``collisions`` may be switched while the Replicat runs (SEND … HANDLECOLLISIONS).
 
-    1. An error without a rule is answered with ABEND (``error_rules``).
+    1. REPERROR within a MAP comes before the file's; an error without a rule is answered with ABEND.
     2. With ``collisions`` an insert of a row that exists becomes an update; an update that moves a missing row to another
        key an insert, and one that moves a row to a key that exists takes that row's place; an update or a delete of a
        missing row is left out.
@@ -44,32 +47,36 @@ class Responses:
         collisions: bool = False,
         override_duplicates: bool = False,
         insert_missing: bool = False,
+        own_rules: bool = False,
     ) -> None:
+        """``own_rules``: some MAP has REPERROR of its own."""
         self._rules = ErrorRules(rules)
         self.whole = WholeAnswers()
         self.collisions = collisions
         self._override_duplicates = override_duplicates
         self._insert_missing = insert_missing
+        self._own_rules = own_rules
         self.exceptions: Exceptions | None = None
         self.resolver: Resolver | None = None
 
     @property
     def active(self) -> bool:
         """Whether any refusal has another answer than ABEND."""
-        others = any(rule.response is not Response.ABEND for rule in self._rules)
+        others = self._own_rules or any(rule.response is not Response.ABEND for rule in self._rules)
         return others or bool(self.resolver) or self.collisions or self._override_duplicates or self._insert_missing
 
-    def to(self, refusal: Refusal) -> ErrorRule:
-        """The rule for a refusal."""
-        return self.to_state(NO_DATA if refusal.missing else refusal.state)
+    def to(self, refusal: Refusal, mapping: TableMapping | None = None) -> ErrorRule:
+        """The rule for a refusal; ``mapping``: of the row that was refused, None for a commit."""
+        own = mapping.refusals if mapping is not None else None
+        return self.to_state(NO_DATA if refusal.missing else refusal.state, own)
 
-    def to_state(self, state: str) -> ErrorRule:
-        """The rule for an SQLSTATE, or for a number that RAISEERROR gives."""
-        return self._rules.of(state) or ErrorRule(DEFAULT, Response.ABEND)
+    def to_state(self, state: str, own: ErrorRules | None = None) -> ErrorRule:
+        """The rule for an SQLSTATE, or for a number that RAISEERROR gives; ``own``: of the MAP, which come first."""
+        return (own.of(state) if own is not None else None) or self._rules.of(state) or _ABEND
 
-    def without_exceptions(self) -> ErrorRule:
+    def without_exceptions(self, mapping: TableMapping) -> ErrorRule:
         """The rule where EXCEPTION is asked for, and the table has no exceptions MAP."""
-        return self._rules.behind or ErrorRule(DEFAULT, Response.ABEND)
+        return (mapping.refusals.behind if mapping.refusals is not None else None) or self._rules.behind or _ABEND
 
     def is_left_out(self, io_type: int, refusal: Refusal) -> bool:
         """Whether collision handling passes over an operation on a missing row."""

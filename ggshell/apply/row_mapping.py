@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ggshell.apply.conflicts import Resolver, compared_columns
+from ggshell.apply.error_rules import ErrorRules
 from ggshell.apply.mapping import Mapper, MapRule, require_fit, same_columns, takes
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.columns.clauses import Clauses, Conversion
@@ -71,6 +72,11 @@ class RowMapping:
         """The source table that one was made of: itself where it was left as it is."""
         return self._sources.get(made, made)
 
+    def refusals_of(self, source: TableDefinition) -> ErrorRules | None:
+        """REPERROR within the MAP that takes a source table."""
+        rules = self._mapper.rules_of(source)
+        return rules[0].refusals if rules else None
+
     def mapping_of(self, made: TableDefinition) -> TableMapping | None:
         """How a table that was made is applied."""
         return self._mappings.get(made)
@@ -130,7 +136,7 @@ def program_of(
         ignored=rule.ignored,
         history=Conversion.ALL_RECORDS in clauses.conversions,
     )
-    mapping = TableMapping(definition, table, tuple(targets), key, single)
+    mapping = TableMapping(definition, table, tuple(targets), key, single, refusals=rule.refusals)
     return program, mapping._replace(
         compared_updates=compared_columns(mapping, clauses.compared, "UPDATE"),
         compared_deletes=compared_columns(mapping, clauses.compared, "DELETE"),

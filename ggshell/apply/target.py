@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from ggshell.apply.error_rules import ErrorRules
 from ggshell.record import ChangeBatch, TableDefinition
 from ggshell.types import Csn, TableName, TrailPosition
 
@@ -60,7 +61,8 @@ class TableMapping(NamedTuple):
 
     ``columns``: for each source column index its target column, None where it is left out.  ``key``: the source column
     indexes that find a row; ``single``: they find one row at most.  ``compared_updates``, ``compared_deletes``: others whose
-    old values, where a record holds them, must be those of the target's row (COMPARECOLS).
+    old values, where a record holds them, must be those of the target's row (COMPARECOLS).  ``refusals``: REPERROR within the
+    MAP, None where there is none.
     """
 
     source: TableDefinition
@@ -70,6 +72,7 @@ class TableMapping(NamedTuple):
     single: bool
     compared_updates: frozenset[int] = frozenset()
     compared_deletes: frozenset[int] = frozenset()
+    refusals: ErrorRules | None = None
 
     def column(self, index: int) -> TargetColumn:
         """The target column of a source column that is mapped.  Raises ValueError for one that is not."""

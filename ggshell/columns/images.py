@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from ggshell.columns.nodes import Node
 from ggshell.columns.rows import Rows
 from ggshell.columns.values import State, Value, image_value
-from ggshell.record.fields import Ints
+from ggshell.record.fields import Field, Ints
 from ggshell.record.image import LONGEST_SHORT, encode_image
 from ggshell.record.ragged import Buffer, copy_pieces, items
 
 _TEXTS_AND_WHOLE: Final = {str, int}
 HEAD: Final = 8
 """Bytes before a value that is not long: index, length, NULL indicator, the value's own length."""
+NULL_HEAD: Final = 6
+"""What stands for NULL: index, length, NULL indicator."""
 
 
 class Made(NamedTuple):
@@ -28,12 +30,14 @@ class Made(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """A piece a row, anywhere in a buffer; ``heads``: 8 bytes a row that stand before them (a value's, in an image)."""
+    """A piece a row, anywhere in a buffer; ``heads``: 8 bytes a row that stand before them (a value's, in an image);
+    ``column``: what takes the place of the column's index, with which each piece begins."""
 
     buffer: Buffer
     start: Ints
     length: Ints
     heads: NDArray[np.void] | None = None
+    column: int | None = None
 
     @property
     def size(self) -> Ints:
@@ -89,9 +93,15 @@ def pieces_of(values: Sequence[bytes]) -> Pieces:
     return Pieces(b"".join(values), np.cumsum(length) - length, length)
 
 
-def joined(columns: Sequence[Pieces]) -> Made:
+def column_pieces(buffer: Buffer, field: Field, index: int) -> Pieces:
+    """A column of images, as it will stand in others with another index; none of its values is long."""
+    length = np.where(field.size < 0, NULL_HEAD, field.size + HEAD)
+    return Pieces(buffer, field.place - HEAD, length, column=index)
+
+
+def joined(columns: Sequence[Pieces], rows: int) -> Made:
     """The pieces of each row, one behind the other."""
-    total = np.sum([column.size for column in columns], axis=0)
+    total = np.sum([column.size for column in columns], axis=0) if columns else np.zeros(rows, dtype=np.int64)
     place = np.cumsum(total) - total
     out = bytearray(int(total.sum()))
     for column in columns:
@@ -100,6 +110,9 @@ def joined(columns: Sequence[Pieces]) -> Made:
             items(out, HEAD)[place] = column.heads
             first = place + HEAD
         copy_pieces(out, first, column.buffer, column.start, column.length)
+        if column.column is not None:
+            raw = np.frombuffer(out, dtype=np.uint8)
+            raw[first], raw[first + 1] = column.column & 0xFF, column.column >> 8
         place = place + column.size
     return Made(bytes(out), total)
 

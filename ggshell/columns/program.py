@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ggshell.columns.clauses import Conversion
 from ggshell.columns.conditions import Conditions
-from ggshell.columns.images import Appended, Made, Pieces, cut, joined, made_of, pieces_of
+from ggshell.columns.images import Appended, Made, Pieces, column_pieces, cut, joined, made_of, pieces_of
 from ggshell.columns.queries import Queries
-from ggshell.columns.rows import Rows, Side
+from ggshell.columns.rows import Images, Rows, Side
 from ggshell.record import IoType, TableDefinition
 from ggshell.record.fields import split_image
-from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.image import LONGEST_SHORT, encode_image, join_key_update
 from ggshell.record.operation import NO_OPERATIONS, OPERATIONS, TWO_IMAGES
 
 Places = NDArray[np.int64]
@@ -84,15 +84,15 @@ class Program:
         before, after = rows.halves
         if not two:
             only = before if after is None else after
-            return self._image(rows, only.start, only.length, self._columns(io_type)) if only is not None else None
+            return self._image(rows, only, self._columns(io_type)) if only is not None else None
         if before is None or after is None:
             return None
-        images = self._image(rows, after.start, after.length, self.appended)
+        images = self._image(rows, after, self.appended)
         if not wanted:
             return images
         old = Rows(rows.batch, rows.numbers, rows.results, Side.EITHER)
         keys = tuple(column for column in self.appended if column.index in self.key)
-        befores = cut(self._image(old, before.start, before.length, keys))
+        befores = cut(self._image(old, before, keys))
         return made_of([join_key_update(mine, theirs) for mine, theirs in zip(befores, cut(images), strict=True)])
 
     def _columns(self, io_type: int) -> tuple[Appended, ...]:
@@ -101,13 +101,20 @@ class Program:
             return self.appended
         return tuple(column for column in self.appended if column.index in self.key)
 
-    def _image(self, rows: Rows, start: Places, length: Places, columns: Sequence[Appended]) -> Made:
-        buffer = rows.batch.buffer
-        whole = Pieces(buffer, start, length)
-        if self.kept is not None:
-            areas = zip(start.tolist(), (start + length).tolist(), strict=True)
-            whole = pieces_of([_rebuilt(bytes(buffer[first:last]), self.kept) for first, last in areas])
-        return joined([whole, *(column.pieces(rows) for column in columns)])
+    def _image(self, rows: Rows, images: Images, columns: Sequence[Appended]) -> Made:
+        buffer, areas = rows.batch.buffer, images.areas
+        if self.kept is None:
+            kept = [Pieces(buffer, *areas)]
+        elif images.fields is not None and all((field.size <= LONGEST_SHORT).all() for field in images.fields.values()):
+            kept = [
+                column_pieces(buffer, field, place)
+                for field in images.fields.values()
+                for place in self.kept.get(field.column, ())
+            ]
+        else:
+            places = zip(areas.start.tolist(), (areas.start + areas.length).tolist(), strict=True)
+            kept = [pieces_of([_rebuilt(bytes(buffer[first:last]), self.kept) for first, last in places])]
+        return joined([*kept, *(column.pieces(rows) for column in columns)], len(rows))
 
 
 def _rebuilt(image: bytes, kept: Mapping[int, tuple[int, ...]]) -> bytes:

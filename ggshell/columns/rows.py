@@ -31,7 +31,7 @@ class Side(Enum):
     EITHER = "the before image, where it lacks the column the after image"
 
 
-class _Images:
+class Images:
     """Some images of a batch's buffer, taken apart."""
 
     def __init__(self, buffer: bytes | bytearray | memoryview, start: Ints, length: Ints) -> None:
@@ -39,7 +39,7 @@ class _Images:
         self._buffer = buffer
 
     @cached_property
-    def _fields(self) -> dict[int, Field] | None:
+    def fields(self) -> dict[int, Field] | None:
         """The columns in lock-step; None for few rows, or where rows hold different columns."""
         start, length = self.areas
         if len(start) <= FEW:
@@ -55,7 +55,7 @@ class _Images:
 
     def joined(self, index: int) -> bytearray | None:
         """A column's values, a zero byte behind each; None where some have none, or they are not in lock-step."""
-        field = self._fields.get(index) if self._fields is not None else None
+        field = self.fields.get(index) if self.fields is not None else None
         if field is None or (field.size < 0).any():
             return None
         taken = field.size + 1
@@ -65,10 +65,10 @@ class _Images:
 
     def column(self, index: int) -> list[Raw]:
         """A column's values."""
-        if self._fields is None:
+        if self.fields is None:
             found = [single.get(index, State.MISSING) for single in self._single]
             return [State.NULL if value is None else value for value in found]
-        field = self._fields.get(index)
+        field = self.fields.get(index)
         if field is None:
             return [State.MISSING] * len(self.areas.start)
         values = values_of(self._buffer, field)
@@ -105,14 +105,14 @@ class Rows:
         return Rows(self.batch, self.numbers[np.array(places, dtype=np.int64)], chosen, self._plain)
 
     @cached_property
-    def _halves(self) -> tuple[_Images | None, _Images | None]:
+    def halves(self) -> tuple[Images | None, Images | None]:
         """The images before and after; None where this operation has none."""
         batch = self.batch
         start, length = batch.start[self.numbers], batch.length[self.numbers]
         if self.io_type == IoType.DELETE or self.is_before:
-            return _Images(batch.buffer, start, length), None
+            return Images(batch.buffer, start, length), None
         if self.io_type not in TWO_IMAGES:
-            return None, _Images(batch.buffer, start, length)
+            return None, Images(batch.buffer, start, length)
         raw = np.frombuffer(batch.buffer, dtype=np.uint8)
         size = raw[start].astype(np.int64) | raw[start + 1].astype(np.int64) << 8
         head = np.where(size == 0xFFFF, 6, 2)
@@ -120,7 +120,7 @@ class Rows:
             first = int(start[place]) + 2
             size[place] = int.from_bytes(raw[first : first + 4].tobytes(), "little")
         behind = start + head + size
-        return _Images(batch.buffer, start + head, size), _Images(batch.buffer, behind, start + length - behind)
+        return Images(batch.buffer, start + head, size), Images(batch.buffer, behind, start + length - behind)
 
     def raw(self, side: Side, index: int) -> list[Raw]:
         """A column's bytes as the images hold them."""
@@ -136,8 +136,8 @@ class Rows:
     def _side(self, side: Side) -> Side:
         return self._plain if side is Side.PLAIN else side
 
-    def _half(self, side: Side) -> _Images | None:
-        before, after = self._halves
+    def _half(self, side: Side) -> Images | None:
+        before, after = self.halves
         side = self._side(side)
         return before if side is Side.BEFORE or (side is Side.PLAIN and after is None) else after
 
@@ -203,12 +203,6 @@ class Rows:
             tokens = decode_user_tokens(bytes(self.batch.buffer[first : first + size]))
             found.append({name.upper(): _decoded(value) for name, value in tokens.items()})
         return found
-
-    @property
-    def halves(self) -> tuple[Areas | None, Areas | None]:
-        """Where the rows' images before and after lie in the batch's buffer."""
-        before, after = self._halves
-        return before.areas if before else None, after.areas if after else None
 
     @cached_property
     def pieces(self) -> list[TransactionPiece]:

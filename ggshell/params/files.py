@@ -11,6 +11,7 @@ from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ParameterError
 from ggshell.params.images import image_rules
 from ggshell.params.lines import Parameter, read_parameters
+from ggshell.params.reperror import ReperrorRule, rules_of_map
 from ggshell.params.row_clauses import with_clauses
 from ggshell.params.run_end import RunEnd, run_end
 from ggshell.params.trail_forms import TrailStatement, trail_statements
@@ -55,7 +56,7 @@ class TableStatement(NamedTuple):
 
 class MapStatement(NamedTuple):
     """A MAP line; ``ignored`` as of TABLE; ``clauses``: what it does to rows; ``thread``, ``threadrange``: their texts;
-    ``barrier``: COORDINATED."""
+    ``barrier``: COORDINATED; ``refusals``: REPERROR."""
 
     source: str
     target: str
@@ -66,6 +67,7 @@ class MapStatement(NamedTuple):
     threadrange: str = ""
     barrier: bool = False
     line: int = 0
+    refusals: tuple[ReperrorRule, ...] = ()
 
 
 LONGEST_RETENTION = 365
@@ -222,6 +224,7 @@ def load_replicat(path: Path) -> ReplicatParameters:
             item.args.get("threadrange", ""),
             "coordinated" in item.args,
             item.line,
+            rules_of_map(item, path),
         )
         for (item, ignored), (_, clauses) in zip(
             _with_ignored(found, "MAP"), with_clauses(found, "MAP", path), strict=True

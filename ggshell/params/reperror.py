@@ -64,6 +64,12 @@ def refusal_rules(parameters: Iterable[Parameter], path: Path) -> RefusalRules:
     return result
 
 
+def rules_of_map(item: Parameter, path: Path) -> tuple[ReperrorRule, ...]:
+    """REPERROR within a MAP.  Raises ParameterError."""
+    given = item.args.get("reperror", ())
+    return tuple(read_rule(body, f"{path}:{item.line}") for body in ((given,) if isinstance(given, str) else given))
+
+
 def _rule(item: Parameter, path: Path) -> ReperrorRule:
     return read_rule(str(item.args["body"]), f"{path}:{item.line}")
 

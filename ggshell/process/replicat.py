@@ -10,7 +10,6 @@ import gc
 from typing import Any
 
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
@@ -28,7 +27,7 @@ from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
-from ggshell.process.row_stage import Work, map_rules, replicat_stage
+from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
 from ggshell.process.start_place import ADDED, OPTION, PLACED, StartPlace
 from ggshell.process.trail_forms import reader_keys
 from ggshell.store.checkpoint import GroupType
@@ -61,13 +60,14 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
     )
 
 
-def _responses(context: GroupContext) -> Responses:
+def _responses(context: GroupContext, parameters: ReplicatParameters) -> Responses:
     found = load_refusal_rules(context.home.parameters(context.group))
     return Responses(
-        [ErrorRule(rule.error, Response(rule.response), rule.retries, rule.delay) for rule in found.rules],
+        error_rules(found.rules),
         collisions=found.collisions,
         override_duplicates=found.override_duplicates,
         insert_missing=found.insert_missing,
+        own_rules=any(each.refusals for each in parameters.maps),
     )
 
 
@@ -91,7 +91,7 @@ class Replicat:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._discard = _discard_file(context, parameters)
         self._ending = Ending(context, parameters.end)
-        self._responses = _responses(context)
+        self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)

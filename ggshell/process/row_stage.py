@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ggshell.apply.conflicts import Resolver
 from ggshell.apply.discard import DiscardFile
+from ggshell.apply.error_rules import ErrorRule, ErrorRules, Response
 from ggshell.apply.exceptions import RaisedErrors, RefusedRows
 from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.responses import Responses
@@ -17,6 +18,7 @@ from ggshell.columns.stage import Programs, Stage
 from ggshell.columns.tokens import Tokens, TokenStage, compile_tokens
 from ggshell.errors import StatementError
 from ggshell.params import MapStatement, TableStatement
+from ggshell.params.reperror import ReperrorRule
 from ggshell.process.tables import matches
 from ggshell.record import ChangeBatch, TableDefinition
 from ggshell.record.operation import NO_OPERATIONS
@@ -30,7 +32,18 @@ Work = Callable[[ChangeBatch], ChangeBatch]
 
 def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
     """The rules of a file's MAP lines."""
-    return [MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses) for each in maps]
+    return [
+        MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses, _refusals(each)) for each in maps
+    ]
+
+
+def error_rules(rules: Sequence[ReperrorRule]) -> list[ErrorRule]:
+    """REPERROR as a file has it."""
+    return [ErrorRule(rule.error, Response(rule.response), rule.retries, rule.delay) for rule in rules]
+
+
+def _refusals(statement: MapStatement) -> ErrorRules | None:
+    return ErrorRules(error_rules(statement.refusals)) if statement.refusals else None
 
 
 def replicat_stage(

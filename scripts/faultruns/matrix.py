@@ -84,10 +84,14 @@ def strike(ground: Chain, member: str, name: str, count: int) -> None:
         stderr=subprocess.DEVNULL,
     )
     what = f"{member} dies {name} ({count})"
+
+    def runs() -> bool:
+        return ground.state(member) is ProcessState.RUNNING
+
     try:
         if name in ROLLS or member == "Manager":
-            ground.until(f"{member} runs", lambda: ground.state(member) is ProcessState.RUNNING, seconds=PASS_SECONDS)
-        if name in ROLLS:
+            ground.until(f"{member} runs", lambda: runs() or process.poll() is not None, seconds=PASS_SECONDS)
+        if name in ROLLS and runs():  # with much to write it may be dead before it is asked
             ground.obey(ROLLOVERS[member], must=False)  # it may die before it has answered
         if member == "Manager":
             with contextlib.suppress(GgsError):  # the same

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import ParameterError
+from ggshell.params.files import load_replicat
 from ggshell.params.reperror import RefusalRules, ReperrorRule, load_refusal_rules
 
 
@@ -65,3 +66,21 @@ def test_what_is_no_rule_is_refused_with_its_line(tmp_path: Path, body: str) -> 
     with pytest.raises(ParameterError) as caught:
         load(tmp_path, f"REPERROR {body}")
     assert caught.value.where.startswith(f"{tmp_path / 'rep1.prm'}:2")
+
+
+def test_a_map_has_rules_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "rep1.prm"
+    maps = "MAP a.t, TARGET b.t, REPERROR (1403, DISCARD), REPERROR (DEFAULT, TRANSABORT, DELAYSECS 2);\nMAP a.*, TARGET b.*;"
+    path.write_text(f"REPLICAT rep1\nUSERIDALIAS south\nREPERROR (DEFAULT, IGNORE)\n{maps}\n")
+    first, second = load_replicat(path).maps
+    assert first.refusals == (ReperrorRule("1403", "DISCARD"), ReperrorRule("DEFAULT", "TRANSABORT", None, 2.0))
+    assert second.refusals == ()
+    assert load_refusal_rules(path).rules == (ReperrorRule("DEFAULT", "IGNORE"),)
+
+
+def test_a_wrong_rule_within_a_map_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "rep1.prm"
+    path.write_text("REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, REPERROR (1403, NOTHING);\n")
+    with pytest.raises(ParameterError) as caught:
+        load_replicat(path)
+    assert caught.value.where.startswith(f"{path}:3")

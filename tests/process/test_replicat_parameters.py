@@ -127,3 +127,25 @@ def test_a_target_restored_from_a_backup_is_caught_up_from_its_row(way: Way) -> 
     until("the update is there again", lambda: way.in_south("SELECT DISTINCT price FROM b.items") == [(9,)])
     way.same()
     assert "OGG-30200" in way.home.report("REP1").read_text()
+
+
+def test_reperror_within_a_map_holds_for_its_rows_alone(way: Way) -> None:
+    way.in_north("CREATE TABLE a.others (id int PRIMARY KEY)")
+    way.in_south(
+        "CREATE TABLE b.others (id int PRIMARY KEY)",
+        "INSERT INTO b.others VALUES (1)",
+        "INSERT INTO b.items VALUES (2, 'in the way', 0)",
+    )
+    lines = (
+        "REPERROR (DEFAULT, ABEND)",
+        "MAP a.items, TARGET b.items, REPERROR (23505, IGNORE);",
+        "MAP a.*, TARGET b.*;",
+    )
+    way.write("rep1", "\n".join(["REPLICAT rep1", "USERIDALIAS south", *lines, ""]))
+    way.add()
+    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.others")
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)")
+    way.arrives(2)
+    way.in_north("INSERT INTO a.others VALUES (1)")
+    assert "b.others (id = 1) failed" in way.ends(REP1)

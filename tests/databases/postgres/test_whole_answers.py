@@ -12,7 +12,8 @@ from batches import Tx
 from ggshell.apply import delivery as deliveries
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.discard import DiscardFile
-from ggshell.apply.error_rules import ErrorRule, Response
+from ggshell.apply.error_rules import ErrorRule, ErrorRules, Response
+from ggshell.apply.mapping import MapRule
 from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import session
@@ -199,3 +200,26 @@ def test_default2_answers_where_a_table_has_no_exceptions_map(replicats: Replica
     assert ended(replicat, TRANSACTIONS) == []
     assert rows(replicats) == [1, 2, 3, 4, 5]
     assert discard.path.read_text().count("Operation failed") == 1
+
+
+def test_a_maps_own_rules_come_before_the_files(replicats: Replicats, tmp_path: Path) -> None:
+    in_target(replicats, "INSERT INTO t VALUES (3, 'in the way', 0)")
+    discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
+    own = ErrorRules([ErrorRule("23505", Response.DISCARD)])
+    ignored = Responses([ErrorRule("23505", Response.ABEND), ErrorRule("1403", Response.IGNORE)], own_rules=True)
+    rules = [MapRule("hr.t", "public.t", refusals=own)]
+    replicat = replicats.start(responses=ignored, rules=rules, discard=discard)
+    transactions = [*TRANSACTIONS, Tx(4, [update(77, "missing"), insert(6)])]
+    assert ended(replicat, transactions) == []
+    assert rows(replicats) == [1, 2, 3, 4, 5, 6]
+    assert discard.path.read_text().count("Operation failed") == 1
+
+
+def test_a_maps_own_transabort_says_when_a_deadlock_is_tried_again(replicats: Replicats) -> None:
+    in_target(replicats, BROKEN_OFF)
+    own = ErrorRules([ErrorRule("40P01", Response.TRANSABORT, 1, 3.0)])
+    rules = [MapRule("hr.t", "public.t", refusals=own)]
+    replicat = replicats.start(responses=Responses(own_rules=True), rules=rules)
+    with pytest.raises(ApplyError, match="deadlock detected"):
+        ended(replicat, TRANSACTIONS)
+    assert rows(replicats) == [1]
