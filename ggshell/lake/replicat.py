@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,14 +73,17 @@ class LakeReplicat:
         home, runner = self._context.home, self._context.runner
         session = WarmSession(load_settings(home.root / "dirprm" / "spark.conf"), home.root / "dirrpt" / "spark.log")
         try:
-            spark = session.get()
-
-            query = self._start(spark)
+            session.warm()
+            while session.is_starting and not runner.stop_requested:
+                runner.wait([], LOOK_SECONDS)  # requests are answered meanwhile
+            if runner.stop_requested:
+                return
+            query = self._start(session.get())
             while not runner.stop_requested and query.isActive:
                 runner.wait([], LOOK_SECONDS)
                 self._follow()
             if query.isActive:
-                query.processAllAvailable() if not runner.forced and self._refused is None else None
+                self._finish(query)
                 query.stop()
             self._follow()
             failure = query.exception()
@@ -89,6 +94,22 @@ class LakeReplicat:
         finally:
             self._end.close()
             session.close()
+
+    def _finish(self, query: Any) -> None:
+        """Deliver what the trail held when the stop was asked for.
+
+        Not all that comes: whoever goes on writing would hold the stop up for ever.
+        """
+        runner, end = self._context.runner, self._end.read()
+        idle = threading.Thread(target=_settle, args=(query,), name="lake-settle", daemon=True)
+        idle.start()
+        while idle.is_alive() and query.isActive and not runner.forced and self._refused is None:
+            self._follow()
+            done = self._delivery.committed
+            if end is None or (done is not None and done.position >= end):
+                return
+            idle.join(LOOK_SECONDS)
+            runner.wait([], 0)
 
     def _start(self, spark: Any) -> Any:
         """The stream: where its own checkpoint stands, or behind the last commit where that is lost."""
@@ -182,6 +203,12 @@ def stream_memory(root: Path, done: Commit | None) -> StreamMemory:
         first = max(numbers, default=done.batch + 1 if done is not None else 0)
         return StreamMemory(root / f"stream-{first}", first)
     return StreamMemory(root / "stream", 0)
+
+
+def _settle(query: Any) -> None:
+    """Wait until a stream has read all that there is."""
+    with contextlib.suppress(Exception):  # what ended the stream, it tells itself
+        query.processAllAvailable()
 
 
 def _told(failure: BaseException) -> GgsError:

@@ -81,6 +81,11 @@ class WarmSession:
         return self._spark
 
     @property
+    def is_starting(self) -> bool:
+        """Whether ``get`` would have to wait."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
     def is_started(self) -> bool:
         return self._spark is not None
 
@@ -88,7 +93,7 @@ class WarmSession:
         """What there is, without waiting."""
         master = self.settings.shown_master
         if self._spark is None:
-            state = "starting" if self._thread is not None and self._thread.is_alive() else "not started"
+            state = "starting" if self.is_starting else "not started"
             return Facts(state, master, log=str(self._log))
         spark, link = self._spark, self._link
         version = str(spark.version)

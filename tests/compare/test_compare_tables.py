@@ -131,6 +131,24 @@ def test_a_table_or_a_column_that_the_target_lacks_is_said(filled: tuple[str, st
     assert found["orders"].problem == "the target has no column name"
 
 
+def test_a_target_without_the_key_may_hold_a_row_twice_or_without_it(north: str, south: str) -> None:
+    run(
+        north, "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT n, 'v' FROM generate_series(1, 9) n"
+    )
+    run(south, "CREATE TABLE t (id int, v text)", "INSERT INTO t SELECT n, 'v' FROM generate_series(1, 9) n")
+    run(south, "INSERT INTO t VALUES (4, 'v'), (4, 'v')")
+    found = compared((north, south), pattern="public.t")["t"]
+    assert [(each.kind, each.key, each.target) for each in found.differences] == [
+        (Kind.EXTRA, ("4", "1"), ("4", "v")),
+        (Kind.EXTRA, ("4", "2"), ("4", "v")),
+    ]
+    run(south, script([(found.target, found.shape, found.differences)]))
+    assert not compared((north, south), pattern="public.t")["t"].differences
+    run(south, "INSERT INTO t VALUES (NULL, 'v')")
+    found = compared((north, south), pattern="public.t")["t"]
+    assert found.problem == "1 rows of the target have no value in the source's key (id)"
+
+
 def test_targets_are_named_by_a_pattern(filled: tuple[str, str]) -> None:
     connections = connect(filled[0]), connect(filled[1])
     for pattern, wanted in (("mirror.*", "mirror.orders"), ("mirror", "mirror.orders"), ("m.o", "m.o")):

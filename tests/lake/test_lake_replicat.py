@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from batches import Row
 from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person
+from processes import until_state
 
 from ggshell.lake.target import Form
+from ggshell.process.state import ProcessState
 from ggshell.record import IoType
 from ggshell.record.image import encode_image
+from ggshell.store.checkpoint import GroupType
 
 HERE = Path(__file__).parent
 
@@ -27,6 +32,24 @@ def place(number: int) -> Row:
 
 def add(lake: Lake) -> str:
     return f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {lake.form}:./lake"
+
+
+def stop_under_load(lake: Lake) -> None:
+    """What comes behind a STOP does not hold it up."""
+    writing, number = threading.Event(), itertools.count(100)
+
+    def write_on() -> None:
+        while not writing.wait(0.3):
+            lake.write([person(next(number), "On", "1")])
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        lake.run("STOP REPLICAT lake")
+        until_state(lake.home, "LAKE", GroupType.REPLICAT, ProcessState.STOPPED)
+    finally:
+        writing.set()
+        writer.join()
 
 
 @pytest.mark.timeout(900)
@@ -58,6 +81,7 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     lake.delivered()
     assert len(lake.logged()) == len(set(lake.logged())) == 9
     assert [row[0] for row in lake.people()] == [3, 4, 5, 7]
+    stop_under_load(lake)
     assert "has no key" in lake.home.report("lake").read_text() or "has no key" in lake.home.event_log.read_text()
     (last,) = [json.loads(path.read_text()) for path in sorted((lake.folder / "_ggshell").rglob("0*.json"))[-1:]]
     assert (last["seqno"], last["form"]) == (0, lake.form)

@@ -82,6 +82,12 @@ class PostgresTableSide:
         else:
             self._key, self._types = [f"hashtextextended({self._row}, {_SEEDS[0]})"], ["bigint"]
 
+    def without_key(self) -> int:
+        """How many rows have no value in a column of the key: none where the key is this table's own."""
+        missing = " OR ".join(f"{each} IS NULL" for each in self._key)
+        rows = self._ask(f"SELECT count(*) FROM {self._table} r WHERE {missing}", ()) if self._keyed else [(0,)]
+        return int(rows[0][0])
+
     def sum(self, keys: KeyRange) -> RangeSum:
         """Rows, and the sums of two hashes."""
         where, values = self._where(keys)
@@ -104,7 +110,7 @@ class PostgresTableSide:
         return [key for key in dict.fromkeys(tuple(row) for row in found) if key != keys.low]
 
     def rows(self, keys: KeyRange) -> dict[Key, Values]:
-        """The rows of a range."""
+        """The rows of a range; those behind the first with one key have their number behind it."""
         where, values = self._where(keys)
         return self._rows(where, values)
 
@@ -123,13 +129,12 @@ class PostgresTableSide:
             f"SELECT {texts}, {', '.join(self._texts)} FROM {self._table} r{where} ORDER BY {order}", values
         )
         width = len(self._key)
-        if self._keyed:
-            return {tuple(row[:width]): tuple(row[width:]) for row in found}
-        seen: Counter[str] = Counter()
+        seen: Counter[Key] = Counter()
         rows: dict[Key, Values] = {}
         for row in found:
-            rows[row[0], str(seen[row[0]])] = tuple(row[width:])
-            seen[row[0]] += 1
+            key = tuple(row[:width])
+            rows[key if self._keyed and not seen[key] else (*key, str(seen[key]))] = tuple(row[width:])
+            seen[key] += 1
         return rows
 
     def _where(self, keys: KeyRange) -> tuple[str, list[str]]:

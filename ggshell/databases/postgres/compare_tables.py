@@ -90,10 +90,12 @@ def _compared(
     lacking = [name for name in shapes[0].names if name not in shapes[1].names]
     if lacking:
         return ComparedTable(source, target, Shape(()), problem=f"the target has no column {', '.join(lacking)}")
-    pair = Pair(
-        PostgresTableSide(connections[0], source, shapes[0], shapes[1]),
-        PostgresTableSide(connections[1], target, shapes[0], shapes[1]),
-    )
+    there = PostgresTableSide(connections[1], target, shapes[0], shapes[1])
+    keys = [tuple(column.name for column in shape.key) for shape in shapes]
+    if keys[0] != keys[1] and (nowhere := there.without_key()):
+        text = f"{nowhere:,} rows of the target have no value in the source's key ({', '.join(keys[0])})"
+        return ComparedTable(source, target, shapes[0], problem=text)
+    pair = Pair(PostgresTableSide(connections[0], source, shapes[0], shapes[1]), there)
     rows, found = [0, 0], list[Difference]()
     try:
         for part in walk(pair):

@@ -35,15 +35,15 @@ def _statements(table: TableName, shape: Shape, found: Iterable[Difference]) -> 
     name = quote_table(table)
     for each in found:
         if each.source is None and each.target is not None:
-            yield _deletion(name, shape, each.target)
+            yield _deletion(name, shape, each.target, alone=len(each.key) == len(shape.key))
         elif each.source is not None and each.target is None:
             yield _insertion(name, shape, each.source)
         elif each.source is not None and each.target is not None:
             yield _update(name, shape, each.source, each.target)
 
 
-def _deletion(name: str, shape: Shape, row: Values) -> str:
-    if shape.key:
+def _deletion(name: str, shape: Shape, row: Values, *, alone: bool) -> str:
+    if shape.key and alone:
         return f"DELETE FROM {name} WHERE {_equals(shape, row, shape.key)};"
     one = f"SELECT ctid FROM {name} WHERE {_equals(shape, row, shape.columns)} LIMIT 1"
     return f"DELETE FROM {name} WHERE ctid = ({one});"
