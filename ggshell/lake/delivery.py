@@ -3,6 +3,7 @@ there."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,6 +80,7 @@ class LakeDelivery:
             self._write_tables(spark, rows, sorted({name for name, _, _ in counts}), batch, versions)
             total = sum(count for _, _, count in counts)
             commit = Commit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
+            os.sync()  # no form syncs its files, and the commit must not outlive them; their names are the form's own
             self._log.add(commit)
             self.committed = commit
             for name, io_type, count in counts:

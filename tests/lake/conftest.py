@@ -1,4 +1,4 @@
-"""Lakes of every form, and one Spark session for what needs no process of its own."""
+"""A lake of the form that a test names, and one Spark session for what needs no process of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from lakes import Lake
 
 from ggshell.demo.processes import end_processes
-from ggshell.lake.target import Form
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import Settings
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(params=list(Form))
+@pytest.fixture
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     pytest.importorskip("pyspark", reason="pyspark is not installed here")
     made = Lake(tmp_path / "home", request.param)

@@ -52,6 +52,7 @@ def stop_under_load(lake: Lake) -> None:
         writer.join()
 
 
+@pytest.mark.parametrize("lake", [Form.PARQUET], indirect=True)  # test_lake_delivery has all forms, without processes
 @pytest.mark.timeout(900)
 def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) -> None:
     lake.write([person(1, "Ada", "10.50"), person(2, None, "20"), Row(NOTES, IoType.INSERT, image("a note"))])
@@ -87,6 +88,7 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     assert (last["seqno"], last["form"]) == (0, lake.form)
 
 
+@pytest.mark.parametrize("lake", [Form.ICEBERG], indirect=True)
 @pytest.mark.timeout(900)
 def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> None:
     """The process dies between the tables of a batch, which comes again, longer, as Spark's memory is lost too."""
