@@ -20,7 +20,7 @@ from ggshell.apply.threads import Router, ThreadRule, thread_rule
 from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.databases.postgres.lanes import LaneTarget, WatermarkTarget, row_numbers
 from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.errors import ParameterError
+from ggshell.errors import ParameterError, StateError
 from ggshell.params import ReplicatParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.tables import matches
@@ -101,7 +101,29 @@ def _open_postgres(around: Around) -> PostgresTarget:
             f"a {around.kind.lower()} Replicat needs a checkpoint table", hint="ADD REPLICAT …, CHECKPOINTTABLE …"
         )
     place = (around.home, around.table, around.begin)
-    return target(around.conninfo, around.context.group, *place, limits=around.limits)
+    opened = target(around.conninfo, around.context.group, *place, limits=around.limits)
+    if around.kind is not Kind.PARALLEL:
+        try:
+            _require_no_lanes(opened, around)
+        except BaseException:
+            opened.close()
+            raise
+    return opened
+
+
+def _require_no_lanes(target: PostgresTarget, around: Around) -> None:
+    """Raises StateError where a parallel Replicat has left transactions behind that this kind would apply twice."""
+    target.await_lanes()
+    above = target.applied_above()
+    if above:
+        raise StateError(
+            f"{len(above)} transaction{'s'[: len(above) != 1]} above the low watermark of {around.context.group} are"
+            " applied already, by a parallel Replicat that did not stop clean: a"
+            f" {around.kind.lower()} one would apply them again",
+            code="GGS-00564",
+            where=f"checkpoint table {around.table}",
+            hint="add the group as PARALLEL again, START it, and STOP it (not KILL); then take over",
+        )
 
 
 def open_delivery(around: Around, target: GroupTarget, mapper: Mapper) -> AnyDelivery:

@@ -35,7 +35,8 @@ from ggshell.process.state import (
     write_process_file,
 )
 from ggshell.process.watch import GroupId, Watch, was_killed
-from ggshell.store.checkpoint import GroupType
+from ggshell.store import checkpoint
+from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
 
@@ -218,9 +219,17 @@ class Manager:
             if state in ALIVE:
                 continue
             if any(rule_takes(kind, pattern, group) for kind, pattern in self._parameters.autostart):
-                self._try_to_start(group)
+                if not self._is_task(group):
+                    self._try_to_start(group)
             elif state is ProcessState.ABENDED:
                 self._ended(group)
+
+    def _is_task(self, group: GroupId) -> bool:
+        """Whether a group reads tables once: AUTOSTART is for those that follow changes."""
+        try:
+            return checkpoint.load(self._home.checkpoint(*group)).read.source is SourceType.TABLE
+        except GgsError:
+            return False  # starting it tells what is wrong with its file
 
     def _try_to_start(self, group: GroupId) -> None:
         try:

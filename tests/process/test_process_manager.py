@@ -16,7 +16,7 @@ from ggshell.errors import ConflictError, NotFoundError, ParameterError, Process
 from ggshell.process.control import request
 from ggshell.process.launch import spawn
 from ggshell.process.state import ProcessFile, ProcessState, kill, read_process_file, state_of
-from ggshell.store.checkpoint import GroupType
+from ggshell.store.checkpoint import Checkpoint, GroupType, ReadCheckpoint, SourceType, save
 from ggshell.store.home import Home
 
 PATH = GroupType.PATH
@@ -116,6 +116,17 @@ def test_autostart_starts_what_it_names(home: Home) -> None:
         until_state(home, group, PATH, RUNNING)
     children = {child["group"]: child["state"] for child in ask(home, "CHILDSTATUS")["children"]}
     assert children == {"DP1": "RUNNING", "DP2": "RUNNING", "OTHER": "STOPPED"}
+
+
+def test_autostart_leaves_initial_loads_out(home: Home) -> None:
+    for group in ("LOAD1", "EXT1"):
+        source = SourceType.TABLE if group == "LOAD1" else SourceType.LOG
+        kept = Checkpoint(group, GroupType.EXTRACT, ReadCheckpoint(source))
+        save(home.checkpoint(group, GroupType.EXTRACT), kept)
+    begin(home, "AUTOSTART ER *\nAUTOSTART EXTRACT load1\n")
+    is_said(home, "EXTRACT EXT1 starting.")  # it has no parameter file, and ends
+    ask(home, "STATUS")  # Manager's first look at its groups is behind it
+    assert "EXTRACT LOAD1" not in home.event_log.read_text()
 
 
 def test_a_killed_manager_is_followed_by_one_that_adopts(home: Home) -> None:

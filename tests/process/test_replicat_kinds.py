@@ -11,6 +11,8 @@ import pytest
 from processes import until
 from ways import REP1, Way
 
+from ggshell.trail import TrailName, TrailReader
+
 TABLES = (
     "CREATE TABLE {s}.parents (id int PRIMARY KEY, code text UNIQUE, n int)",
     "CREATE TABLE {s}.children (id int PRIMARY KEY, parent int REFERENCES {s}.parents, v text)",
@@ -200,3 +202,44 @@ def test_a_thread_beyond_maxthreads_is_refused_with_its_line(way: Way) -> None:
     report = way.ends(REP1)
     assert "thread 9 is asked for, the group has 1 to 4" in report
     assert "rep1.prm:3" in report
+
+
+def captured(way: Way) -> int:
+    """How many rows the trail holds."""
+    reader = TrailReader(TrailName.parse("./dirdat/ea", way.home.root))
+    count = 0
+    while (batch := reader.read()) is not None:
+        count += len(batch)
+    reader.close()
+    return count
+
+
+@pytest.mark.parametrize("added", ["", "COORDINATED MAXTHREADS 4,"])
+def test_what_a_killed_parallel_one_left_above_its_low_watermark_is_not_taken_over(way: Way, added: str) -> None:
+    for database, schema in ((way.in_north, "a"), (way.in_south, "b")):
+        database(f"INSERT INTO {schema}.items VALUES (1, 'one', 1)")
+    prepare(way, "parallel")
+    way.in_north("UPDATE a.items SET price = price + 1 WHERE id = 1")
+    for number in range(2, 22):  # some of them wait behind the update, in its lane
+        way.in_north(f"INSERT INTO a.items VALUES ({number}, 'x', 0)")
+    way.start("ext1")
+    until("all is captured", lambda: captured(way) == 21)
+    with psycopg.connect(way.south) as holder:
+        holder.execute("SELECT FROM b.items WHERE id = 1 FOR UPDATE")
+        way.start("rep1")
+        until("some are applied", lambda: way.in_south("SELECT count(*) FROM b.items")[0][0] > 5)
+        way.run("KILL REPLICAT rep1")
+    way.run("DELETE REPLICAT rep1 !", f"ADD REPLICAT rep1, {added} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
+    way.start("rep1")
+    report = way.ends(REP1)
+    assert "GGS-00564" in report
+    assert "above the low watermark of REP1 are applied already" in report
+    way.run("DELETE REPLICAT rep1 !", "ADD REPLICAT rep1, PARALLEL, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
+    way.start("rep1")
+    drained(way)
+    way.run("STOP REPLICAT rep1", "DELETE REPLICAT rep1 !")
+    way.run(f"ADD REPLICAT rep1, {added} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
+    way.start("rep1")
+    way.in_north("INSERT INTO a.items VALUES (2000, 'last', 0)")
+    way.arrives(23)
+    until("source and target are the same", lambda: same(way))

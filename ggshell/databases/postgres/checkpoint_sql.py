@@ -10,7 +10,7 @@ from ggshell.apply.target import CheckpointRow
 from ggshell.databases.postgres.describe import quote_table, table_id
 from ggshell.databases.postgres.session import execute
 from ggshell.errors import ConflictError, NotFoundError
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
     import psycopg
@@ -120,6 +120,22 @@ def read(connection: psycopg.Connection[Any], table: TableName, group: str, key:
         [group.upper(), key],
     )
     return from_columns(Columns(rows[0][0] or 0, *rows[0][1:])) if rows else None
+
+
+def applied_above(
+    connection: psycopg.Connection[Any], table: TableName, group: str, key: int, low: Csn | None
+) -> list[str]:
+    """The ids of what lanes of a parallel Replicat have applied above the low watermark, by the transaction table."""
+    beside = transaction_table(table)
+    if table_id(connection, beside) is None:
+        return []
+    found = execute(
+        connection,
+        f"SELECT log_cmplt_csn, log_cmplt_xids FROM {quote_table(beside)} WHERE group_name = %s AND group_key = %s"
+        " ORDER BY log_cmplt_xids_seq",
+        [group.upper(), key],
+    )
+    return [xid for csn, text in found if low is None or Csn.parse(csn) > low for xid in text.split(",")]
 
 
 def insert(

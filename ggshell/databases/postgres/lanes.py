@@ -10,23 +10,21 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ggshell.apply.checkpoint_table import LONGEST_IDS, to_columns, transaction_table
 from ggshell.apply.lane import Turns
 from ggshell.apply.target import NO_LIMITS, BatchLimits, CheckpointRow, Refusal
 from ggshell.apply.watermarks import Marks
-from ggshell.databases.postgres import checkpoint_sql, session
+from ggshell.databases.postgres import checkpoint_sql, lanes_lock, session
 from ggshell.databases.postgres.apply_wire import Step
 from ggshell.databases.postgres.describe import quote_table
 from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.errors import ApplyError, ConflictError, ConnectionLostError
+from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.types import TableName
 
 if TYPE_CHECKING:
-    import psycopg
-
-_LANES = 0x6C6C_0000_0000
+    pass
 
 
 class LaneTarget(PostgresTarget):
@@ -108,7 +106,7 @@ class LaneTarget(PostgresTarget):
 
     @property
     def _lock(self) -> str:
-        return f"SELECT pg_advisory_lock_shared({_LANES}::bigint | %s)"
+        return lanes_lock.shared_lock()
 
 
 class WatermarkTarget(PostgresTarget):
@@ -120,7 +118,7 @@ class WatermarkTarget(PostgresTarget):
         Raises ConflictError when one is and does not end.
         """
         connection, table = self._idle(), self._checkpoint_table
-        self._await_lanes(connection)
+        self.await_lanes()
         row = checkpoint_sql.read(connection, table, self._group, self._key) or self._begin
         found = session.execute(
             connection,
@@ -163,24 +161,6 @@ class WatermarkTarget(PostgresTarget):
         if self._table is None:
             raise ApplyError("a parallel Replicat needs a checkpoint table", hint="ADD REPLICAT …, CHECKPOINTTABLE …")
         return self._table
-
-    def _await_lanes(self, connection: psycopg.Connection[Any]) -> None:
-        import psycopg
-
-        key = _LANES | 0x6767_0000_0000 | self._key
-        try:
-            connection.execute("SET lock_timeout = '20s'")
-            connection.execute("SELECT pg_advisory_lock(%s::bigint)", [key])
-            connection.execute("SELECT pg_advisory_unlock(%s::bigint)", [key])
-            connection.execute("RESET lock_timeout")
-        except psycopg.errors.LockNotAvailable:
-            raise ConflictError(
-                f"another session applies for group {self._group.upper()}",
-                code="GGS-00515",
-                hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{self._program}'",
-            ) from None
-        except psycopg.Error as error:
-            raise session.translate(error) from error
 
 
 _MARKS = "$1, $2::bigint, $3, $4::integer, $5"

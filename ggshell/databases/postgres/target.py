@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.checkpoint_table import group_key
 from ggshell.apply.target import NO_LIMITS, BatchLimits, CheckpointRow, Refusal, TableMapping, TargetTable
-from ggshell.databases.postgres import apply_origin, checkpoint_sql, session
+from ggshell.databases.postgres import apply_origin, checkpoint_sql, lanes_lock, session
 from ggshell.databases.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
 from ggshell.databases.postgres.present_row import fetch_row
@@ -101,6 +101,18 @@ class PostgresTarget:
         if self._table is None:
             return None
         return checkpoint_sql.read(self._idle(), self._table, self._group, self._key)
+
+    def await_lanes(self) -> None:
+        """Return when no lane of a parallel Replicat of the group is left, which may still commit though its process was
+        killed.  Raises ConflictError when one does not end."""
+        lanes_lock.wait_for_all(self._idle(), self._group, self._key, self._program)
+
+    def applied_above(self) -> list[str]:
+        """The transactions that lanes of a parallel Replicat have applied above the group's row."""
+        row = self.checkpoint()
+        if self._table is None or row is None:
+            return []
+        return checkpoint_sql.applied_above(self._idle(), self._table, self._group, self._key, row.csn)
 
     def move(self, position: TrailPosition) -> None:
         """Read on from another place of the trail; what is applied stays known, and is left out there."""
