@@ -8,6 +8,7 @@ so that little is left to do at the commit.
 
 from __future__ import annotations
 
+import heapq
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
@@ -216,6 +217,7 @@ class TransactionCache:
         self._ended: set[int] = set()
         self._taken: set[int] = set()
         self._kept: dict[int, OpenTransaction] = {}
+        self._begins: list[tuple[int, int]] = []
         self.spills = 0
         self._begun = self._most_open = self._spilled = self._most_used = 0
 
@@ -224,6 +226,7 @@ class TransactionCache:
         transaction = self.open.get(xid)
         if transaction is None:
             transaction = self.open[xid] = OpenTransaction(xid, position, time)
+            heapq.heappush(self._begins, (position, xid))
             self._begun += 1
             self._most_open = max(self._most_open, len(self.open))
             if xid in self.decided:
@@ -282,6 +285,7 @@ class TransactionCache:
             transaction.move().close()
         else:
             transaction.limit(until=decision.until)
+            heapq.heappush(self._begins, (transaction.begin, transaction.xid))
 
     def undone(self) -> list[Decision]:
         """Transactions to be forced, oldest decision first."""
@@ -320,8 +324,14 @@ class TransactionCache:
         return [item for item in self.open.values() if not item.ignored] + list(self._kept.values())
 
     def oldest(self) -> OpenTransaction | None:
-        """The one of them that began first."""
-        return min(self.unfinished(), key=lambda item: item.begin, default=None)
+        """The one of them that began first.  It is asked for at every commit, however many are open."""
+        while self._begins:
+            begin, xid = self._begins[0]
+            for item in (self.open.get(xid), self._kept.get(xid)):
+                if item is not None and item.begin == begin and not item.ignored:
+                    return item
+            heapq.heappop(self._begins)  # it has ended, or nobody wants it any more
+        return None
 
     def facts(self) -> dict[str, int]:
         """What CACHEMGR CACHESTATS tells; sizes in bytes."""
@@ -344,4 +354,5 @@ class TransactionCache:
             transaction.close()
         self.open.clear()
         self._kept.clear()
+        self._begins.clear()
         self._used = 0

@@ -1,0 +1,39 @@
+"""The cache of open transactions: what it says of them all agrees with what each is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ggshell.capture.cache import OpenTransaction, TransactionCache
+from ggshell.capture.decisions import Action, Decision
+
+ACTIONS = {"skip": Action.SKIP, "force": Action.FORCE}
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["begin", "end", "skip", "force", "take", "clear"]), st.integers(1, 6), st.integers(1, 100)
+    ),
+    max_size=60,
+)
+
+
+@given(STEPS)
+def test_the_oldest_is_the_one_that_began_first_whatever_was_decided(steps: list[tuple[str, int, int]]) -> None:
+    cache = TransactionCache(1 << 20, Path())
+    for what, xid, begin in steps:
+        if what == "begin":
+            cache.begin(xid, begin, 0)
+        elif what == "end":
+            cache.end(xid)
+        elif what == "clear":
+            cache.clear()
+        elif what == "take":
+            for decision in cache.undone():
+                cache.take_forced(decision)
+        elif xid in cache.open:
+            cache.decide(Decision(ACTIONS[what], xid, f"0.0.{xid}", cache.open[xid].begin, (begin, 0)))
+        found = cache.oldest()
+        wanted = min((item.begin for item in cache.unfinished()), default=None)
+        assert (found.begin if isinstance(found, OpenTransaction) else None) == wanted
