@@ -98,5 +98,6 @@ def require_one(pattern: str) -> None:
     """Raises UsageError for a wildcard: each group stands at a place of its own."""
     if is_wildcard(pattern):
         raise UsageError(
-            "ATCSN, AFTERCSN and SKIPTRANSACTION are for one group", hint="START REPLICAT group_name, ATCSN csn"
+            "ATCSN, AFTERCSN, SKIPTRANSACTION and NOFILTERDUPTRANSACTIONS are for one group",
+            hint="START REPLICAT group_name, ATCSN csn",
         )

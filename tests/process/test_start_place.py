@@ -106,6 +106,30 @@ def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(way: 
     way.arrives(4)
 
 
+@pytest.mark.parametrize("kind", ["", "PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
+def test_what_was_applied_is_applied_again_only_when_start_says_so(way: Way, kind: str) -> None:
+    way.run(
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1",
+        f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    insert(way, 1, 2)
+    way.start("rep1")
+    way.arrives(2)
+    way.run("STOP REPLICAT rep1")
+    again = "UPDATE b.checks SET seqno = 0, rba = 0"  # the trail brings it again, as one that was written anew would
+    way.in_south("DELETE FROM b.items", again)
+    way.run("START REPLICAT rep1, FILTERDUPTRANSACTIONS")
+    insert(way, 3)
+    way.arrives(1)
+    way.run("STOP REPLICAT rep1")
+    way.in_south("DELETE FROM b.items", again)
+    assert "no database is logged in" in way.run("START REPLICAT rep1, NOFILTERDUPTRANSACTIONS", fails=True)
+    way.run("DBLOGIN USERIDALIAS south", "START REPLICAT rep1, NOFILTERDUPTRANSACTIONS")
+    way.arrives(3)
+    assert ids(way) == [1, 2, 3]
+
+
 def test_places_and_what_lies_between_them(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     changes = [Row(A, IoType.INSERT, b"x" * 40)] * 2

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
-from ggshell.errors import ConflictError, StateError, UsageError
+from ggshell.errors import StateError, UsageError
 from ggshell.shell import registrations, start_place
 from ggshell.shell.begin import begin_time, log_place, starting_position
-from ggshell.shell.checkpoint_tables import CheckpointSql, checkpoint_database
 from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
 from ggshell.shell.redo_begin import redo_altered
 from ggshell.shell.registry import command
+from ggshell.shell.replicat_rows import set_row
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
-from ggshell.types import Csn, LogPosition, TableName, TrailPosition, format_lsn
+from ggshell.types import Csn, LogPosition, TrailPosition, format_lsn
 
 
 @command("ALTER EXTRACT")
@@ -70,7 +69,7 @@ def alter_replicat(
             if dryrun:
                 lines += start_place.told(session, found, place)
                 continue
-            _set_row(session, found, place)
+            set_row(session, found, place)
             changed = changed._replace(latest_csn="", latest_xid="")
             lines.append(f"{found.name} goes on at {place} of {trail}.")
         elif not desc:
@@ -205,50 +204,3 @@ def _since(session: Session, found: View, changed: Checkpoint, begin: str) -> tu
     moment = begin_time(begin, session.clock.now())
     options = {**changed.options, "since": moment}
     return changed._replace(begin=begin, begin_time=moment, options=options), f"the first commit since {begin}"
-
-
-def _set_row(session: Session, found: View, place: TrailPosition) -> None:
-    """Set a Replicat's row of the checkpoint table; one that never ran has none, and its file decides.
-
-    Raises StateError when the database of the login does not hold the row.
-    """
-    table = str(found.checkpoint.options.get("checkpoint_table", ""))
-    if not table or not found.checkpoint.started:
-        return
-    name = TableName.parse(table)
-    with ExitStack() as stack:
-        try:
-            tables, connection = stack.enter_context(checkpoint_database(session))
-        except StateError as error:
-            raise StateError(
-                f"{found.name} keeps its place in {table}, and no database is logged in.",
-                code="GGS-00204",
-                hint="DBLOGIN to its target database, then ALTER again",
-            ) from error
-        tables.require(connection, name)
-        stack.enter_context(tables.transaction(connection))
-        _replace_row(session, found, (tables, connection), name, place)
-
-
-def _replace_row(
-    session: Session, found: View, database: tuple[CheckpointSql, Any], table: TableName, place: TrailPosition
-) -> None:
-    """Set the row, if it is there and stands between two transactions."""
-    from ggshell.apply.checkpoint_table import group_key
-    from ggshell.apply.target import CheckpointRow
-
-    (tables, connection), home = database, str(session.home.root)
-    known = found.checkpoint.options.get("group_key")
-    key = int(known) if known is not None else group_key(found.group, home)
-    present = tables.read(connection, table, found.group, key)
-    if present is None:
-        raise StateError(
-            f"{table} of {session.login} holds no row of {found.name}.",
-            hint="DBLOGIN to its target database; if its row was removed there, DELETE and ADD the group again",
-        )
-    if present.split is not None:
-        raise ConflictError(
-            f"{found.name} stands within transaction {present.split.xid}, a part of which is applied.",
-            hint=f"START {found.name} until it has applied it whole, or take MAXTRANSOPS out",
-        )
-    tables.replace(connection, table, found.group, key, CheckpointRow(place, None), home)

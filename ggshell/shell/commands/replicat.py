@@ -11,13 +11,12 @@ from ggshell.shell.checkpoint_tables import checkpoint_database
 from ggshell.shell.commands.checkpoint_table import default_table
 from ggshell.shell.groups import REPLICAT, View, require_new, require_stopped, select
 from ggshell.shell.registry import command
+from ggshell.shell.replicat_rows import MOST_THREADS, row_names
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import LAKE, Checkpoint, GroupType, ReadCheckpoint, SourceType
-from ggshell.store.threads import LETTERS, thread_name
+from ggshell.store.threads import LETTERS
 from ggshell.types import TableName
-
-MOST_THREADS = 25
 
 
 @command("ADD REPLICAT")
@@ -144,20 +143,13 @@ def _delete_row(session: Session, found: View, *, force: bool) -> list[str]:
         return []
     try:
         with checkpoint_database(session) as (tables, connection):
-            for name in _row_names(found):
+            for name in row_names(found):
                 tables.cleanup(connection, TableName.parse(table), name)
     except (StateError, NotFoundError, DatabaseError, ConflictError) as error:
         if not force:
             raise _unreachable(found, table, error) from error
         return [f"The row of {found.group} in {table} could not be removed: {error.message}"]
     return []
-
-
-def _row_names(found: View) -> list[str]:
-    """The groups that the checkpoint table knows a Replicat by: itself, and the threads of a coordinated one."""
-    options = found.checkpoint.options
-    threads = range(int(options.get("maxthreads", MOST_THREADS)) + 1) if options.get("kind") == "COORDINATED" else ()
-    return [found.group, *(thread_name(found.group, thread) for thread in threads)]
 
 
 def _unreachable(found: View, table: str, error: GgsError) -> StateError:

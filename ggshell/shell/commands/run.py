@@ -6,9 +6,22 @@ from collections.abc import Callable
 
 from ggshell.errors import ConflictError, GgsError
 from ggshell.process.start_place import StartPlace
-from ggshell.shell import start_place, supervision
-from ggshell.shell.groups import ANY, ER, EXTRACT, PATH, REPLICAT, Kinds, View, is_wildcard, one, select
+from ggshell.shell import registrations, start_place, supervision
+from ggshell.shell.groups import (
+    ANY,
+    ER,
+    EXTRACT,
+    PATH,
+    REPLICAT,
+    Kinds,
+    View,
+    is_wildcard,
+    one,
+    require_stopped,
+    select,
+)
 from ggshell.shell.registry import command
+from ggshell.shell.replicat_rows import forget_applied
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 
@@ -64,13 +77,16 @@ def start(
     aftercsn: str = "",
     skiptransaction: bool = False,
     filterduptransactions: bool = False,
+    nofilterduptransactions: bool = False,
     dryrun: bool = False,
 ) -> Message:
     """Start through Manager, and come back when the process says that it runs.
 
-    What was applied already is always left out, so FILTERDUPTRANSACTIONS changes nothing.  DRYRUN tells what another place
-    would skip, and starts nothing.
+    What was applied already is left out, so FILTERDUPTRANSACTIONS changes nothing; NOFILTERDUPTRANSACTIONS has the checkpoint
+    table forget it.  DRYRUN tells what another place would skip, and starts nothing.
     """
+    if nofilterduptransactions and not dryrun:
+        _forget_applied(session, kinds, group_name)
     asked = start_place.start_place(atcsn, aftercsn, skiptransaction)
     if asked is not None or dryrun:
         start_place.require_one(group_name)
@@ -87,6 +103,15 @@ def start(
     if any(not each.runs for each in select(session, kinds, group_name)[0]):
         supervision.require_manager(session)  # said once, not for each group of a wildcard
     return _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
+
+
+def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
+    """Have a Replicat apply again what the trail brings again."""
+    start_place.require_one(pattern)
+    found = one(session, kinds, pattern)
+    require_stopped(found, "made to apply again")
+    forget_applied(session, found)
+    registrations.save(session, found.checkpoint._replace(latest_csn="", latest_xid=""))
 
 
 @command("START DISTPATH", PATH)
