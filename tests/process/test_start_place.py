@@ -12,7 +12,9 @@ from trail.trail_kit import A, cut_records, write_trail
 from ways import Way
 
 from ggshell.process.start_place import StartPlace
+from ggshell.process.state import read_process_file
 from ggshell.record import IoType
+from ggshell.store.checkpoint import GroupType
 from ggshell.trail import TrailName, decode_record
 from ggshell.trail.span import Span, behind_transaction, span_between
 from ggshell.types import Csn, TrailPosition
@@ -128,6 +130,25 @@ def test_what_was_applied_is_applied_again_only_when_start_says_so(way: Way, kin
     way.run("DBLOGIN USERIDALIAS south", "START REPLICAT rep1, NOFILTERDUPTRANSACTIONS")
     way.arrives(3)
     assert ids(way) == [1, 2, 3]
+
+
+def test_restart_ends_and_starts_what_runs(way: Way) -> None:
+    def pids() -> list[int]:
+        files = (way.home.process("EXT1", GroupType.EXTRACT), way.home.process("REP1", GroupType.REPLICAT))
+        return [entry.pid if (entry := read_process_file(file)) is not None else 0 for file in files]
+
+    first = pids()
+    assert "REP1 starting" not in way.run("RESTART ER *")  # it did not run
+    second = pids()
+    assert second[0] not in (0, first[0])
+    way.run("RESTART REPLICAT rep1", "RESTART ER *")
+    assert 0 not in pids()
+    insert(way, 1, 2)
+    csns = commits(way, 2)
+    way.arrives(2)
+    way.run(f"RESTART REPLICAT rep1, ATCSN {csns[0]}")  # what was applied is left out
+    insert(way, 3)
+    way.arrives(3)
 
 
 def test_places_and_what_lies_between_them(tmp_path: Path) -> None:

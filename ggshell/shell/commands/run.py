@@ -1,4 +1,4 @@
-"""START, STOP and KILL of groups: one, those of a wildcard, Extracts and Replicats together."""
+"""START, STOP, RESTART and KILL of groups: one, those of a wildcard, Extracts and Replicats together."""
 
 from __future__ import annotations
 
@@ -146,6 +146,44 @@ def stop(session: Session, kinds: Kinds, *, group_name: str, force: bool = False
 def stop_path(session: Session, kinds: Kinds, *, path_name: str, force: bool = False) -> Message:
     """End distribution paths."""
     return stop(session, kinds, group_name=path_name, force=force)
+
+
+@command("RESTART EXTRACT", EXTRACT)
+@command("RESTART REPLICAT", REPLICAT)
+@command("RESTART ER", ER)
+def restart(
+    session: Session,
+    kinds: Kinds,
+    *,
+    group_name: str,
+    atcsn: str = "",
+    aftercsn: str = "",
+    skiptransaction: bool = False,
+    filterduptransactions: bool = False,
+    nofilterduptransactions: bool = False,
+) -> Message:
+    """STOP, then START; of a wildcard only the groups that run."""
+    if atcsn or aftercsn or skiptransaction or nofilterduptransactions:
+        start_place.require_one(group_name)
+        if one(session, kinds, group_name).runs:
+            stop(session, kinds, group_name=group_name)
+        return start(
+            session,
+            kinds,
+            group_name=group_name,
+            atcsn=atcsn,
+            aftercsn=aftercsn,
+            skiptransaction=skiptransaction,
+            filterduptransactions=filterduptransactions,
+            nofilterduptransactions=nofilterduptransactions,
+        )
+
+    def action(found: View) -> list[str]:
+        stopped = _stop(found, forced=False) if found.runs else []
+        return [*stopped, *_start(session, one(session, kinds, found.group))]
+
+    supervision.require_manager(session)
+    return _each(session, kinds, group_name, action, running=True)
 
 
 @command("KILL EXTRACT", EXTRACT)
