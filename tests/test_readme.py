@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from ggshell.demo.processes import end_processes
@@ -49,7 +50,11 @@ def test_the_two_commands_come_first() -> None:
 
 
 def test_the_tour_runs_as_it_is_written() -> None:
-    tour = README[README.index("## A tour") : README.index("## Checking")]
+    tour = (
+        README[README.index("## A tour") : README.index("## Checking")]
+        + README[README.index("## DuckDB as a target") :]
+    )
+    tour = tour[: tour.index("## Initial load")]
     home = Path(tempfile.mkdtemp(prefix="ggs-tour-", dir="/tmp"))
     script = "\n".join(["set -e", *re.findall(r"```sh\n(.*?)```", tour, re.DOTALL)]).replace("/tmp/tour", str(home))  # noqa: S108 - as README says
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -67,6 +72,8 @@ def test_the_tour_runs_as_it_is_written() -> None:
         assert "From north to south   ==> EXT1 ==> REP1 ==>" in ran.stdout
         assert '"rows": [["MANAGER", "RUNNING"' in ran.stdout
         assert "Killed process" in ran.stdout
+        with duckdb.connect(str(home / "copy.duckdb")) as file:
+            assert file.execute("SELECT count(*) > 0 FROM shop.orders").fetchall() == [(True,)]
         assert [each for each in home.glob("dirpcs/*") if each.suffix in (".pce", ".pcr", ".pcm")] == []
     finally:
         end_processes(home)

@@ -40,8 +40,8 @@ class Delivery:
     2. a group is committed only behind the end of a source transaction; only ``max_operations`` may split one, and then the
        checkpoint row says how much of it is applied, and that much is left out after a restart;
     3. the checkpoint row is written in the same target transaction as the rows, and says the place behind the last of them;
-    4. after a refusal nothing of the group stays; its source transactions are applied again one at a time, so those before
-       the failing one are committed, and the failing one leaves nothing;
+    4. after a refusal nothing of the group stays; its source transactions are applied again, in ever larger parts down to
+       one, so those before the failing one are committed, and the failing one leaves nothing;
     5. ``applied`` moves, and statistics count, only when the target has confirmed the commit;
     6. after a lost connection everything unconfirmed is forgotten: ``restart`` asks the checkpoint row, which alone knows
        whether the last commit succeeded, and reading goes on where it says.
@@ -302,8 +302,22 @@ class Delivery:
         self._flying.clear()
         self._group, self._last = Group(), self.applied
         self._confirmed = self._target.confirmed
-        for transaction in groups.transactions(spans):
-            self._alone(transaction)
+        self._anew(list(groups.transactions(spans)))
+
+    def _anew(self, transactions: Sequence[Sequence[Span]]) -> None:
+        """One transaction, then twice as many while all goes well, from one again where something is refused: few of many
+        cost little, and many not much more than one at a time."""
+        place, size = 0, 1
+        while place < len(transactions):
+            part = transactions[place : place + size]
+            if len(part) == 1:
+                self._alone(part[0])
+            elif self._try([span for transaction in part for span in transaction]) is not None:
+                self._target.rollback()
+                size = 1
+                continue
+            place += len(part)
+            size *= 2
 
     def _refused_large(self, spans: Sequence[Span], refusal: Refusal) -> None:
         """Go back to the last mark of a large transaction, and on from there row by row."""

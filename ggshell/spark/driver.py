@@ -103,14 +103,18 @@ class Driver:
 
     def is_gone(self, spark: SparkSession) -> bool:
         """Whether Java is no more."""
-        return java_process(spark).poll() is not None
+        process = java_process(spark)
+        return process is None or process.poll() is not None
 
     def has_ended(self, spark: SparkSession, error: BaseException, *, expected: bool = False) -> bool:
         """Whether a failure comes of Java's end, which may take a moment to be seen; ``expected``: or will end it."""
         if not expected and not any(word in f"{type(error).__name__} {error}" for word in _LOST):
             return self.is_gone(spark)
+        process = java_process(spark)
+        if process is None:
+            return True
         try:
-            java_process(spark).wait(END_SECONDS)
+            process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             return False
         return True
@@ -130,6 +134,8 @@ def _end(spark: SparkSession) -> None:
     from pyspark.sql import SparkSession as Sessions
 
     process, gateway = java_process(spark), SparkContext._gateway
+    if process is None:
+        return  # another session of this process had the same Java, and has ended it
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a Java that has ended before
         try:
@@ -145,9 +151,9 @@ def _end(spark: SparkSession) -> None:
 
 
 def java_process(spark: SparkSession) -> Any:
-    """The process of the driver's Java."""
+    """The process of the driver's Java; None behind its end."""
     gateway: Any = spark.sparkContext._gateway
-    return gateway.proc
+    return gateway.proc if gateway is not None else None
 
 
 def session_builder(log: Path) -> Any:

@@ -19,6 +19,7 @@ from ggshell.types import TableName, TrailPosition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.parametrize("lake", list(Form), indirect=True)
 WRITES = ("append", "merge")
 
 

@@ -36,6 +36,11 @@ REPLICATION_SETTINGS: Mapping[str, str] = {
     "timezone": "UTC",
 }
 
+ORIGINS: Mapping[str, str] = {"max_active_replication_origins": "200"}
+"""Each Replicat's session, and each lane of a parallel one, has an origin, which keeps its place until it is dropped."""
+ORIGINS_SINCE = 18
+"""Before this version ``max_replication_slots`` bounds them too."""
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
@@ -59,7 +64,8 @@ class PostgresServer:
             _give(folder)
         options = ["-N", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-A", "trust"]
         self._run("initdb", *options, "-D", str(self.data))
-        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        own = ORIGINS if int((self.data / "PG_VERSION").read_text()) >= ORIGINS_SINCE else {}
+        lines = [f"{name} = '{value}'\n" for name, value in {**settings, **own}.items()]
         lines += [
             f"port = {self.port}\n",
             "listen_addresses = '127.0.0.1'\n",
