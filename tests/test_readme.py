@@ -73,7 +73,7 @@ def test_the_tour_runs_as_it_is_written() -> None:
         assert '"rows": [["MANAGER", "RUNNING"' in ran.stdout
         assert "Killed process" in ran.stdout
         with duckdb.connect(str(home / "copy.duckdb")) as file:
-            assert file.execute("SELECT count(*) > 0 FROM shop.orders").fetchall() == [(True,)]
+            assert file.execute("SELECT count(*) > 0 FROM shop.order_history").fetchall() == [(True,)]
         assert [each for each in home.glob("dirpcs/*") if each.suffix in (".pce", ".pcr", ".pcm")] == []
     finally:
         end_processes(home)
