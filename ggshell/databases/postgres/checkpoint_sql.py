@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ggshell.apply.checkpoint_table import VERSION, Columns, from_columns, to_columns, transaction_table
 from ggshell.apply.target import CheckpointRow
+from ggshell.databases.postgres import session
 from ggshell.databases.postgres.describe import quote_table, table_id
 from ggshell.databases.postgres.session import execute
 from ggshell.errors import ConflictError, NotFoundError
@@ -31,9 +31,8 @@ _UPDATE = """WITH moved AS (UPDATE {table} SET ({columns}) = ROW({values}), last
   WHERE group_name = {group} AND group_key = {key} RETURNING 1) SELECT 1 / count(*)::int FROM moved"""
 
 
-def transaction(connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
-    """All of what is done within, or nothing."""
-    return connection.transaction()
+transaction = session.transaction
+"""All of what is done within, or nothing."""
 
 
 def create(connection: psycopg.Connection[Any], table: TableName) -> None:
@@ -41,7 +40,7 @@ def create(connection: psycopg.Connection[Any], table: TableName) -> None:
     for name in (table, transaction_table(table)):
         if table_id(connection, name) is not None:
             raise ConflictError(f"checkpoint table {name} exists already")
-    with connection.transaction():
+    with transaction(connection):
         execute(connection, _MAIN.format(table=quote_table(table)))
         execute(connection, _TRANSACTIONS.format(table=quote_table(transaction_table(table))))
 
@@ -59,7 +58,7 @@ def upgrade(connection: psycopg.Connection[Any], table: TableName) -> list[str]:
     }
     added = [name for name in _UPGRADES if name not in have]
     beside = transaction_table(table)
-    with connection.transaction():
+    with transaction(connection):
         for name in added:
             execute(connection, f"ALTER TABLE {quote_table(table)} ADD COLUMN {name} {_UPGRADES[name]}")
         if table_id(connection, beside) is None:
@@ -72,7 +71,7 @@ def upgrade(connection: psycopg.Connection[Any], table: TableName) -> list[str]:
 def drop(connection: psycopg.Connection[Any], table: TableName) -> None:
     """Drop both tables.  Raises NotFoundError when the main one does not exist."""
     require(connection, table)
-    with connection.transaction():
+    with transaction(connection):
         execute(connection, f"DROP TABLE {quote_table(table)}")
         execute(connection, f"DROP TABLE IF EXISTS {quote_table(transaction_table(table))}")
 
@@ -98,7 +97,7 @@ def cleanup(connection: psycopg.Connection[Any], table: TableName, group: str, k
     """Remove a group's rows (of one home when ``key`` says which); how many there were."""
     require(connection, table)
     gone = 0
-    with connection.transaction():
+    with transaction(connection):
         for name in (transaction_table(table), table):
             if table_id(connection, name) is None:
                 continue

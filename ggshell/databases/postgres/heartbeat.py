@@ -11,7 +11,7 @@ from ggshell.databases.postgres import heartbeat_sql as sql
 from ggshell.databases.postgres import heartbeat_views as views
 from ggshell.databases.postgres import trandata
 from ggshell.databases.postgres.describe import quote_table, table_id
-from ggshell.databases.postgres.session import execute
+from ggshell.databases.postgres.session import execute, transaction
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, PURGE_JOB, UPDATE_JOB, HeartbeatNames
 
@@ -96,7 +96,7 @@ def add(connection: psycopg.Connection[Any], names: HeartbeatNames, settings: Se
             f"heartbeat table {names.heartbeat} exists already", hint="DELETE or UPGRADE HEARTBEATTABLE"
         )
     made: list[Made] = []
-    with connection.transaction():
+    with transaction(connection):
         _tables(connection, names, settings, made)
         _procedures(connection, names, settings, made)
         execute(connection, f"CALL {quote_table(names.of(sql.PURGE_PROCEDURE))}()")
@@ -188,7 +188,7 @@ def alter(connection: psycopg.Connection[Any], names: HeartbeatNames, changes: C
     require(connection, names)
     now = info(connection, names).settings
     made: list[Made] = []
-    with connection.transaction():
+    with transaction(connection):
         if changes.target_only is True and not now.target_only:
             _stop_sending(connection, names, made)
         if changes.target_only is False and now.target_only:
@@ -223,7 +223,7 @@ def delete(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[M
         ("FUNCTION", sql.RECEIVE_FUNCTION),
     )
     made: list[Made] = []
-    with connection.transaction():
+    with transaction(connection):
         for view in (views.LAG_HISTORY_VIEW, views.LAG_VIEW):
             execute(connection, f"DROP VIEW IF EXISTS {quote_table(names.of(view))}")
             made.append(Made("", f"Dropped view {names.of(view)}."))
@@ -241,7 +241,7 @@ def upgrade(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[
     require(connection, names)
     before = info(connection, names)
     made: list[Made] = []
-    with connection.transaction():
+    with transaction(connection):
         for view in (views.LAG_HISTORY_VIEW, views.LAG_VIEW):
             execute(connection, f"DROP VIEW IF EXISTS {quote_table(names.of(view))}")
         for table, wanted in (

@@ -137,7 +137,7 @@ class WatermarkTarget(PostgresTarget):
         columns = columns._replace(
             log_csn=str(upper) if upper is not None else columns.log_csn, log_xid=last[:128] or None
         )
-        with connection.transaction():
+        with session.transaction(connection):
             moved = session.execute(
                 connection,
                 checkpoint_sql.set_columns(table),

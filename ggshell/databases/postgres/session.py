@@ -5,6 +5,8 @@ from __future__ import annotations
 import configparser
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +145,18 @@ def execute(connection: psycopg.Connection[Any], statement: str, parameters: Any
     try:
         cursor = connection.execute(statement, parameters)
         return cursor.fetchall() if cursor.description else []
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A transaction, with our errors: its end too may be refused, or find the connection gone."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            yield
     except psycopg.Error as error:
         raise translate(error) from error
 
