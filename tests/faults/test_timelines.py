@@ -221,11 +221,14 @@ def test_a_promoted_standby_that_has_the_slot_is_followed(
     way.start("ext1")
     kept = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1' AND NOT temporary"
 
+    with psycopg.connect(standby.dsn(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET sync_replication_slots = on")
+        connection.execute("SELECT pg_reload_conf()")
+
     def in_step() -> bool:
         """The standby takes a slot over once it has come behind where the standby began, so let it move."""
         way.in_north("SELECT pg_log_standby_snapshot()", "UPDATE a.items SET price = price + 1 WHERE id = 1")
         with psycopg.connect(standby.dsn(), autocommit=True) as connection:
-            connection.execute("SELECT pg_sync_replication_slots()")
             return connection.execute(kept).fetchone() == (1,)
 
     until("the standby has the slot", in_step)
