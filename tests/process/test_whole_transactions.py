@@ -115,8 +115,9 @@ def test_a_large_transaction_is_discarded_whole(way: Way, kind: str) -> None:
     )
     way.start()
     way.arrives(3)
+    discards = "Total discards                                     6.00"
+    until("the discards are counted", lambda: discards in way.run("STATS REPLICAT rep1, TOTAL"))
     assert ids(way) == [1, 7, 8]
-    assert "Total discards                                     6.00" in way.run("STATS REPLICAT rep1, TOTAL")
     assert way.home.discard("rep1").read_text().count("Operation failed") == 6
 
 
@@ -147,9 +148,10 @@ def test_transexception_tells_every_operation(way: Way, kind: str, size: str) ->
     )
     way.start()
     way.arrives(3)
+    expected = range(2, 10) if size == "large" else (2, 8, 9)
+    refused = "SELECT id, code, operation FROM b.refused ORDER BY id"
+    until("the refused rows are told", lambda: len(way.in_south(refused)) == len(expected))
+    assert way.in_south(refused) == [(number, "23505", "INSERT") for number in expected]
     assert ids(way) == [1, 9, 10]
     assert way.in_south("SELECT count(*) FROM b.plain") == [(0,)]
-    refused = way.in_south("SELECT id, code, operation FROM b.refused ORDER BY id")
-    expected = range(2, 10) if size == "large" else (2, 8, 9)
-    assert refused == [(number, "23505", "INSERT") for number in expected]
     assert way.home.discard("rep1").read_text().count("Operation failed") == 1, "the table without an exceptions MAP"
