@@ -45,13 +45,14 @@ def _by_file(home: Path) -> Iterator[Running]:
 
 def _by_command_line(home: Path) -> Iterator[Running]:
     """Where the system has /proc; elsewhere the process files have to do."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    system = Path("/proc")
+    for number in filter(str.isdigit, os.listdir(system) if system.is_dir() else ()):
         with contextlib.suppress(OSError):  # it ended while we looked
-            words = path.read_bytes().decode(errors="replace").split("\0")
+            words = (system / number / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if "ggshell.process" in words and "--home" in words and words[words.index("--home") + 1] == str(home):
                 kind, *rest = words[words.index("ggshell.process") + 1 :]
                 group = rest[rest.index("--group") + 1] if "--group" in rest else ""
-                yield Running(int(path.parent.name), f"{kind} {group}".strip())
+                yield Running(int(number), f"{kind} {group}".strip())
 
 
 def end_processes(home: Path) -> list[str]:
