@@ -46,13 +46,15 @@ def _by_file(home: Path) -> Iterator[Running]:
 def _by_command_line(home: Path) -> Iterator[Running]:
     """Where the system has /proc; elsewhere the process files have to do."""
     system = Path("/proc")
-    for number in filter(str.isdigit, os.listdir(system) if system.is_dir() else ()):
+    for folder in system.iterdir() if system.is_dir() else ():
+        if not folder.name.isdigit():
+            continue
         with contextlib.suppress(OSError):  # it ended while we looked
-            words = (system / number / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if "ggshell.process" in words and "--home" in words and words[words.index("--home") + 1] == str(home):
                 kind, *rest = words[words.index("ggshell.process") + 1 :]
                 group = rest[rest.index("--group") + 1] if "--group" in rest else ""
-                yield Running(int(number), f"{kind} {group}".strip())
+                yield Running(int(folder.name), f"{kind} {group}".strip())
 
 
 def end_processes(home: Path) -> list[str]:

@@ -45,7 +45,7 @@ def _source(session: Session, number: int, text: str, since: int) -> Source:
         if next(folder.glob("day=*"), None) is not None:
             return archive(number, text, folder)
     if _is_trail(path):
-        return _of_trail(number, text, path)
+        return _of_trail(session, number, text, path)
     connection = _connect(session, text)
     try:
         return _of_database(session, number, text, connection, since)
@@ -62,7 +62,7 @@ def _is_trail(path: Path) -> bool:
         return False
 
 
-def _of_trail(number: int, text: str, path: Path) -> Source:
+def _of_trail(session: Session, number: int, text: str, path: Path) -> Source:
     from ggshell.heartbeat.row import layout_of
     from ggshell.spark.paths import trail_files
     from ggshell.spark.questions.beats import in_trail
@@ -73,7 +73,7 @@ def _of_trail(number: int, text: str, path: Path) -> Source:
     tables = sorted({each.name for each in definitions if layout_of(each) is not None})
     if not tables:
         raise NotFoundError(f"{text} carries no heartbeats", hint="ADD HEARTBEATTABLE in the source of its Extract")
-    return in_trail(number, text, files, tables)
+    return in_trail(number, text, files, tables, session.engines)
 
 
 def _of_database(session: Session, number: int, name: str, connection: Any, since: int) -> Source:

@@ -116,7 +116,10 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
     if isinstance(view, RowsView):
         return spark.createDataFrame(view.table)
     if isinstance(view, ParquetView):
-        return spark.read.option("mergeSchema", "true").parquet(*view.files)
+        reader = (
+            spark.read.schema(", ".join(f"`{name}` {kind}" for name, kind in view.types)) if view.types else spark.read
+        )
+        return reader.option("mergeSchema", str(not view.types).lower()).parquet(*view.files)
     return (
         spark.read.format("ggtrail")
         .option("columns", ",".join(view.columns))

@@ -48,10 +48,15 @@ class TrailView:
 
 @dataclass(frozen=True, slots=True)
 class ParquetView:
-    """Parquet files under a name; columns by their names."""
+    """Parquet files under a name; columns by their names.
+
+    ``types``: names of columns and Spark's types for them, where they are known: Spark then need not look into the files
+    first, and takes times without a zone for what they are in archives, UTC.
+    """
 
     name: str
     files: tuple[str, ...]
+    types: tuple[tuple[str, str], ...] = ()
 
     @property
     def size(self) -> int:

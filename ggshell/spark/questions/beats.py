@@ -1,7 +1,7 @@
 """Heartbeats of any number of deployments in one form: from lag archives, from histories in databases, from trails.
 
-Each row: deployment, remote_database (where it was born), local_database, path, and the microseconds since 1970 of its birth
-(``sent``) and of each hop; a trail knows nothing of what comes behind it.
+Each source is a view with the columns of a database's history table; a trail knows nothing of what comes behind it.  A way
+(deployment, databases, path) is a number while heartbeats are counted, and gets its names back when few lines are left.
 """
 
 from __future__ import annotations
@@ -21,25 +21,32 @@ from ggshell.spark.views import Answer, ParquetView, RowsView, TrailView, View
 from ggshell.types import TableName
 
 HOPS: Final = ("extract", "routing", "read", "apply", "total")
-_TIMES: Final = ("sent", "at_extract", "at_routing", "at_replicat", "received")
-_INCOMING: Final = (
-    "incoming_heartbeat_ts",
-    "incoming_extract_ts",
-    "incoming_routing_ts",
-    "incoming_replicat_ts",
-    "heartbeat_received_ts",
-)
-_WAY: Final = ("incoming_extract", "incoming_routing_path", "incoming_replicat")
-_IN_TRAIL: Final = ("heartbeat_timestamp", "outgoing_extract_ts", "outgoing_routing_ts")
+_TIMES: Final = {
+    "sent": "incoming_heartbeat_ts",
+    "at_extract": "incoming_extract_ts",
+    "at_routing": "incoming_routing_ts",
+    "at_replicat": "incoming_replicat_ts",
+    "received": "heartbeat_received_ts",
+}
+_WAY: Final = ("remote_database", "local_database", "incoming_extract", "incoming_routing_path", "incoming_replicat")
+_IN_TRAIL: Final = {
+    "remote_database": "local_database",
+    "incoming_extract": "outgoing_extract",
+    "incoming_routing_path": "outgoing_routing_path",
+    "incoming_replicat": "outgoing_replicat",
+    "incoming_heartbeat_ts": "heartbeat_timestamp",
+    "incoming_extract_ts": "outgoing_extract_ts",
+    "incoming_routing_ts": "outgoing_routing_ts",
+}
+"""Columns of a history, and where a heartbeat under way has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where heartbeats of a deployment are: a view, and the SELECT that gives them in the one form."""
+    """Where heartbeats of a deployment are."""
 
     deployment: str
     view: View
-    sql: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +59,63 @@ class Beats:
     until: int = 0
     told: Callable[[str], None] | None = None
 
-    def ask(self, name: str, select: str) -> Answer:
-        """The answer to a SELECT about ``lags``: a row for each heartbeat, with the lag of each hop in seconds.  A heartbeat
-        that a source has twice, after a crash, counts once."""
-        union = " UNION ALL ".join(source.sql for source in self.sources)
-        hops = ", ".join(f"{sql} AS {hop}_lag" for hop, sql in _lags().items())
+    def ask(self, name: str, ctes: str, select: str) -> Answer:
+        """The answer to a SELECT about ``lags`` and ``ways``.
+
+        ``lags``: a row for each heartbeat: ``way`` (a number), ``sent``, ``came`` and each hop's lag, in microseconds; one
+        that a source has twice, after a crash, counts once, with its earliest times.  ``ways``: each way's number and names.
+        """
         limits = [f"came >= {self.since}"] if self.since else []
         limits += [f"came < {self.until}"] if self.until else []
         where = f" WHERE {' AND '.join(limits)}" if limits else ""
+        least = ", ".join(f"min({time}) AS {time}" for time in list(_TIMES)[1:])
+        hops = ", ".join(f"{sql} AS {hop}_lag" for hop, sql in _lags().items())
+        # Spark's hint brings the copies of a heartbeat together first: nearly all are single, and to look for copies before
+        # that, as it does by itself, is work for nothing.
         sql = f"""
-            WITH beats AS (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came
-                             FROM ({union}) AS every WHERE sent IS NOT NULL),
-                 lags AS (SELECT *, {hops} FROM beats{where})
+            WITH ways AS ({" UNION ALL ".join(map(_ways, self.sources))}),
+                 every AS ({" UNION ALL ".join(map(_beats, self.sources))}),
+                 once AS (SELECT way, sent, {least} FROM (SELECT /*+ REPARTITION(way, sent) */ * FROM every) AS gathered
+                           WHERE sent IS NOT NULL GROUP BY way, sent),
+                 lags AS (SELECT way, sent, came, {hops}
+                            FROM (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came
+                                    FROM once) AS known{where}){ctes}
             {select}"""
         return self.engine.ask(name, sql, [source.view for source in self.sources], self.told)
 
 
 def _lags() -> dict[str, str]:
     """SQL of each hop's lag; a hop that is not there has none, and the next counts from the last time known."""
-    found = {}
+    times, found = list(_TIMES), {}
     for number, hop in enumerate(HOPS[:-1], 1):
-        earlier = ", ".join(reversed(_TIMES[:number]))
-        found[hop] = f"({_TIMES[number]} - coalesce({earlier})) / 1e6"
-    found["total"] = "(came - sent) / 1e6"
-    return {hop: f"CAST({sql} AS double)" for hop, sql in found.items()}
+        earlier = ", ".join(reversed(times[:number]))
+        found[hop] = f"{times[number]} - coalesce({earlier})"
+    return {**found, "total": "came - sent"}
+
+
+def _number(source: Source) -> str:
+    """SQL of a way's number."""
+    names = ", ".join(f"coalesce({name}, '')" for name in _WAY)
+    return f"xxhash64({literal(source.deployment)}, {names}) AS way"
+
+
+def _ways(source: Source) -> str:
+    return (
+        f"SELECT {_number(source)}, {literal(source.deployment)} AS deployment, remote_database, local_database,"
+        f" {_path(*_WAY[2:])} AS path"
+        f" FROM (SELECT DISTINCT {', '.join(_WAY)} FROM {source.view.name}) AS {source.view.name}_ways"
+    )
+
+
+def _beats(source: Source) -> str:
+    times = ", ".join(f"unix_micros(CAST({name} AS timestamp)) AS {time}" for time, name in _TIMES.items())
+    return f"SELECT {_number(source)}, {times} FROM {source.view.name}"
+
+
+def _path(extract: str, routing_path: str, replicat: str) -> str:
+    """The groups of a way; of a routing path without the place that is still open."""
+    settled = f"nullif(replace(replace({routing_path}, ',*', ''), '*', ''), '')"
+    return f"concat_ws(' ==> ', {extract}, {settled}, {replicat})"
 
 
 def archive(number: int, deployment: str, folder: Path) -> Source:
@@ -83,57 +123,36 @@ def archive(number: int, deployment: str, folder: Path) -> Source:
     files = sorted(map(str, folder.glob("day=*/*.parquet")))
     if not files:
         raise NotFoundError(f"{folder} has no lag archive", hint="LAGARCHIVE in a Replicat's parameters makes it")
-    view = ParquetView(f"beats_{number}", tuple(files))
-    return Source(deployment, view, _of_history(deployment, view.name))
+    types = tuple((name, "timestamp" if name in _TIMES.values() else "string") for name in (*_WAY, *_TIMES.values()))
+    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), types))
 
 
 def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Source:
     """Rows of a database's history table, in the order of HISTORY_COLUMNS; times as datetimes without zone, in UTC."""
-    fields = [pa.field(name, pa.timestamp("us") if name.endswith("_ts") else pa.string()) for name in HISTORY_COLUMNS]
-    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, fields, strict=True)]
-    view = RowsView(f"beats_{number}", pa.table(arrays, pa.schema(fields)))
-    return Source(deployment, view, _of_history(deployment, view.name))
+    columns = list(zip(*rows, strict=True)) or [()] * len(HISTORY_COLUMNS)
+    return Source(deployment, _at_hand(number, dict(zip(HISTORY_COLUMNS, columns, strict=True))))
 
 
-def _of_history(deployment: str, view: str) -> str:
-    """Each heartbeat once, though it may have been applied, or gathered, again after a crash."""
-    names = ("remote_database", "local_database", *_WAY, _INCOMING[0])
-    least = ", ".join(f"min({name}) AS {name}" for name in _INCOMING[1:])
-    times = ", ".join(
-        f"unix_micros(CAST({name} AS timestamp)) AS {time}" for name, time in zip(_INCOMING, _TIMES, strict=True)
-    )
-    return (
-        f"SELECT {literal(deployment)} AS deployment, remote_database, local_database, {_path(*_WAY)} AS path, {times}"
-        f" FROM (SELECT {', '.join(names)}, {least} FROM {view} GROUP BY {', '.join(names)}) AS {view}_once"
-    )
+def in_trail(number: int, deployment: str, files: Iterable[str], tables: Iterable[TableName], engine: Engine) -> Source:
+    """The heartbeats that a trail carries: their way up to there.  ``tables``: the seed and heartbeat tables in it.
 
-
-def in_trail(number: int, deployment: str, files: Iterable[str], tables: Iterable[TableName]) -> Source:
-    """The heartbeats that a trail carries: their way up to there.  ``tables``: the seed and heartbeat tables in it."""
-    view = TrailView(f"beats_{number}", tuple(files), ("owner", "table", "columns"))
+    They are read now, and once: a trail has many rows for each of them.
+    """
+    view = TrailView("trail", tuple(files), ("owner", "table", "columns"))
     names = " OR ".join(f"(owner = {literal(each.owner)} AND table = {literal(each.name)})" for each in tables)
-
-    def column(name: str) -> str:
-        return f"element_at(columns, {literal(name)})"
-
-    path = _path(column("outgoing_extract"), column("outgoing_routing_path"), column("outgoing_replicat"))
-    known = dict(zip(_TIMES, _IN_TRAIL, strict=False))
-    times = ", ".join(
-        f"unix_micros(CAST({column(known[time])} AS timestamp)) AS {time}"
-        if time in known
-        else f"CAST(NULL AS bigint) AS {time}"
-        for time in _TIMES
+    wanted = ", ".join(
+        f"unix_micros(CAST({column} AS timestamp))" if name.endswith("_ts") else column
+        for name, column in ((name, f"element_at(columns, {literal(known)})") for name, known in _IN_TRAIL.items())
     )
-    sql = (
-        f"SELECT {literal(deployment)} AS deployment, {column('local_database')} AS remote_database,"
-        f" CAST(NULL AS string) AS local_database, {path} AS path, {times}"
-        f" FROM {view.name} WHERE ({names}) AND {column('outgoing_extract_ts')} IS NOT NULL"
-    )
-    return Source(deployment, view, sql)
+    sent = f"element_at(columns, {literal(_IN_TRAIL['incoming_extract_ts'])})"
+    answer = engine.ask("LAG REPORT", f"SELECT {wanted} FROM trail WHERE ({names}) AND {sent} IS NOT NULL", [view])
+    columns = list(zip(*answer.rows, strict=True)) or [()] * len(_IN_TRAIL)
+    return Source(deployment, _at_hand(number, dict(zip(_IN_TRAIL, columns, strict=True))))
 
 
-def _path(extract: str, routing_path: str, replicat: str) -> str:
-    """The groups of a way; of a routing path without the place that is still open."""
-    settled = f"nullif(replace(replace({routing_path}, ',*', ''), '*', ''), '')"
-    return f"concat_ws(' ==> ', {extract}, {settled}, {replicat})"
+def _at_hand(number: int, known: dict[str, Sequence[Any]]) -> RowsView:
+    """Columns of a history that are known, and the others empty."""
+    count = len(next(iter(known.values())))
+    kinds = {name: pa.timestamp("us") if name.endswith("_ts") else pa.string() for name in HISTORY_COLUMNS}
+    arrays = [pa.array(known[name], kind) if name in known else pa.nulls(count, kind) for name, kind in kinds.items()]
+    return RowsView(f"beats_{number}", pa.table(arrays, names=list(kinds)))

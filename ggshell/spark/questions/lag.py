@@ -1,7 +1,7 @@
 """The lag pipeline: percentiles by way and period, hop by hop; worst windows, trends, gaps in heartbeats, clocks.
 
-One pass over the heartbeats gives a line for each way and period, a second one the gaps; all else is worked out from these
-few lines.
+One pass over the heartbeats gives a line for each way, period and hop, others the gaps; all else is worked out from these few
+lines.
 """
 
 from __future__ import annotations
@@ -14,12 +14,23 @@ from ggshell.heartbeat.history import PERIODS
 from ggshell.heartbeat.offset import Offset, estimate
 from ggshell.spark.questions.beats import HOPS, Beats
 
-SHARES: Final = {"p50": "0.5", "p95": "0.95", "p99": "0.99"}
+SHARES: Final = {"p50": 50, "p95": 95, "p99": 99}
+"""Percentiles, in percent."""
 GAP_FACTOR: Final = 3
 """So many times the usual distance of a way's heartbeats is a gap."""
 TREND_PERIODS: Final = 12
 _MICRO: Final = 1_000_000
 _WAY: Final = "deployment, remote_database, local_database, path"
+_THREE_DIGITS: Final = (
+    "lag - lag % CASE"
+    + "".join(f" WHEN abs(lag) < {10**digits} THEN {10 ** (digits - 3)}" for digits in range(3, 15))
+    + f" ELSE {10**12} END"
+)
+"""SQL of a lag with zeros behind its first three digits."""
+_STEPS: Final = """
+                 , steps AS (SELECT * FROM (SELECT way, sent, lag(sent) OVER (PARTITION BY way ORDER BY sent) AS earlier
+                                               FROM lags) AS every_step WHERE earlier IS NOT NULL)"""
+"""From each heartbeat of a way to the next."""
 
 
 class Way(NamedTuple):
@@ -44,6 +55,9 @@ class HopLag(NamedTuple):
     p99: float | None
     longest: float | None
     least: float | None
+
+
+NOTHING: Final = HopLag(None, None, None, None, None, None)
 
 
 class Window(NamedTuple):
@@ -91,27 +105,40 @@ class ClockLead(NamedTuple):
 
 
 def windows(beats: Beats, period: str) -> list[Window]:
-    """A line for each way and period (a name of PERIODS), in order."""
+    """A line for each way and period (a name of PERIODS), in order.
+
+    Mean, greatest and least are exact.  A percentile is a lag that was measured, at most 1 % above the exact one: lags are
+    counted by their first three digits, so that any number of them needs no more room than there are such numbers.
+    """
     length = PERIODS[period] * _MICRO
-    figures = ", ".join(sql for hop in HOPS for sql in _figures(f"{hop}_lag"))
+    cases = " ".join(f"WHEN {number} THEN {hop}_lag" for number, hop in enumerate(HOPS))
+    numbers = ", ".join(f"({number})" for number in range(len(HOPS)))
+    ranks = ", ".join(
+        f"min(CASE WHEN place * 100 >= beats * {share} THEN most END) / 1e6 AS {name}" for name, share in SHARES.items()
+    )
     answer = beats.ask(
         "LAG REPORT",
-        f"""SELECT {_WAY}, began, count(*) AS beats, {figures}
-              FROM (SELECT *, came - came % {length} AS began FROM lags) AS told
-             GROUP BY {_WAY}, began ORDER BY {_WAY.replace("local_database", "local_database NULLS FIRST")}, began""",
+        f"""
+                 , hops AS (SELECT way, came - came % {length} AS began, hop, CASE hop {cases} END AS lag
+                            FROM lags CROSS JOIN (VALUES {numbers}) AS numbers(hop)),
+                 counted AS (SELECT way, began, hop, count(*) AS alike, sum(CAST(lag AS double)) AS together,
+                                    min(lag) AS least, max(lag) AS most
+                               FROM hops WHERE lag IS NOT NULL GROUP BY way, began, hop, {_THREE_DIGITS}),
+                 ranked AS (SELECT *, sum(alike) OVER (PARTITION BY way, began, hop ORDER BY most) AS place,
+                                   sum(alike) OVER (PARTITION BY way, began, hop) AS beats FROM counted)""",
+        f"""SELECT {_WAY}, began, hop, beats, sum(together) / beats / 1e6 AS mean, {ranks},
+                   max(most) / 1e6 AS longest, min(least) / 1e6 AS shortest
+              FROM ranked JOIN ways ON ways.way = ranked.way GROUP BY {_WAY}, began, hop, beats""",
     )
-    width = len(HopLag._fields)
-    found = []
+    hops: dict[tuple[Way, int], dict[str, HopLag]] = {}
+    counts: dict[tuple[Way, int], int] = {}
     for row in answer.rows:
-        values = row[6:]
-        hops = {hop: HopLag(*values[place * width : (place + 1) * width]) for place, hop in enumerate(HOPS)}
-        found.append(Window(_way(row), row[4], row[5], hops))
-    return found
-
-
-def _figures(column: str) -> list[str]:
-    ranks = [f"percentile_disc({share}) WITHIN GROUP (ORDER BY {column})" for share in SHARES.values()]
-    return [f"avg({column})", *ranks, f"max({column})", f"min({column})"]
+        place, (hop, count, *figures) = (_way(row), row[4]), row[5:]
+        hops.setdefault(place, dict.fromkeys(HOPS, NOTHING))[HOPS[hop]] = HopLag(*map(float, figures))
+        counts[place] = max(count, counts.get(place, 0))  # each heartbeat has a whole lag, not each has every hop
+    return [
+        Window(*place, counts[place], of_place) for place, of_place in sorted(hops.items(), key=lambda each: each[0])
+    ]
 
 
 def _way(row: Sequence[str | None]) -> Way:
@@ -120,27 +147,25 @@ def _way(row: Sequence[str | None]) -> Way:
 
 def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
     """Where heartbeats were missing: much longer than usual from one to the next, and at least ``least`` seconds."""
-    usual = {_way(row): row[4] for row in beats.ask("LAG REPORT", _steps("percentile_disc(0.5)", "")).rows}
+    step = "percentile_disc(0.5) WITHIN GROUP (ORDER BY sent - earlier)"
+    usual = {
+        _way(row): row[4]
+        for row in beats.ask(
+            "LAG REPORT",
+            _STEPS,
+            f"SELECT {_WAY}, {step} AS step FROM steps JOIN ways ON ways.way = steps.way GROUP BY {_WAY}",
+        ).rows
+    }
     if not usual:
         return []
     shortest = max(min(usual.values()) * GAP_FACTOR, round(least * _MICRO))
-    where = f" AND sent - earlier > {shortest}"
-    rows = beats.ask("LAG REPORT", _steps("", where)).rows
+    rows = beats.ask(
+        "LAG REPORT",
+        _STEPS,
+        f"SELECT {_WAY}, earlier, sent FROM steps JOIN ways ON ways.way = steps.way WHERE sent - earlier > {shortest}",
+    ).rows
     found = [Gap(_way(row), row[4], row[5], usual[_way(row)] / _MICRO) for row in rows]
-    return [gap for gap in found if gap.seconds > GAP_FACTOR * gap.usual]
-
-
-def _steps(figure: str, where: str) -> str:
-    """From one heartbeat of a way to the next: a figure of all, or those that fit a condition."""
-    told = f"{figure} WITHIN GROUP (ORDER BY sent - earlier) AS step" if figure else "earlier, sent"
-    return (
-        f"SELECT {_WAY}, {told} FROM (SELECT {_WAY}, sent,"
-        f" lag(sent) OVER (PARTITION BY {_WAY} ORDER BY sent) AS earlier FROM lags) AS steps"
-        f" WHERE earlier IS NOT NULL{where}"
-        + (f" GROUP BY {_WAY}" if figure else "")
-        + f" ORDER BY {_WAY.replace('local_database', 'local_database NULLS FIRST')}"
-        + ("" if figure else ", sent")
-    )
+    return sorted(gap for gap in found if gap.seconds > GAP_FACTOR * gap.usual)
 
 
 def worst(found: Iterable[Window], number: int) -> list[Window]:
