@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ggshell.errors import DatabaseError, GgsError, StatementError, TrailError
+from ggshell.spark import facts
 from ggshell.spark.dialect import COMMENTS, for_spark, literal, pieces, quoted_name, spelled
+from ggshell.spark.local import LocalEngine
 from ggshell.spark.pushdown import conditions_text
 from ggshell.spark.session import MORE_MEMORY, WarmSession
-from ggshell.spark.views import ParquetView, RowsView, View
+from ggshell.spark.slices import answered, in_task, sliced
+from ggshell.spark.views import PARTS, ParquetView, Part, RowsView, View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+TASKS_A_CORE = 4
+"""Each costs some tenths of a second, and none should be the one that all wait for."""
 _NUMBERS = itertools.count(1)
 _TRAIL_FAULT = re.compile(r"ggshell\.errors\.\w+: ([^\n]*)")
 _STATE = re.compile(r"\s*SQLSTATE: (\w{5})")
@@ -37,12 +43,57 @@ def ask_spark(
         for view in views:
             frame = _data_frame(spark, view, once=scans_once(text, names[view.name.lower()]))
             frame.createOrReplaceTempView(names[view.name.lower()])
-        try:
-            return spark.sql(text).toArrow()
-        finally:
-            for name in names.values():
-                spark.catalog.dropTempView(name)
+        return _answer(spark, text, names)
 
+    return _run(session, work, sql, names, told)
+
+
+def ask_in_parts(
+    session: WarmSession,
+    parts: Sequence[Part],
+    schema: pa.Schema,
+    sql: str,
+    told: Callable[[str], None] | None = None,
+) -> pa.Table:
+    """The answer to a statement about ``parts``: the answers of the first halves, each asked slice by slice in a task of
+    its own.  Raises what ``ask_spark`` raises."""
+    names = {PARTS: f"ggshell_{PARTS}_{next(_NUMBERS)}"}
+    text = for_spark(_renamed(spelled(sql), names))
+    at_hand = [answered(LocalEngine(), part, schema) for part in parts if isinstance(part.view, RowsView)]
+    slices = [each for part in parts if not isinstance(part.view, RowsView) for each in sliced(part)]
+
+    def work(spark: SparkSession) -> pa.Table:
+        frames = [spark.createDataFrame(table) for table in at_hand]
+        if slices:
+            tasks = min(len(slices), TASKS_A_CORE * session.cores(spark) or len(slices))
+            numbers = spark.range(0, len(slices), 1, tasks)
+            frames.append(numbers.mapInArrow(in_task(slices, schema), facts.spark_ddl(schema)))
+        frame = functools.reduce(lambda one, other: one.unionAll(other), frames).cache()
+        try:
+            frame.createOrReplaceTempView(names[PARTS])
+            return _answer(spark, text, names)
+        finally:
+            frame.unpersist()
+
+    return _run(session, work, sql, names, told)
+
+
+def _answer(spark: SparkSession, text: str, names: Mapping[str, str]) -> pa.Table:
+    """A statement's answer; its views are gone behind it."""
+    try:
+        return spark.sql(text).toArrow()
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
+
+
+def _run(
+    session: WarmSession,
+    work: Callable[[SparkSession], pa.Table],
+    sql: str,
+    names: Mapping[str, str],
+    told: Callable[[str], None] | None,
+) -> pa.Table:
     try:
         return session.run(work, told)
     except (GgsError, KeyboardInterrupt):
@@ -116,10 +167,7 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
     if isinstance(view, RowsView):
         return spark.createDataFrame(view.table)
     if isinstance(view, ParquetView):
-        reader = (
-            spark.read.schema(", ".join(f"`{name}` {kind}" for name, kind in view.types)) if view.types else spark.read
-        )
-        return reader.option("mergeSchema", str(not view.types).lower()).parquet(*view.files)
+        return spark.read.option("mergeSchema", "true").parquet(*view.files)
     return (
         spark.read.format("ggtrail")
         .option("columns", ",".join(view.columns))

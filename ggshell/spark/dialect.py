@@ -15,7 +15,6 @@ MACROS: Final = (
     "CREATE OR REPLACE MACRO map_contains_key(collection, key) AS map_contains(collection, key)",
     "CREATE OR REPLACE MACRO unix_micros(moment) AS epoch_us(moment)",
     "CREATE OR REPLACE MACRO timestamp_micros(number) AS make_timestamp(number)::TIMESTAMPTZ",
-    "CREATE OR REPLACE MACRO xxhash64(a, b, c, d, e, f) AS hash(a, b, c, d, e, f)",
     "CREATE OR REPLACE MACRO rlike(value, pattern) AS regexp_matches(value, pattern)",
 )
 """DuckDB's part."""

@@ -15,7 +15,7 @@ from ggshell.spark.local import LocalEngine
 from ggshell.spark.plain_values import plain_rows
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import EngineChoice, Settings
-from ggshell.spark.views import Answer, View, total_size
+from ggshell.spark.views import PARTS, Answer, Part, View, total_size
 
 KEPT = 20
 WARM_SHARE = 4
@@ -71,27 +71,51 @@ class Engines:
         """Answer a statement about views.  Raises UsageError unless it only asks, StatementError for wrong SQL."""
         if not is_query(sql):
             raise UsageError("only questions are asked here: SELECT or WITH", code="GGS-00707")
+
+        def on_spark() -> pa.Table:
+            from ggshell.spark.cluster import ask_spark
+
+            return ask_spark(self.session, sql, views, told or self._told)
+
+        return self._answered(question, total_size(views), on_spark, lambda: self._local.ask(sql, views))
+
+    def ask_in_parts(
+        self,
+        question: str,
+        parts: Sequence[Part],
+        schema: pa.Schema,
+        sql: str,
+        told: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Answer a statement about ``parts``, all the answers of first halves, whose columns are ``schema``'s."""
+        views = [part.view for part in parts]
+
+        def on_spark() -> pa.Table:
+            from ggshell.spark.cluster import ask_in_parts
+
+            return ask_in_parts(self.session, parts, schema, sql, told or self._told)
+
+        every = " UNION ALL ".join(f"SELECT * FROM ({part.sql}) AS part_{number}" for number, part in enumerate(parts))
+        whole = f"WITH {PARTS} AS ({every}) SELECT * FROM ({sql}) AS answer"
+        return self._answered(question, total_size(views), on_spark, lambda: self._local.ask(whole, views))
+
+    def _answered(
+        self, question: str, size: int, on_spark: Callable[[], pa.Table], here: Callable[[], pa.Table]
+    ) -> Answer:
         began = self._clock.steady()
-        size = total_size(views)
         engine = self.choose(size)
-        table = self._ask(engine, sql, views, told or self._told, size)
+        table = on_spark() if engine == "spark" else self._here(size, here)
         rows = plain_rows(table)
         seconds = self._clock.steady() - began
         self.ran = [*self.ran, Ran(question, engine, size, len(rows), seconds)][-KEPT:]
         return Answer(tuple(table.schema.names), rows, engine, seconds)
 
-    def _ask(
-        self, engine: str, sql: str, views: Sequence[View], told: Callable[[str], None] | None, size: int
-    ) -> pa.Table:
-        if engine == "spark":
-            from ggshell.spark.cluster import ask_spark
-
-            return ask_spark(self.session, sql, views, told)
+    def _here(self, size: int, ask: Callable[[], pa.Table]) -> pa.Table:
         may_grow = self._warm_early and self.settings.engine is EngineChoice.AUTO
         if may_grow and size >= self.settings.threshold // WARM_SHARE:
             self.session.warm()
         try:
-            return self._local.ask(sql, views)
+            return ask()
         except KeyboardInterrupt:
             self._local.cancel()
             raise

@@ -19,6 +19,7 @@ _SPARK_NAMES: Final = {
     pa.string(): "string",
     pa.int32(): "int",
     pa.int64(): "bigint",
+    pa.float64(): "double",
     pa.timestamp("us", "UTC"): "timestamp",
 }
 SCHEMA: Final = pa.schema(

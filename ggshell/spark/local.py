@@ -10,15 +10,16 @@ import pyarrow as pa
 
 from ggshell.errors import GgsError, StatementError
 from ggshell.spark.dialect import MACROS, literal, pieces, quoted_name, spelled
-from ggshell.spark.views import ParquetView, RowsView, TrailView, View
+from ggshell.spark.views import ParquetView, RowsView, Span, TrailView, View
 
 
 class LocalEngine:
-    """Asks DuckDB; a connection a question."""
+    """Asks DuckDB; a connection a question.  ``threads``: on so many cores, 0 for all."""
 
     name = "local"
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 0) -> None:
+        self._threads = threads
         self._running: Any = None
         self._failures: list[GgsError] = []
 
@@ -31,6 +32,8 @@ class LocalEngine:
         connection = duckdb.connect(":memory:")
         try:
             connection.execute("SET TimeZone = 'UTC'")
+            if self._threads:
+                connection.execute(f"SET threads = {self._threads}")
             for macro in MACROS:
                 connection.execute(macro)
             for view in views:
@@ -61,7 +64,7 @@ class LocalEngine:
         elif isinstance(view, ParquetView):
             files = ", ".join(map(literal, view.files))
             source = f"read_parquet([{files}], union_by_name = true)"
-            connection.execute(f"CREATE VIEW {quoted_name(view.name)} AS SELECT * FROM {source}")
+            connection.execute(f"CREATE VIEW {quoted_name(view.name)} AS SELECT * FROM {source}{_within(view.span)}")
         else:
             self._read_trail(connection, view, text)
 
@@ -77,6 +80,14 @@ class LocalEngine:
         connection.register("a_trail_to_keep", stream)
         connection.execute(f"CREATE TEMP TABLE {quoted_name(view.name)} AS SELECT * FROM a_trail_to_keep")
         connection.unregister("a_trail_to_keep")
+
+
+def _within(span: Span | None) -> str:
+    if span is None:
+        return ""
+    limits = [f"{quoted_name(span.column)} >= make_timestamp({span.low})"] if span.low is not None else []
+    limits += [f"{quoted_name(span.column)} < make_timestamp({span.high})"] if span.high is not None else []
+    return f" WHERE {' AND '.join(limits)}" if limits else ""
 
 
 def _refused(sql: str, error: Exception) -> GgsError:

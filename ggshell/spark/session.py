@@ -89,6 +89,10 @@ class WarmSession:
     def is_started(self) -> bool:
         return self._spark is not None
 
+    def cores(self, spark: SparkSession) -> int:
+        """How many tasks can run at once; 0 where only a server knows."""
+        return self._link.cores(spark)
+
     def facts(self) -> Facts:
         """What there is, without waiting."""
         master = self.settings.shown_master

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -46,17 +46,21 @@ class TrailView:
             raise
 
 
+class Span(NamedTuple):
+    """Values of a column of times without a zone, in microseconds since 1970: from ``low`` on, up to ``high`` (None: open)."""
+
+    column: str
+    low: int | None = None
+    high: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetView:
-    """Parquet files under a name; columns by their names.
-
-    ``types``: names of columns and Spark's types for them, where they are known: Spark then need not look into the files
-    first, and takes times without a zone for what they are in archives, UTC.
-    """
+    """Parquet files under a name; columns by their names.  ``span``: the rows of a slice, or by which time to slice them."""
 
     name: str
     files: tuple[str, ...]
-    types: tuple[tuple[str, str], ...] = ()
+    span: Span | None = None
 
     @property
     def size(self) -> int:
@@ -85,6 +89,17 @@ class Answer(NamedTuple):
     rows: list[tuple[Any, ...]]
     engine: str = ""
     seconds: float = 0.0
+
+
+PARTS: Final = "parts"
+"""The view of all the answers of first halves."""
+
+
+class Part(NamedTuple):
+    """The first half of a question: DuckDB's SQL about a view, which may be asked of each of its slices by itself."""
+
+    view: View
+    sql: str
 
 
 def total_size(views: Sequence[View]) -> int:

@@ -6,17 +6,22 @@ import random
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from both import local_engine, spark_engine
 
 from ggshell.clock import to_datetime
 from ggshell.databases.duckdb import lag_archive
 from ggshell.heartbeat.archive import ArchiveRow
-from ggshell.heartbeat.history import spreads
+from ggshell.heartbeat.history import percentile, spreads
 from ggshell.heartbeat.row import Beat
+from ggshell.spark.local import LocalEngine
 from ggshell.spark.questions import lag
 from ggshell.spark.questions.beats import HOPS, Beats, archive, history
 from ggshell.spark.session import WarmSession
+from ggshell.spark.slices import answered, sliced
+from ggshell.spark.views import PARTS, Answer, Part, RowsView
 
 SECOND = 1_000_000
 NOON = 1_700_000_000 * SECOND // (86_400 * SECOND) * 86_400 * SECOND + 43_200 * SECOND
@@ -98,6 +103,54 @@ def test_both_engines_and_every_source_give_the_same_lines(tmp_path: Path, warm:
     assert sum(each.beats for each in wanted[0]) == sum(
         NOON + 3600 * SECOND <= row.received < NOON + 9000 * SECOND for row in rows
     )
+
+
+class InSlices:
+    """An engine that asks the first half of small slices, as tasks of Spark do of large ones."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows, self._whole = rows, local_engine()
+        self.slices = 0
+
+    def ask_in_parts(
+        self, question: str, parts: list[Part], schema: pa.Schema, sql: str, told: object = None
+    ) -> Answer:
+        slices = [each for part in parts for each in sliced(part, self._rows)]
+        self.slices = len(slices)
+        table = pa.concat_tables(answered(LocalEngine(), each, schema) for each in slices)
+        return self._whole.ask(question, sql, [RowsView(PARTS, table)])
+
+
+def test_slices_give_what_the_whole_gives(tmp_path: Path) -> None:
+    rows = [row for row in random_beats(5, 3000) if not NOON + 20_000 * SECOND < row.received < NOON + 30_000 * SECOND]
+    lag_archive.write(tmp_path, "REP1", [*rows, *rows[::7]])
+    files = list(tmp_path.glob("day=*/*.parquet"))
+    for file in files:
+        pq.write_table(pq.read_table(file).sort_by("incoming_heartbeat_ts"), file, row_group_size=100)
+    found = []
+    for engine in (local_engine(), cut := InSlices(300)):
+        beats = Beats((archive(1, "d", tmp_path),), engine)
+        found.append((lag.windows(beats, "HOUR"), lag.gaps(beats)))
+    assert cut.slices > 5
+    assert found[0][1] == found[1][1] != []
+    for mine, theirs in zip(found[0][0], found[1][0], strict=True):
+        assert mine[:3] == theirs[:3]
+        for hop in HOPS:
+            assert list(mine.hops[hop]) == pytest.approx(list(theirs.hops[hop]))
+    assert sum(each.beats for each in found[1][0]) == len(rows)
+
+
+def test_percentiles_of_many_are_less_than_one_percent_above_the_exact(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    rows = [beat(NOON + number * SECOND, chance.lognormvariate(0, 2)) for number in range(5000)]
+    (window,) = lag.windows(archived(tmp_path, rows), "DAY")
+    lags = sorted((row.received - (row.beat.incoming_heartbeat_ts or 0)) / SECOND for row in rows)
+    for share, known in ((0.5, window.total.p50), (0.95, window.total.p95), (0.99, window.total.p99)):
+        exact = percentile(lags, share)
+        assert known is not None
+        assert exact <= known < exact * 1.01
+    assert (window.total.longest, window.total.least) == pytest.approx((lags[-1], lags[0]))
+    assert window.total.mean == pytest.approx(sum(lags) / len(lags))
 
 
 def test_missing_heartbeats_are_told_with_what_is_usual(tmp_path: Path) -> None:

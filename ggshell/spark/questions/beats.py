@@ -1,7 +1,6 @@
 """Heartbeats of any number of deployments in one form: from lag archives, from histories in databases, from trails.
 
-Each source is a view with the columns of a database's history table; a trail knows nothing of what comes behind it.  A way
-(deployment, databases, path) is a number while heartbeats are counted, and gets its names back when few lines are left.
+Each source is a view with the columns of a database's history table; a trail knows nothing of what comes behind it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ggshell.errors import NotFoundError
 from ggshell.heartbeat.names import HISTORY_COLUMNS
 from ggshell.spark.dialect import literal
 from ggshell.spark.questions.trails import Engine
-from ggshell.spark.views import Answer, ParquetView, RowsView, TrailView, View
+from ggshell.spark.views import Answer, ParquetView, Part, RowsView, Span, TrailView, View
 from ggshell.types import TableName
 
 HOPS: Final = ("extract", "routing", "read", "apply", "total")
@@ -59,29 +58,32 @@ class Beats:
     until: int = 0
     told: Callable[[str], None] | None = None
 
-    def ask(self, name: str, ctes: str, select: str) -> Answer:
-        """The answer to a SELECT about ``lags`` and ``ways``.
+    def ask(self, name: str, schema: pa.Schema, part: str, sql: str) -> Answer:
+        """The answer to a statement about ``parts``, which are the answers of ``part``, DuckDB's SQL behind WITH.
 
-        ``lags``: a row for each heartbeat: ``way`` (a number), ``sent``, ``came`` and each hop's lag, in microseconds; one
-        that a source has twice, after a crash, counts once, with its earliest times.  ``ways``: each way's number and names.
+        That may ask ``lags``: a row for each heartbeat with ``way`` (a number), ``sent``, ``came`` and each hop's lag, in
+        microseconds; one that a source has twice, after a crash, counts once, with its earliest times.  And ``ways``: each
+        way's number and names.  It is asked of each source, and of each slice of an archive by the time of birth: what it
+        says of neighbours across slices is for ``sql`` to see to.
         """
+        parts = [Part(source.view, f"WITH {self._ctes(source)}, {part}") for source in self.sources]
+        return self.engine.ask_in_parts(name, parts, schema, sql, self.told)
+
+    def _ctes(self, source: Source) -> str:
         limits = [f"came >= {self.since}"] if self.since else []
         limits += [f"came < {self.until}"] if self.until else []
         where = f" WHERE {' AND '.join(limits)}" if limits else ""
-        least = ", ".join(f"min({time}) AS {time}" for time in list(_TIMES)[1:])
+        least = ", ".join(f"epoch_us(min({column})) AS {time}" for time, column in list(_TIMES.items())[1:])
         hops = ", ".join(f"{sql} AS {hop}_lag" for hop, sql in _lags().items())
-        # Spark's hint brings the copies of a heartbeat together first: nearly all are single, and to look for copies before
-        # that, as it does by itself, is work for nothing.
-        sql = f"""
-            WITH ways AS ({" UNION ALL ".join(map(_ways, self.sources))}),
-                 every AS ({" UNION ALL ".join(map(_beats, self.sources))}),
-                 once AS (SELECT way, sent, {least} FROM (SELECT /*+ REPARTITION(way, sent) */ * FROM every) AS gathered
-                           WHERE sent IS NOT NULL GROUP BY way, sent),
-                 lags AS (SELECT way, sent, came, {hops}
-                            FROM (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came
-                                    FROM once) AS known{where}){ctes}
-            {select}"""
-        return self.engine.ask(name, sql, [source.view for source in self.sources], self.told)
+        number, view = f"hash({', '.join(_WAY)}) AS way", source.view.name
+        return f"""
+            ways AS (SELECT DISTINCT {number}, {literal(source.deployment)} AS deployment, remote_database, local_database,
+                            {_path(*_WAY[2:])} AS path FROM (SELECT DISTINCT {", ".join(_WAY)} FROM {view})),
+            once AS (SELECT {number}, epoch_us({_TIMES["sent"]}) AS sent, {least}
+                       FROM {view} WHERE {_TIMES["sent"]} IS NOT NULL GROUP BY ALL),
+            lags AS (SELECT way, sent, came, {hops}
+                       FROM (SELECT *, coalesce(received, at_replicat, at_routing, at_extract, sent) AS came FROM once)
+                       {where})"""
 
 
 def _lags() -> dict[str, str]:
@@ -91,25 +93,6 @@ def _lags() -> dict[str, str]:
         earlier = ", ".join(reversed(times[:number]))
         found[hop] = f"{times[number]} - coalesce({earlier})"
     return {**found, "total": "came - sent"}
-
-
-def _number(source: Source) -> str:
-    """SQL of a way's number."""
-    names = ", ".join(f"coalesce({name}, '')" for name in _WAY)
-    return f"xxhash64({literal(source.deployment)}, {names}) AS way"
-
-
-def _ways(source: Source) -> str:
-    return (
-        f"SELECT {_number(source)}, {literal(source.deployment)} AS deployment, remote_database, local_database,"
-        f" {_path(*_WAY[2:])} AS path"
-        f" FROM (SELECT DISTINCT {', '.join(_WAY)} FROM {source.view.name}) AS {source.view.name}_ways"
-    )
-
-
-def _beats(source: Source) -> str:
-    times = ", ".join(f"unix_micros(CAST({name} AS timestamp)) AS {time}" for time, name in _TIMES.items())
-    return f"SELECT {_number(source)}, {times} FROM {source.view.name}"
 
 
 def _path(extract: str, routing_path: str, replicat: str) -> str:
@@ -123,8 +106,7 @@ def archive(number: int, deployment: str, folder: Path) -> Source:
     files = sorted(map(str, folder.glob("day=*/*.parquet")))
     if not files:
         raise NotFoundError(f"{folder} has no lag archive", hint="LAGARCHIVE in a Replicat's parameters makes it")
-    types = tuple((name, "timestamp" if name in _TIMES.values() else "string") for name in (*_WAY, *_TIMES.values()))
-    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), types))
+    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), Span(_TIMES["sent"])))
 
 
 def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Source:

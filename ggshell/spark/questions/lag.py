@@ -10,9 +10,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+
 from ggshell.heartbeat.history import PERIODS
 from ggshell.heartbeat.offset import Offset, estimate
 from ggshell.spark.questions.beats import HOPS, Beats
+from ggshell.spark.views import PARTS
 
 SHARES: Final = {"p50": 50, "p95": 95, "p99": 99}
 """Percentiles, in percent."""
@@ -21,16 +24,35 @@ GAP_FACTOR: Final = 3
 TREND_PERIODS: Final = 12
 _MICRO: Final = 1_000_000
 _WAY: Final = "deployment, remote_database, local_database, path"
-_THREE_DIGITS: Final = (
-    "lag - lag % CASE"
-    + "".join(f" WHEN abs(lag) < {10**digits} THEN {10 ** (digits - 3)}" for digits in range(3, 15))
-    + f" ELSE {10**12} END"
+_NAMES: Final = [(name, pa.string()) for name in _WAY.split(", ")]
+_COUNTED: Final = pa.schema(
+    [
+        *_NAMES,
+        *[("began", pa.int64()), ("hop", pa.int32()), ("alike", pa.int64()), ("together", pa.float64())],
+        *[("least", pa.int64()), ("most", pa.int64())],
+    ]
 )
-"""SQL of a lag with zeros behind its first three digits."""
+_STEPPED: Final = pa.schema([*_NAMES, *((name, pa.int64()) for name in ("earlier", "sent", "most", "alike"))])
 _STEPS: Final = """
-                 , steps AS (SELECT * FROM (SELECT way, sent, lag(sent) OVER (PARTITION BY way ORDER BY sent) AS earlier
-                                               FROM lags) AS every_step WHERE earlier IS NOT NULL)"""
-"""From each heartbeat of a way to the next."""
+        steps AS (SELECT *, sent - earlier AS step
+                    FROM (SELECT way, sent, lag(sent) OVER (PARTITION BY way ORDER BY sent) AS earlier FROM lags)
+                   WHERE earlier IS NOT NULL)"""
+"""From each heartbeat of a way to the next of the same slice."""
+_EDGES: Final = f"""
+        SELECT {_WAY}, min(sent) AS earlier, max(sent) AS sent, NULL AS most, NULL AS alike
+          FROM lags JOIN ways USING (way) GROUP BY {_WAY}"""
+"""The first and the last heartbeat of each way in a slice."""
+_BETWEEN: Final = f"""
+        SELECT * FROM (SELECT {_WAY}, lag(sent) OVER (PARTITION BY {_WAY} ORDER BY earlier) AS earlier, earlier AS sent
+                         FROM {PARTS} WHERE most IS NULL AND alike IS NULL) AS edges
+         WHERE earlier IS NOT NULL"""
+"""From the last heartbeat of a slice to the first of a later one."""
+
+
+def _three_digits(value: str) -> str:
+    """SQL of a number with zeros behind its first three digits."""
+    cases = "".join(f" WHEN abs({value}) < {10**digits} THEN {10 ** (digits - 3)}" for digits in range(3, 15))
+    return f"{value} - {value} % CASE{cases} ELSE {10**12} END"
 
 
 class Way(NamedTuple):
@@ -107,29 +129,32 @@ class ClockLead(NamedTuple):
 def windows(beats: Beats, period: str) -> list[Window]:
     """A line for each way and period (a name of PERIODS), in order.
 
-    Mean, greatest and least are exact.  A percentile is a lag that was measured, at most 1 % above the exact one: lags are
+    Mean, greatest and least are exact.  A percentile is a lag that was measured, less than 1 % above the exact one: lags are
     counted by their first three digits, so that any number of them needs no more room than there are such numbers.
     """
     length = PERIODS[period] * _MICRO
     cases = " ".join(f"WHEN {number} THEN {hop}_lag" for number, hop in enumerate(HOPS))
     numbers = ", ".join(f"({number})" for number in range(len(HOPS)))
+    part = f"""
+        hops AS (SELECT way, came - came % {length} AS began, hop, CASE hop {cases} END AS lag
+                   FROM lags CROSS JOIN (VALUES {numbers}) AS numbers(hop)),
+        counted AS (SELECT way, began, hop, count(*) AS alike, sum(CAST(lag AS double)) AS together, min(lag) AS least,
+                           max(lag) AS most
+                      FROM hops WHERE lag IS NOT NULL GROUP BY way, began, hop, {_three_digits("lag")})
+        SELECT {_WAY}, began, hop, alike, together, least, most FROM counted JOIN ways USING (way)"""
     ranks = ", ".join(
         f"min(CASE WHEN place * 100 >= beats * {share} THEN most END) / 1e6 AS {name}" for name, share in SHARES.items()
     )
-    answer = beats.ask(
-        "LAG REPORT",
-        f"""
-                 , hops AS (SELECT way, came - came % {length} AS began, hop, CASE hop {cases} END AS lag
-                            FROM lags CROSS JOIN (VALUES {numbers}) AS numbers(hop)),
-                 counted AS (SELECT way, began, hop, count(*) AS alike, sum(CAST(lag AS double)) AS together,
-                                    min(lag) AS least, max(lag) AS most
-                               FROM hops WHERE lag IS NOT NULL GROUP BY way, began, hop, {_THREE_DIGITS}),
-                 ranked AS (SELECT *, sum(alike) OVER (PARTITION BY way, began, hop ORDER BY most) AS place,
-                                   sum(alike) OVER (PARTITION BY way, began, hop) AS beats FROM counted)""",
-        f"""SELECT {_WAY}, began, hop, beats, sum(together) / beats / 1e6 AS mean, {ranks},
-                   max(most) / 1e6 AS longest, min(least) / 1e6 AS shortest
-              FROM ranked JOIN ways ON ways.way = ranked.way GROUP BY {_WAY}, began, hop, beats""",
-    )
+    sql = f"""
+        WITH merged AS (SELECT {_WAY}, began, hop, sum(alike) AS alike, sum(together) AS together, min(least) AS least,
+                               max(most) AS most
+                          FROM {PARTS} GROUP BY {_WAY}, began, hop, {_three_digits("most")}),
+             ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {_WAY}, began, hop ORDER BY most) AS place,
+                               sum(alike) OVER (PARTITION BY {_WAY}, began, hop) AS beats FROM merged)
+        SELECT {_WAY}, began, hop, beats, sum(together) / beats / 1e6 AS mean, {ranks}, max(most) / 1e6 AS longest,
+               min(least) / 1e6 AS shortest
+          FROM ranked GROUP BY {_WAY}, began, hop, beats"""
+    answer = beats.ask("LAG REPORT", _COUNTED, part, sql)
     hops: dict[tuple[Way, int], dict[str, HopLag]] = {}
     counts: dict[tuple[Way, int], int] = {}
     for row in answer.rows:
@@ -147,23 +172,30 @@ def _way(row: Sequence[str | None]) -> Way:
 
 def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
     """Where heartbeats were missing: much longer than usual from one to the next, and at least ``least`` seconds."""
-    step = "percentile_disc(0.5) WITHIN GROUP (ORDER BY sent - earlier)"
-    usual = {
-        _way(row): row[4]
-        for row in beats.ask(
-            "LAG REPORT",
-            _STEPS,
-            f"SELECT {_WAY}, {step} AS step FROM steps JOIN ways ON ways.way = steps.way GROUP BY {_WAY}",
-        ).rows
-    }
+    counted = f"SELECT way, max(step) AS most, count(*) AS alike FROM steps GROUP BY way, {_three_digits('step')}"
+    part = f"""{_STEPS}, counted AS ({counted})
+        SELECT {_WAY}, NULL AS earlier, NULL AS sent, most, alike FROM counted JOIN ways USING (way)
+        UNION ALL {_EDGES}"""
+    usual_step = "min(CASE WHEN place * 2 >= beats THEN most END)"
+    sql = f"""
+        WITH every AS (SELECT {_WAY}, most, alike FROM {PARTS} WHERE alike IS NOT NULL
+                       UNION ALL SELECT {_WAY}, sent - earlier, 1 FROM ({_BETWEEN}) AS between_slices),
+             merged AS (SELECT {_WAY}, max(most) AS most, sum(alike) AS alike
+                          FROM every GROUP BY {_WAY}, {_three_digits("most")}),
+             ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {_WAY} ORDER BY most) AS place,
+                               sum(alike) OVER (PARTITION BY {_WAY}) AS beats FROM merged)
+        SELECT {_WAY}, {usual_step} AS step FROM ranked GROUP BY {_WAY}"""
+    usual = {_way(row): row[4] for row in beats.ask("LAG REPORT", _STEPPED, part, sql).rows}
     if not usual:
         return []
-    shortest = max(min(usual.values()) * GAP_FACTOR, round(least * _MICRO))
-    rows = beats.ask(
-        "LAG REPORT",
-        _STEPS,
-        f"SELECT {_WAY}, earlier, sent FROM steps JOIN ways ON ways.way = steps.way WHERE sent - earlier > {shortest}",
-    ).rows
+    longer = f"sent - earlier > {max(min(usual.values()) * GAP_FACTOR, round(least * _MICRO))}"
+    part = f"""{_STEPS}
+        SELECT {_WAY}, earlier, sent, step AS most, NULL AS alike FROM steps JOIN ways USING (way) WHERE {longer}
+        UNION ALL {_EDGES}"""
+    sql = f"""
+        SELECT {_WAY}, earlier, sent FROM {PARTS} WHERE most IS NOT NULL
+        UNION ALL SELECT {_WAY}, earlier, sent FROM ({_BETWEEN}) AS between_slices WHERE {longer}"""
+    rows = beats.ask("LAG REPORT", _STEPPED, part, sql).rows
     found = [Gap(_way(row), row[4], row[5], usual[_way(row)] / _MICRO) for row in rows]
     return sorted(gap for gap in found if gap.seconds > GAP_FACTOR * gap.usual)
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from ggshell.errors import StatementError
 from ggshell.spark import facts
 from ggshell.spark.dialect import columns_of, pieces
 from ggshell.spark.layout import files_of
 from ggshell.spark.pushdown import Condition
-from ggshell.spark.views import Answer, TrailView, View
+from ggshell.spark.views import Answer, Part, TrailView, View
 from ggshell.trail.columnar import OnDamage
 
 VIEW = "trail"
@@ -24,6 +26,15 @@ class Engine(Protocol):
 
     def ask(
         self, question: str, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
+    ) -> Answer: ...
+
+    def ask_in_parts(
+        self,
+        question: str,
+        parts: Sequence[Part],
+        schema: pa.Schema,
+        sql: str,
+        told: Callable[[str], None] | None = None,
     ) -> Answer: ...
 
 
