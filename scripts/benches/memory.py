@@ -21,8 +21,8 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         last = place.fill(1, rows)
         place.wait_for_row("bench.rows", last)
         peaks = [
-            ("Extract", _peak(place.process_id("ext", "pce"))),
-            ("Replicat", _peak(place.process_id("rep", "pcr"))),
+            ("Extract", peak(place.process_id("ext", "pce"))),
+            ("Replicat", peak(place.process_id("rep", "pcr"))),
         ]
     case = f"{rows:,}-row transaction"
     return [
@@ -30,7 +30,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     ]
 
 
-def _peak(process: int) -> float:
+def peak(process: int) -> float:
     """The high-water mark of a process's resident memory, in MB."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
