@@ -15,7 +15,8 @@ from ggshell.spark.local import LocalEngine
 from ggshell.spark.plain_values import plain_rows
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import EngineChoice, Settings
-from ggshell.spark.views import PARTS, Answer, Part, View, total_size
+from ggshell.spark.slices import answered
+from ggshell.spark.views import PARTS, Answer, Part, RowsView, View, total_size
 
 KEPT = 20
 WARM_SHARE = 4
@@ -95,9 +96,11 @@ class Engines:
 
             return ask_in_parts(self.session, parts, schema, sql, told or self._told)
 
-        every = " UNION ALL ".join(f"SELECT * FROM ({part.sql}) AS part_{number}" for number, part in enumerate(parts))
-        whole = f"WITH {PARTS} AS ({every}) SELECT * FROM ({sql}) AS answer"
-        return self._answered(question, total_size(views), on_spark, lambda: self._local.ask(whole, views))
+        def here() -> pa.Table:
+            table = pa.concat_tables(answered(self._local, part, schema) for part in parts)
+            return self._local.ask(sql, [RowsView(PARTS, table)])
+
+        return self._answered(question, total_size(views), on_spark, here)
 
     def _answered(
         self, question: str, size: int, on_spark: Callable[[], pa.Table], here: Callable[[], pa.Table]

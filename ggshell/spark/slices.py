@@ -1,12 +1,14 @@
-"""Questions in two halves: the first asked of each slice of large Parquet files by itself, the second of all the answers.
+"""Questions in two halves: the first asked of each slice of what is large by itself, the second of all the answers.
 
-A slice is a span of time, so whatever belongs together by its time is in one, and no row has to travel before it is counted.
-Each is DuckDB's, on one core, in a task of Spark, which shares them out and puts the counts together.
+A slice of Parquet files is a span of time, so whatever belongs together by its time is in one; that of a trail is a split,
+which holds whole transactions.  No row has to travel before it is counted: each slice is DuckDB's, on one core, in a task of
+Spark, which shares them out and puts the counts together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -14,8 +16,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ggshell.spark.layout import SPLIT_BYTES, plan
 from ggshell.spark.local import LocalEngine
-from ggshell.spark.views import ParquetView, Part, Span
+from ggshell.spark.views import ParquetView, Part, Span, TrailView
 
 SLICE_ROWS: Final = 1_000_000
 TIMES_READ: Final = 2
@@ -43,6 +46,9 @@ def sliced(part: Part, rows: int = SLICE_ROWS) -> list[Part]:
     Files that are not in the order of that time are sliced less, so that none is read too often.
     """
     view = part.view
+    if isinstance(view, TrailView):
+        splits = plan(view.files, SPLIT_BYTES, up_to_cut=True)
+        return [part._replace(view=replace(view, split=split)) for split in splits]
     if not isinstance(view, ParquetView) or view.span is None:
         return [part]
     groups = [group for file in view.files for group in _groups(file, view.span.column)]

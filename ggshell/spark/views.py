@@ -13,18 +13,20 @@ from ggshell.errors import GgsError
 from ggshell.spark import facts, paths
 from ggshell.spark.layout import Layout, plan
 from ggshell.spark.pushdown import Condition, wanted_by
+from ggshell.spark.splits import Split
 from ggshell.trail.columnar import OnDamage
 
 
 @dataclass(frozen=True, slots=True)
 class TrailView:
-    """Trails under a name; ``conditions`` say what of them is needed at most."""
+    """Trails under a name; ``conditions`` say what of them is needed at most, ``split`` that only a part of a file is."""
 
     name: str
     files: tuple[str, ...]
     columns: tuple[str, ...] = facts.COLUMNS
     conditions: tuple[Condition, ...] = ()
     on_damage: OnDamage = OnDamage.RAISE
+    split: Split | None = None
 
     @property
     def size(self) -> int:
@@ -39,7 +41,7 @@ class TrailView:
     def _batches(self, layout: Layout, failed: Callable[[GgsError], None]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_by(self.conditions)
         try:
-            for split in plan(self.files, 1 << 62, up_to_cut=True):
+            for split in [self.split] if self.split else plan(self.files, 1 << 62, up_to_cut=True):
                 yield from layout.batches(split, wanted)
         except GgsError as error:
             failed(error)

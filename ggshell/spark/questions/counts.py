@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyarrow as pa
+
 from ggshell.spark.questions.span import EVERYTHING, Span
 from ggshell.spark.questions.trails import Trails
 from ggshell.spark.views import Answer
 
 PERIODS: Final = {"MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 """In seconds."""
+_TIME: Final = pa.timestamp("us", "UTC")
+_COUNTS: Final = [
+    *((name, pa.int64()) for name in ("records", "bytes", "begins")),
+    *((name, _TIME) for name in ("first_commit", "last_commit")),
+]
 _BEGINS: Final = "trans_ind IN (0, 3)"
 
 
@@ -26,16 +33,21 @@ def count(trails: Trails, by: str = "", span: Span = EVERYTHING) -> Answer:
     """
     names = {"": "owner, table, op", "TABLE": "owner, table", "OP": "op"}
     if by in PERIODS:
-        chosen, grouped = f"{period(PERIODS[by])} AS {by.lower()}", by.lower()
+        chosen, grouped, columns = f"{period(PERIODS[by])} AS {by.lower()}", by.lower(), [(by.lower(), _TIME)]
     else:
         chosen = grouped = names[by]
-    sql = f"""
+        columns = [(name, pa.string()) for name in grouped.split(", ")]
+    part = f"""
         SELECT {grouped}, count(*) AS records, sum(length) AS bytes, sum(begins) AS begins,
                min(commit_ts) AS first_commit, max(commit_ts) AS last_commit
           FROM (SELECT {chosen}, length, commit_ts, CASE WHEN {_BEGINS} THEN 1 ELSE 0 END AS begins
                   FROM trail{span.where}) AS counted
-         GROUP BY {grouped} ORDER BY {grouped}"""
-    return trails.ask("TRAIL COUNT", sql, span.conditions)
+         GROUP BY {grouped}"""
+    sql = f"""
+        SELECT {grouped}, sum(records) AS records, sum(bytes) AS bytes, sum(begins) AS begins,
+               min(first_commit) AS first_commit, max(last_commit) AS last_commit
+          FROM parts GROUP BY {grouped} ORDER BY {grouped}"""
+    return trails.ask_in_parts("TRAIL COUNT", part, pa.schema([*columns, *_COUNTS]), sql, span.conditions)
 
 
 def largest_transactions(trails: Trails, number: int, span: Span = EVERYTHING) -> Answer:

@@ -75,6 +75,14 @@ class Trails:
                 raise
             return asked(every)  # the refusal then knows every column that there is
 
+    def ask_in_parts(
+        self, name: str, part: str, schema: pa.Schema, sql: str, conditions: Sequence[Condition] = ()
+    ) -> Answer:
+        """The answer to a statement about ``parts``: what ``part`` answers about each slice of the view ``trail``."""
+        columns = columns_of(part, facts.COLUMNS) or ("rba",)
+        view = TrailView(VIEW, self.files, columns, tuple(conditions))
+        return self.engine.ask_in_parts(name, [Part(view, part)], schema, sql, self.told)
+
     def _meant(self, sql: str) -> list[tuple[str, tuple[str, ...]]]:
         """The views that a statement can mean, with their files."""
         words = {piece.strip('"').lower() for piece in pieces(sql)}
