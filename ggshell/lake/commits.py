@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ggshell.errors import DiskError, StoreError
-from ggshell.files import write_atomically
+from ggshell.errors import ConflictError, DiskError, StoreError
+from ggshell.files import locked, write_atomically
 from ggshell.lake.target import Form, LakeTarget
 from ggshell.types import TrailPosition
 
@@ -42,6 +42,31 @@ class CommitLog:
         self.root = target.folder / "_ggshell" / group.upper()
         self._form = target.form
         self._folder = self.root / "commits"
+
+    def claim(self) -> None:
+        """Keep a folder of Parquet files to one group: their names are batch numbers, and each group has its own.
+
+        Raises ConflictError when it is another group's, DiskError when nothing can be written there.
+        """
+        self.require_free()
+        try:
+            with locked(self.root.parent / ".lock", f"lake {self.root.parents[1]}"):
+                self.require_free()
+                self.root.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DiskError(f"cannot write to lake {self.root.parents[1]}: {error.strerror}") from error
+
+    def require_free(self) -> None:
+        """Raises ConflictError when the folder is kept to another group."""
+        if self._form is not Form.PARQUET or not self.root.parent.is_dir():
+            return
+        others = sorted(path.name for path in self.root.parent.iterdir() if path.is_dir() and path != self.root)
+        if others:
+            raise ConflictError(
+                f"lake {self.root.parents[1]} is what REPLICAT {others[0]} writes",
+                code="GGS-00733",
+                hint="another folder for this group: a folder of Parquet files is one group's alone",
+            )
 
     def latest(self) -> Commit | None:
         """The newest commit.

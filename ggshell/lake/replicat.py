@@ -60,6 +60,7 @@ class LakeReplicat:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._target = lake_target(context.home, str(checkpoint.options["target"]))
         self._log = CommitLog(self._target, context.group)
+        self._log.claim()
         tables = open_tables(self._target, context.group, self._warn)
         self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
         self._saved: Commit | None = None

@@ -134,7 +134,6 @@ def _lag(folder: Path, engines: Engines, sizes: tuple[int, int], rounds: int) ->
         def peer(_: int, path: Path = path, rows: int = rows) -> float:
             began = time.perf_counter()
             with duckdb.connect() as connection:
-                connection.execute("SET memory_limit = '4GB'")
                 _expect(sum(row[0] for row in connection.execute(_LAG.format(path=path)).fetchall()), rows)
             return time.perf_counter() - began
 

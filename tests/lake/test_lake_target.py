@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.errors import NotFoundError, ParameterError
-from ggshell.lake.commits import Commit
+from ggshell.errors import ConflictError, DiskError, NotFoundError, ParameterError
+from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.replicat import StreamMemory, stream_memory
 from ggshell.lake.target import Form, LakeTarget, lake_target
 from ggshell.shell.cli import main
@@ -65,3 +65,35 @@ def test_spark_remembers_from_behind_the_last_commit_where_its_memory_is_lost(tm
     assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-12", 12)
     (tmp_path / "stream").mkdir()
     assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream", 0)
+
+
+def added(home: Path, group: str, target: str) -> int:
+    return main(["--home", str(home), "-c", f"ADD REPLICAT {group}, SPARK, EXTTRAIL ./dirdat/ea, TARGET {target}"])
+
+
+def test_a_folder_of_parquet_files_is_one_group_s_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    assert added(tmp_path, "two", "parquet:lake") == 1
+    assert "is the target of REPLICAT ONE" in capsys.readouterr().err
+    assert added(tmp_path, "two", "./other") == 0
+    assert added(tmp_path, "three", "delta:./many") == added(tmp_path, "four", "delta:./many") == 0
+
+
+def test_a_folder_that_another_home_s_group_writes_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = LakeTarget(Form.PARQUET, tmp_path / "lake")
+    CommitLog(target, "one").claim()
+    CommitLog(target, "one").claim()
+    with pytest.raises(ConflictError, match="REPLICAT ONE"):
+        CommitLog(target, "two").claim()
+    assert added(tmp_path / "home", "two", str(tmp_path / "lake")) == 1
+    assert "is what REPLICAT ONE writes" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert added(tmp_path / "home", "lake", str(tmp_path / "file" / "lake")) == 1
+    assert "nothing can be written to lake" in capsys.readouterr().err
+    with pytest.raises(DiskError):
+        CommitLog(LakeTarget(Form.PARQUET, tmp_path / "file" / "lake"), "lake").claim()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
-from ggshell.lake.target import lake_target
+import os
+
+from ggshell.errors import ConflictError, DatabaseError, DiskError, GgsError, NotFoundError, StateError, UsageError
+from ggshell.lake.commits import CommitLog
+from ggshell.lake.target import Form, LakeTarget, lake_target
 from ggshell.process.start_place import ADDED, FIRST, PLACED
 from ggshell.shell import registrations
 from ggshell.shell.begin import starting_position
@@ -77,7 +80,7 @@ def add_lake(
 ) -> Message:
     """A group that delivers a trail to a lake; its place is kept beside the data."""
     require_new(session.home, GroupType.REPLICAT, group_name)
-    lake_target(session.home, target)
+    CommitLog(_free_lake(session, target), group_name).require_free()
     start = starting_position(session, exttrail, begin, extseqno, extrba)
     now = session.clock.now()
     read = ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start)
@@ -94,6 +97,25 @@ def add_lake(
     )
     registrations.save(session, found)
     return Message(("REPLICAT (Spark) added.",))
+
+
+def _free_lake(session: Session, text: str) -> LakeTarget:
+    """Where a new group may write.  Raises ConflictError when it is a folder that another group was added for, DiskError when
+    this process could not write there."""
+    found = lake_target(session.home, text)
+    for other in session.home.groups():
+        options = other.checkpoint.options if other.checkpoint is not None else {}
+        theirs = options.get("target") if options.get("kind") == LAKE else None
+        if found.form is Form.PARQUET and theirs is not None and lake_target(session.home, str(theirs)) == found:
+            raise ConflictError(
+                f"lake {found.folder} is the target of REPLICAT {other.group}",
+                code="GGS-00733",
+                hint="another folder for this group: a folder of Parquet files is one group's alone",
+            )
+    there = next(path for path in (found.folder, *found.folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise DiskError(f"nothing can be written to lake {found.folder}: look at {there}", hint="TARGET another folder")
+    return found
 
 
 def _kind(
