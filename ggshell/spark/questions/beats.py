@@ -16,7 +16,7 @@ from ggshell.errors import NotFoundError
 from ggshell.heartbeat.names import HISTORY_COLUMNS
 from ggshell.spark.dialect import literal
 from ggshell.spark.questions.trails import Engine
-from ggshell.spark.views import Answer, ParquetView, Part, RowsView, Span, TrailView, View
+from ggshell.spark.views import Answer, ParquetType, ParquetView, Part, RowsView, Span, TrailView, View
 from ggshell.types import TableName
 
 HOPS: Final = ("extract", "routing", "read", "apply", "total")
@@ -106,7 +106,8 @@ def archive(number: int, deployment: str, folder: Path) -> Source:
     files = sorted(map(str, folder.glob("day=*/*.parquet")))
     if not files:
         raise NotFoundError(f"{folder} has no lag archive", hint="LAGARCHIVE in a Replicat's parameters makes it")
-    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), Span(_TIMES["sent"])))
+    kinds = ((name, ParquetType.TIME if name.endswith("_ts") else ParquetType.TEXT) for name in HISTORY_COLUMNS)
+    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), Span(_TIMES["sent"]), tuple(kinds)))
 
 
 def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Source:
