@@ -28,8 +28,9 @@ from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
-from ggshell.process.start_place import ADDED, OPTION, PLACED, StartPlace
+from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, StartPlace, from_csn
 from ggshell.process.trail_forms import reader_keys
+from ggshell.record import ChangeBatch
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -101,6 +102,7 @@ class Replicat:
         self._environment: Environment | None = None
         self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
+        self._least: Csn | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("HANDLECOLLISIONS", lambda _: self._handle_collisions(True))
@@ -149,11 +151,17 @@ class Replicat:
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
         """Where START wants it to go on, else where it stands."""
-        asked = StartPlace.of(self._context.checkpoint.options)
+        asked, context = StartPlace.of(self._context.checkpoint.options), self._context
+        if asked is not None and asked.skip and asked.base == ANYWHERE:
+            # what stands at this place is skipped, and nothing else should the process be started again
+            asked = asked._replace(base=position)
+            options = {**context.checkpoint.options, OPTION: asked.as_option()}
+            context.save(context.checkpoint._replace(options=options))
+        self._least = None if asked is None else asked.least
         place = asked.position(self._trail, position) if asked is not None else position
         if place > position:
             text = f"START asked for another place: transactions between {position} and {place} are skipped."
-            self._context.report.event(Severity.WARNING, "GGS-00518", text)
+            context.report.event(Severity.WARNING, "GGS-00518", text)
         self._asked = place if asked is not None else None
         return place
 
@@ -191,7 +199,7 @@ class Replicat:
         next_save, unsaved = clock.steady(), True
         while not runner.stop_requested:
             reader.drain()
-            batch = reader.read()
+            batch = self._read(reader)
             if batch is not None and (batch := self._ending.before(batch)) is None:
                 break
             if batch is not None:
@@ -223,6 +231,15 @@ class Replicat:
         if delivery.pending:  # stopped within a transaction: it comes whole at the next start
             delivery.abandon()
         self._save()
+
+    def _read(self, reader: TrailReader) -> ChangeBatch | None:
+        """What the trail has next; nothing below the CSN that START asked for, which it may not have reached yet."""
+        while (batch := reader.read()) is not None and self._least is not None:
+            if (kept := from_csn(batch, self._least)) is not None:
+                self._least = None
+                return kept
+            self._context.runner.wait([], 0)
+        return batch
 
     def _save(self) -> None:
         delivery, target, context = self._delivery, self._target, self._context

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ggshell.record import ChangeBatch
 from ggshell.trail import TrailName, TrailReader
 from ggshell.trail.finding import position_of_csn
 from ggshell.trail.span import behind_transaction
@@ -14,16 +16,17 @@ OPTION = "start"
 ADDED = "added"
 """An option that stands until the first run has a checkpoint: whether ADD REPLICAT named a place."""
 FIRST, PLACED = "first", "placed"
-_ANYWHERE = TrailPosition(-1, -1)
+ANYWHERE = TrailPosition(-1, -1)
 
 
 class StartPlace(NamedTuple):
-    """ATCSN, AFTERCSN or SKIPTRANSACTION; ``base`` is where the group stood when it was asked for."""
+    """ATCSN, AFTERCSN or SKIPTRANSACTION; ``base`` is where the group stands whose transaction is to be skipped, anywhere until
+    the process that is started has seen that."""
 
     csn: str = ""
     after: bool = False
     skip: bool = False
-    base: TrailPosition = _ANYWHERE
+    base: TrailPosition = ANYWHERE
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> StartPlace | None:
@@ -40,10 +43,27 @@ class StartPlace(NamedTuple):
         A transaction is skipped once: not again when the group has moved on since it was asked to.
         """
         if self.skip:
-            return behind_transaction(name, present) if self.base in (_ANYWHERE, present) else present
-        least = Csn.parse(self.csn)
-        found = position_of_csn(name, least._replace(value=least.value + self.after))
+            return behind_transaction(name, present) if self.base in (ANYWHERE, present) else present
+        found = position_of_csn(name, self.least)
         return max(found or _end(name) or present, present)
+
+    @property
+    def least(self) -> Csn:
+        """The CSN below which nothing is applied, also of what the trail does not have yet."""
+        if self.skip:
+            return Csn(0)
+        csn = Csn.parse(self.csn)
+        return csn._replace(value=csn.value + self.after)
+
+
+def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:
+    """The transactions of a batch from a CSN on; None when there are none."""
+    number = next((number for number, piece in enumerate(batch.pieces) if piece.header.csn.value >= least.value), None)
+    if not number:
+        return batch if number == 0 else None
+    first = batch.pieces[number].first
+    pieces = tuple(replace(piece, first=piece.first - first) for piece in batch.pieces[number:])
+    return batch.take(slice(first, None), pieces)
 
 
 def _end(name: TrailName) -> TrailPosition | None:

@@ -67,9 +67,7 @@ def keep(session: Session, found: View, asked: StartPlace) -> None:
     if found.type is GroupType.EXTRACT:
         registrations.save(session, _begun_at(found, asked))
         return
-    read = found.checkpoint.read
-    base = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
-    options = {**found.checkpoint.options, OPTION: asked._replace(base=base).as_option()}
+    options = {**found.checkpoint.options, OPTION: asked.as_option()}
     registrations.save(session, found.checkpoint._replace(options=options))
 
 

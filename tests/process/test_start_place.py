@@ -9,9 +9,9 @@ import pytest
 from batches import Row, Tx, make_batch
 from processes import until
 from trail.trail_kit import A, cut_records, write_trail
-from ways import Way
+from ways import REP1, Way
 
-from ggshell.process.start_place import StartPlace
+from ggshell.process.start_place import StartPlace, from_csn
 from ggshell.process.state import read_process_file
 from ggshell.record import IoType
 from ggshell.store.checkpoint import GroupType
@@ -88,6 +88,30 @@ def test_a_transaction_that_cannot_be_applied_is_skipped_once(way: Way) -> None:
     assert way.in_south("SELECT name FROM b.items ORDER BY id") == [("row 1",), ("in the way",), ("row 3",), ("row 4",)]
 
 
+def test_a_transaction_that_ended_the_run_is_skipped_though_the_checkpoint_file_stands_before_it(way: Way) -> None:
+    way.in_south("INSERT INTO b.items VALUES (3, 'in the way', 0)")
+    insert(way, 1, 2, 3, 4)
+    commits(way, 4)
+    way.start("rep1")
+    way.ends(REP1)
+    way.run("START REPLICAT rep1, SKIPTRANSACTION")
+    way.arrives(4)
+    assert way.in_south("SELECT name FROM b.items WHERE id = 3") == [("in the way",)]
+
+
+def test_what_comes_into_the_trail_later_but_stands_before_the_csn_is_left_out(way: Way) -> None:
+    insert(way, 1)
+    commits(way, 1)
+    way.run("STOP EXTRACT ext1")
+    insert(way, 2, 3)
+    (loaded,) = way.in_north("SELECT pg_current_wal_lsn()::text")[0]
+    insert(way, 4)
+    way.run(f"START REPLICAT rep1, AFTERCSN {loaded}")
+    way.start("ext1")
+    until("row 4 arrives", lambda: 4 in ids(way))
+    assert ids(way) == [4]
+
+
 def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(way: Way) -> None:
     insert(way, 1, 2)
     csns = commits(way, 2)
@@ -149,6 +173,17 @@ def test_restart_ends_and_starts_what_runs(way: Way) -> None:
     way.run(f"RESTART REPLICAT rep1, ATCSN {csns[0]}")  # what was applied is left out
     insert(way, 3)
     way.arrives(3)
+
+
+def test_of_a_batch_the_transactions_from_a_csn_on_are_left() -> None:
+    batch = make_batch([Tx(csn, [Row(A, IoType.INSERT, b"%d" % csn)] * 2) for csn in (10, 20, 30)])
+    for least, left in ((5, batch.pieces), (20, batch.pieces[1:]), (21, batch.pieces[2:])):
+        found = from_csn(batch, Csn(least))
+        assert found is not None
+        assert [each.header for each in found.pieces] == [each.header for each in left]
+        assert [found.data(each.first) for each in found.pieces] == [b"%d" % each.header.csn.value for each in left]
+        assert len(found) == 2 * len(left)
+    assert from_csn(batch, Csn(31)) is None
 
 
 def test_places_and_what_lies_between_them(tmp_path: Path) -> None:
