@@ -21,7 +21,8 @@ def sources_of(session: Session, texts: Sequence[str], since: int) -> list[Sourc
     Raises NotFoundError for a text that means nothing, StateError when nothing is named and there is nothing.
     """
     if texts:
-        return [_source(session, number, text, since) for number, text in enumerate(texts, 1)]
+        once = dict.fromkeys(texts)  # what is named twice counts once
+        return [_source(session, number, text, since) for number, text in enumerate(once, 1)]
     from ggshell.process.lag_archive import lag_folder
     from ggshell.spark.questions.beats import archive
 

@@ -134,3 +134,12 @@ def test_durations_and_scales_are_read_at_once() -> None:
     assert ticks(0.0) == [0.0]
     assert ticks(600.0) == [0.0, 300.0, 600.0]
     assert (shade(0.0), shade(1e9)) == (SHADES[0], SHADES[-1])
+
+
+def test_a_source_that_is_named_twice_counts_once(shell: Shell, archive: Path) -> None:
+    once, twice = (
+        shell.run("--format", "csv", "-c", f"LAG REPORT FROM {sources} BY DAY")
+        for sources in ("./dirlag", "./dirlag, ./dirlag")
+    )
+    assert once.code == 0
+    assert (twice.code, twice.out) == (0, once.out)
