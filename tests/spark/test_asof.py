@@ -81,8 +81,8 @@ def test_the_rows_are_those_that_a_database_had(tmp_path: Path, seed: int) -> No
 
 
 def test_both_engines_give_the_same_rows(warm: WarmSession, tmp_path: Path) -> None:
-    asked = written(tmp_path, random_transactions(13, 40))
-    moment = Moment(csn=str(Csn(30)))
+    asked = written(tmp_path, random_transactions(13, 120))
+    moment = Moment(csn=str(Csn(90)))
     here = as_of(asked, EMPLOYEES, moment)
     there = as_of(Trails(asked.files, spark_engine(warm)), EMPLOYEES, moment)
     assert there.rows == here.rows
