@@ -112,7 +112,7 @@ def _sql(columns: Sequence[str], names: Sequence[str], span: Span, moment: Momen
                SELECT events.place AS place, row_key, held, gone, fresh,
                       max(CASE WHEN fresh = 1 THEN events.place END) OVER (PARTITION BY row_key) AS since
                  FROM events CROSS JOIN cleared WHERE events.place > cleared.place)
-        SELECT min_by(fresh - gone, place) AS fresh, {held}
+        SELECT max(CASE WHEN fresh > gone AND place = since THEN 1 ELSE 0 END) AS fresh, {held}
           FROM told GROUP BY row_key HAVING max_by(gone, place) = 0"""
 
 
