@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -68,6 +70,23 @@ class CommitLog:
                 hint="another folder for this group: a folder of Parquet files is one group's alone",
             )
 
+    def held(self) -> AbstractContextManager[None]:
+        """Keep the group's place in the lake to this process.  Raises ConflictError when a group of this name in another home
+        delivers there."""
+        return locked(self.root / ".lock", f"the place of REPLICAT {self.root.name} in lake {self.root.parents[1]}")
+
+    def require_there(self, commit: Commit) -> None:
+        """Raises DiskError when a commit that was made, or read, is no longer there: another folder stands in the lake's place,
+        and what is written now would be without all that came before."""
+        if not self._file(commit).exists():
+            raise DiskError(
+                f"lake {self.root.parents[1]} no longer holds batch {commit.batch}, which was there",
+                hint="put the folder back as it was, and START the group",
+            )
+
+    def _file(self, commit: Commit) -> Path:
+        return self._folder / f"{commit.batch:012d}.json"
+
     def latest(self) -> Commit | None:
         """The newest commit.
 
@@ -112,6 +131,6 @@ class CommitLog:
             "tables": dict(commit.tables),
             "form": self._form,
         }
-        write_atomically(self._folder / f"{commit.batch:012d}.json", json.dumps(said).encode())
+        write_atomically(self._file(commit), json.dumps(said).encode())
         for path in sorted(self._folder.glob("*.json"))[:-KEPT]:
             path.unlink()

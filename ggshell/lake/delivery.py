@@ -69,6 +69,8 @@ class LakeDelivery:
         done = self.committed
         if done is not None and number <= done.batch:
             return
+        if done is not None:
+            self._log.require_there(done)
         rows = rows.persist()
         try:
             last = _last(rows)
@@ -81,6 +83,8 @@ class LakeDelivery:
             total = sum(count for _, _, count in counts)
             commit = Commit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
             os.sync()  # no form syncs its files, and the commit must not outlive them; their names are the form's own
+            if done is not None:
+                self._log.require_there(done)
             self._log.add(commit)
             self.committed = commit
             for name, io_type, count in counts:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.errors import ConnectionLostError, GgsError, ParameterError, TrailError
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import open_tables
@@ -18,7 +18,7 @@ from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import load_settings
-from ggshell.store.checkpoint import GroupType
+from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
 from ggshell.trail import TrailName
@@ -60,7 +60,10 @@ class LakeReplicat:
         self._progress = Progress(context.clock, checkpoint.record_time, checkpoint.caught_up)
         self._target = lake_target(context.home, str(checkpoint.options["target"]))
         self._log = CommitLog(self._target, context.group)
+        require_lake(self._log, checkpoint)
         self._log.claim()
+        self._held = contextlib.ExitStack()
+        self._held.enter_context(self._log.held())
         tables = open_tables(self._target, context.group, self._warn)
         self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
         self._saved: Commit | None = None
@@ -95,6 +98,7 @@ class LakeReplicat:
         finally:
             self._end.close()
             session.close()
+            self._held.close()
 
     def _finish(self, query: Any) -> None:
         """Deliver what the trail held when the stop was asked for.
@@ -186,6 +190,18 @@ class LakeReplicat:
         place = done.position if done is not None else TrailPosition(0, 0)
         read = self._progress.read_answer(str(self._trail), place)
         return {"status": self._progress.reading, "read": read, "write": []}
+
+
+def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
+    """Raises StateError where a group has delivered to a lake that holds nothing of it: a folder was moved, or is not mounted,
+    and going on there would leave out all that came before."""
+    if checkpoint.latest_csn and log.latest() is None:
+        folder, group = log.root.parents[1], log.root.name
+        raise StateError(
+            f"lake {folder} holds nothing of {group}, which has delivered up to CSN {checkpoint.latest_csn}",
+            code="GGS-00734",
+            hint=f"put the folder back; or ALTER REPLICAT {group}, EXTSEQNO n, EXTRBA n says where to begin anew",
+        )
 
 
 class StreamMemory(NamedTuple):

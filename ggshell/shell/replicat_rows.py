@@ -6,9 +6,12 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from ggshell.errors import ConflictError, StateError, UsageError
+from ggshell.lake.commits import CommitLog
+from ggshell.lake.target import lake_target
 from ggshell.shell.checkpoint_tables import CheckpointSql, checkpoint_database
 from ggshell.shell.groups import View
 from ggshell.shell.session import Session
+from ggshell.store.checkpoint import LAKE
 from ggshell.store.threads import thread_name
 from ggshell.types import TableName, TrailPosition
 
@@ -35,6 +38,20 @@ def set_row(session: Session, found: View, place: TrailPosition) -> None:
     """
     if found.checkpoint.options.get("checkpoint_table") and found.checkpoint.started:
         _replace(session, found, place)
+
+
+def require_movable(session: Session, found: View) -> None:
+    """Raises StateError for a group whose lake holds batches: behind these it goes on, whatever anybody says."""
+    options = found.checkpoint.options
+    if options.get("kind") != LAKE:
+        return
+    target = lake_target(session.home, str(options["target"]))
+    done = CommitLog(target, found.group).latest()
+    if done is not None:
+        raise StateError(
+            f"{found.name} goes on behind the last batch of lake {target.folder}, at {done.position}.",
+            hint="DELETE REPLICAT, and ADD it with another folder, to begin elsewhere",
+        )
 
 
 def forget_applied(session: Session, found: View) -> None:

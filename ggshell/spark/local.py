@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ggshell.errors import GgsError, StatementError
+from ggshell.errors import GgsError, NotFoundError, StatementError, StoreError
 from ggshell.spark.dialect import MACROS, literal, pieces, quoted_name, spelled
 from ggshell.spark.views import ParquetView, RowsView, Span, TrailView, View
 
@@ -45,9 +46,7 @@ class LocalEngine:
                 connection.execute(text)  # refuses with the place, which the other way leaves out
                 raise
         except duckdb.Error as error:
-            if self._failures:
-                raise self._failures[0] from error
-            raise _refused(sql, error) from error
+            raise self._failures[0] if self._failures else _unreadable(views, error) or _refused(sql, error) from error
         finally:
             self._running = None
             connection.close()
@@ -62,9 +61,7 @@ class LocalEngine:
         if isinstance(view, RowsView):
             connection.register(view.name, view.table)
         elif isinstance(view, ParquetView):
-            files = ", ".join(map(literal, view.files))
-            source = f"read_parquet([{files}], union_by_name = true)"
-            connection.execute(f"CREATE VIEW {quoted_name(view.name)} AS SELECT * FROM {source}{_within(view.span)}")
+            _make_parquet_view(connection, view)
         else:
             self._read_trail(connection, view, text)
 
@@ -80,6 +77,44 @@ class LocalEngine:
         connection.register("a_trail_to_keep", stream)
         connection.execute(f"CREATE TEMP TABLE {quoted_name(view.name)} AS SELECT * FROM a_trail_to_keep")
         connection.unregister("a_trail_to_keep")
+
+
+def _read_parquet(files: Sequence[str]) -> str:
+    """Parquet files in SQL: a folder's name is no column of them."""
+    return f"read_parquet([{', '.join(map(literal, files))}], union_by_name = true, hive_partitioning = false)"
+
+
+def _make_parquet_view(connection: Any, view: ParquetView) -> None:
+    source = _read_parquet(view.files)
+    there = connection.sql(f"SELECT * FROM {source}").columns if view.columns else []
+    missing = [f", CAST(NULL AS {kind}) AS {quoted_name(name)}" for name, kind in view.columns if name not in there]
+    chosen = f"SELECT *{''.join(missing)} FROM {source}"
+    connection.execute(f"CREATE VIEW {quoted_name(view.name)} AS SELECT * FROM ({chosen}){_within(view.span)}")
+
+
+def _unreadable(views: Sequence[View], error: Exception) -> GgsError | None:
+    """The Parquet file that a question failed at, which DuckDB does not always name; None where it was not that."""
+    import duckdb
+
+    if isinstance(error, duckdb.InterruptException):
+        return None
+    for file in (file for view in views if isinstance(view, ParquetView) for file in view.files):
+        with duckdb.connect(":memory:") as connection:
+            try:
+                connection.sql(f"SELECT max(hash(COLUMNS(*))) FROM {_read_parquet([file])}").fetchall()  # all of it
+            except duckdb.Error as refused:
+                return unreadable_parquet(file, refused)
+    return None
+
+
+def unreadable_parquet(file: str, error: Exception) -> GgsError:
+    """What to tell of a Parquet file that is damaged or gone."""
+    if not Path(file).exists():
+        return NotFoundError(f"{file} is gone", hint="ask again: a day that is over is put into one file")
+    reason = str(error).partition("\n")[0]
+    return StoreError(
+        f"{file} cannot be read as Parquet: {reason}", code="GGS-00714", hint="restore it, or set it aside"
+    )
 
 
 def _within(span: Span | None) -> str:

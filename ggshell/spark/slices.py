@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ggshell.spark.layout import SPLIT_BYTES, plan
-from ggshell.spark.local import LocalEngine
+from ggshell.spark.local import LocalEngine, unreadable_parquet
 from ggshell.spark.views import ParquetView, Part, Span, TrailView
 
 SLICE_ROWS: Final = 1_000_000
@@ -57,11 +57,15 @@ def sliced(part: Part, rows: int = SLICE_ROWS) -> list[Part]:
     while len(spans) > 1 and sum(group.rows for span in spans for group in span.groups) > every * TIMES_READ:
         rows *= 2
         spans = _spans(groups, rows)
-    return [
-        Part(ParquetView(view.name, tuple(dict.fromkeys(group.file for group in groups)), span), part.sql)
-        for span, groups in ((Span(view.span.column, each.low, each.high), each.groups) for each in spans)
-        if groups
-    ]
+    slices = []
+    for each in spans:
+        files, span = (
+            tuple(dict.fromkeys(group.file for group in each.groups)),
+            Span(view.span.column, each.low, each.high),
+        )
+        if files:
+            slices.append(part._replace(view=replace(view, files=files, span=span)))
+    return slices or [part]
 
 
 class _Times(NamedTuple):
@@ -91,7 +95,7 @@ def _cuts(groups: Sequence[_Group], rows: int) -> list[int]:
 
 
 def _groups(file: str, column: str) -> Iterator[_Group]:
-    with pq.ParquetFile(file) as opened:
+    with _opened(file) as opened:
         metadata = opened.metadata
         place = opened.schema_arrow.get_field_index(column)
         for number in range(metadata.num_row_groups):
@@ -101,6 +105,13 @@ def _groups(file: str, column: str) -> Iterator[_Group]:
             if known is not None and known.has_min_max:
                 low, high = _microseconds(known.min), _microseconds(known.max)
             yield _Group(file, low, high, group.num_rows)
+
+
+def _opened(file: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable_parquet(file, error) from error
 
 
 def _microseconds(value: Any) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -56,17 +57,27 @@ class Span(NamedTuple):
     high: int | None = None
 
 
+class ParquetType(StrEnum):
+    """What a column of a Parquet file may be, as DuckDB says it."""
+
+    TEXT = "VARCHAR"
+    TIME = "TIMESTAMP"
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetView:
-    """Parquet files under a name; columns by their names.  ``span``: the rows of a slice, or by which time to slice them."""
+    """Parquet files under a name; columns by their names.  ``span``: the rows of a slice, or by which time to slice them;
+    ``columns`` are there in any case, empty where no file has them."""
 
     name: str
     files: tuple[str, ...]
     span: Span | None = None
+    columns: tuple[tuple[str, ParquetType], ...] = ()
 
     @property
     def size(self) -> int:
-        return sum(Path(file).stat().st_size for file in self.files)
+        """What is there now; of a file that is gone meanwhile whoever reads it tells."""
+        return sum(Path(file).stat().st_size for file in self.files if Path(file).exists())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.replicat import StreamMemory, stream_memory
 from ggshell.lake.target import Form, LakeTarget, lake_target
 from ggshell.shell.cli import main
+from ggshell.store import checkpoint
+from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
 from ggshell.types import TrailPosition
 
@@ -97,3 +100,65 @@ def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path: Path, caps
     assert "nothing can be written to lake" in capsys.readouterr().err
     with pytest.raises(DiskError):
         CommitLog(LakeTarget(Form.PARQUET, tmp_path / "file" / "lake"), "lake").claim()
+
+
+def commit(lake: Path, batch: int) -> Commit:
+    CommitLog(LakeTarget(Form.PARQUET, lake), "one").add(
+        made := Commit(batch, TrailPosition(0, 100 * batch), "00000000/05")
+    )
+    return made
+
+
+def test_a_lake_that_was_moved_while_a_group_delivers_takes_no_more(tmp_path: Path) -> None:
+    log, done = CommitLog(LakeTarget(Form.PARQUET, tmp_path / "lake"), "one"), commit(tmp_path / "lake", 3)
+    log.require_there(done)
+    (tmp_path / "lake").rename(tmp_path / "moved")
+    with pytest.raises(DiskError, match="no longer holds batch 3"):
+        log.require_there(done)
+
+
+def test_a_lake_that_was_moved_is_not_begun_anew_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    home = Home(tmp_path)
+    home.parameters("one").write_text("REPLICAT one\nMAP shop.*, TARGET shop.*;\n")
+    path = home.checkpoint("ONE", GroupType.REPLICAT)
+    checkpoint.save(path, checkpoint.load(path)._replace(latest_csn="00000000/05"))
+    command = [sys.executable, "-m", "ggshell.lake", "replicat", "--home", str(tmp_path), "--group", "ONE"]
+    assert subprocess.run(command, check=False, timeout=60).returncode != 0
+    assert "holds nothing of ONE, which has delivered up to CSN 00000000/05" in home.report("one").read_text()
+    assert not (tmp_path / "lake").exists()
+    assert main(["--home", str(tmp_path), "-c", "ALTER REPLICAT one, EXTSEQNO 0, EXTRBA 0"]) == 0
+    assert checkpoint.load(path).latest_csn == ""
+
+
+def test_groups_of_one_name_in_two_homes_do_not_deliver_to_a_lake_at_once(tmp_path: Path) -> None:
+    target = LakeTarget(Form.DELTA, tmp_path / "lake")
+    with CommitLog(target, "one").held(), pytest.raises(ConflictError, match="REPLICAT ONE in lake"):
+        CommitLog(target, "one").held().__enter__()
+    with CommitLog(target, "one").held():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("ALTER REPLICAT one, EXTSEQNO 0, EXTRBA 0", "goes on behind the last batch of lake"),
+        ("START REPLICAT one, SKIPTRANSACTION", "whose batches say where it goes on"),
+        ("START REPLICAT one, ATCSN 5, DRYRUN", "whose batches say where it goes on"),
+    ],
+)
+def test_a_place_that_a_lake_group_would_not_take_is_refused(
+    tmp_path: Path, statement: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    commit(tmp_path / "lake", 3)
+    assert main(["--home", str(tmp_path), "-c", statement]) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_a_lake_that_holds_batches_already_is_told_when_its_group_is_added(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path / "lake", 3)
+    assert added(tmp_path, "one", "./lake") == 0
+    assert "holds batches of ONE: it goes on behind them, at" in capsys.readouterr().out

@@ -140,6 +140,36 @@ def test_slices_give_what_the_whole_gives(tmp_path: Path) -> None:
     assert sum(each.beats for each in found[1][0]) == len(rows)
 
 
+def test_two_sources_of_one_name_are_not_each_other_s_neighbours(tmp_path: Path) -> None:
+    sources = []
+    for number, rows in enumerate([random_beats(8, 1000), random_beats(9, 300)], 1):
+        lag_archive.write(tmp_path / str(number), "REP1", rows)
+        for file in tmp_path.glob(f"{number}/day=*/*.parquet"):
+            pq.write_table(pq.read_table(file, partitioning=None).sort_by("incoming_heartbeat_ts"), file, 50)
+        sources.append(archive(number, "d", tmp_path / str(number)))
+    whole, cut = (lag.gaps(Beats(tuple(sources), engine)) for engine in (local_engine(), InSlices(100)))
+    assert whole == cut != []
+
+
+def test_a_column_that_no_file_has_is_empty(tmp_path: Path) -> None:
+    beats = archived(tmp_path, [beat(NOON + n * SECOND, 0.6, path=None) for n in range(10)])
+    wanted = lag.windows(beats, "DAY")
+    for file in tmp_path.glob("day=*/*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None).drop_columns(["incoming_routing_ts"]), file)
+    assert lag.windows(beats, "DAY") == wanted
+
+
+def test_a_database_without_a_name_is_one_whether_null_or_empty(tmp_path: Path) -> None:
+    rows = [beat(NOON + n * SECOND, 1.0, local="") for n in range(10)]
+    rows[3:] = [row._replace(beat=row.beat._replace(local_database=None)) for row in rows[3:]]
+    assert [each.beats for each in lag.windows(archived(tmp_path, rows), "DAY")] == [10]
+
+
+def test_folders_above_an_archive_are_no_columns_of_it(tmp_path: Path) -> None:
+    (window,) = lag.windows(archived(tmp_path / "remote_database=other", [beat(NOON, 1.0)]), "DAY")
+    assert window.way.remote == "north"
+
+
 def test_percentiles_of_many_are_less_than_one_percent_above_the_exact(tmp_path: Path) -> None:
     chance = random.Random(6)
     rows = [beat(NOON + number * SECOND, chance.lognormvariate(0, 2)) for number in range(5000)]

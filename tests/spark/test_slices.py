@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ggshell.errors import GgsError, NotFoundError
 from ggshell.spark.local import LocalEngine
 from ggshell.spark.slices import TIMES_READ, answered, sliced
 from ggshell.spark.views import ParquetView, Part, RowsView, Span
@@ -80,3 +81,35 @@ def test_rows_without_a_time_are_in_no_slice(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", [None if number % 3 else number for number in range(60)])
     slices = sliced(part(path), 20)
     assert [number for _, number in rows(slices)] == list(range(0, 60, 3)) or len(slices) == 1
+
+
+def test_files_without_rows_are_asked_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.ParquetWriter(path, ROWS).close()
+    assert sliced(part(path)) == [part(path)]
+    assert rows([part(path)]) == []
+
+
+@pytest.mark.parametrize("ask", [sliced, lambda damaged: rows([damaged])])
+def test_a_damaged_file_is_named(tmp_path: Path, ask: Callable[[Part], object]) -> None:
+    whole, damaged = (write(tmp_path / name, range(100)) for name in ("a.parquet", "b.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    with pytest.raises(GgsError, match=f"{damaged} cannot be read as Parquet"):
+        ask(part(whole, damaged))
+
+
+def test_a_file_with_damaged_rows_is_named(tmp_path: Path) -> None:
+    whole, damaged = (write(tmp_path / name, range(5000)) for name in ("a.parquet", "b.parquet"))
+    content = bytearray(damaged.read_bytes())
+    content[4:4000] = bytes(each ^ 0x55 for each in content[4:4000])
+    damaged.write_bytes(content)
+    with pytest.raises(GgsError, match=f"{damaged} cannot be read as Parquet"):
+        rows([part(whole, damaged)])
+
+
+@pytest.mark.parametrize("ask", [sliced, lambda missing: rows([missing])])
+def test_a_file_that_goes_away_meanwhile_is_told(tmp_path: Path, ask: Callable[[Part], object]) -> None:
+    gone = part(write(tmp_path / "a.parquet", range(10)), tmp_path / "b.parquet")
+    assert gone.view.size > 0
+    with pytest.raises(NotFoundError, match=r"b\.parquet is gone"):
+        ask(gone)

@@ -10,7 +10,7 @@ from ggshell.shell.begin import begin_time, log_place, starting_position
 from ggshell.shell.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
 from ggshell.shell.redo_begin import redo_altered
 from ggshell.shell.registry import command
-from ggshell.shell.replicat_rows import set_row
+from ggshell.shell.replicat_rows import require_movable, set_row
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
@@ -64,6 +64,7 @@ def alter_replicat(
     for found in _stopped(session, REPLICAT, group_name):
         changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
         if begin or exttrail or extseqno is not None or extrba is not None:
+            require_movable(session, found)
             trail = exttrail or found.checkpoint.read.trail
             changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
             if dryrun:

@@ -80,7 +80,9 @@ def add_lake(
 ) -> Message:
     """A group that delivers a trail to a lake; its place is kept beside the data."""
     require_new(session.home, GroupType.REPLICAT, group_name)
-    CommitLog(_free_lake(session, target), group_name).require_free()
+    log = CommitLog(lake := _free_lake(session, target), group_name)
+    log.require_free()
+    done = log.latest()
     start = starting_position(session, exttrail, begin, extseqno, extrba)
     now = session.clock.now()
     read = ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start)
@@ -96,7 +98,12 @@ def add_lake(
         options=options,
     )
     registrations.save(session, found)
-    return Message(("REPLICAT (Spark) added.",))
+    lines = ["REPLICAT (Spark) added."]
+    if done is not None:
+        lines.append(
+            f"Lake {lake.folder} holds batches of {group_name.upper()}: it goes on behind them, at {done.position}."
+        )
+    return Message(tuple(lines))
 
 
 def _free_lake(session: Session, text: str) -> LakeTarget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ggshell.errors import ConflictError, GgsError
+from ggshell.errors import ConflictError, GgsError, UsageError
 from ggshell.process.start_place import StartPlace
 from ggshell.shell import registrations, start_place, supervision
 from ggshell.shell.groups import (
@@ -24,6 +24,7 @@ from ggshell.shell.registry import command
 from ggshell.shell.replicat_rows import forget_applied
 from ggshell.shell.results import Message
 from ggshell.shell.session import Session
+from ggshell.store.checkpoint import LAKE
 
 _MANAGER = ("MANAGER", "MGR")
 Action = Callable[[View], list[str]]
@@ -91,6 +92,11 @@ def start(
     if asked is not None or dryrun:
         start_place.require_one(group_name)
         found = one(session, kinds, group_name)
+        if asked is not None and found.checkpoint.options.get("kind") == LAKE:
+            raise UsageError(
+                f"{found.name} delivers to a lake, whose batches say where it goes on.",
+                hint="BEGIN, or EXTSEQNO and EXTRBA, of ADD REPLICAT say where to begin",
+            )
         if dryrun:
             place = start_place.place_of(session, found, asked or StartPlace(csn="0"))
             return Message(tuple(start_place.told(session, found, place)), apart=True)

@@ -16,7 +16,7 @@ from ggshell.errors import NotFoundError
 from ggshell.heartbeat.names import HISTORY_COLUMNS
 from ggshell.spark.dialect import literal
 from ggshell.spark.questions.trails import Engine
-from ggshell.spark.views import Answer, ParquetView, Part, RowsView, Span, TrailView, View
+from ggshell.spark.views import Answer, ParquetType, ParquetView, Part, RowsView, Span, TrailView, View
 from ggshell.types import TableName
 
 HOPS: Final = ("extract", "routing", "read", "apply", "total")
@@ -63,8 +63,8 @@ class Beats:
 
         That may ask ``lags``: a row for each heartbeat with ``way`` (a number), ``sent``, ``came`` and each hop's lag, in
         microseconds; one that a source has twice, after a crash, counts once, with its earliest times.  And ``ways``: each
-        way's number and names.  It is asked of each source, and of each slice of an archive by the time of birth: what it
-        says of neighbours across slices is for ``sql`` to see to.
+        way's number and names, and its ``series``, which is this source's alone.  It is asked of each source, and of each
+        slice of an archive by the time of birth: what it says of neighbours across slices is for ``sql`` to see to.
         """
         parts = [Part(source.view, f"WITH {self._ctes(source)}, {part}") for source in self.sources]
         return self.engine.ask_in_parts(name, parts, schema, sql, self.told)
@@ -75,10 +75,12 @@ class Beats:
         where = f" WHERE {' AND '.join(limits)}" if limits else ""
         least = ", ".join(f"epoch_us(min({column})) AS {time}" for time, column in list(_TIMES.items())[1:])
         hops = ", ".join(f"{sql} AS {hop}_lag" for hop, sql in _lags().items())
+        names = ", ".join(f"coalesce(told.{name}, '') AS {name}" for name in _WAY[:2])
         number, view = f"hash({', '.join(_WAY)}) AS way", source.view.name
         return f"""
-            ways AS (SELECT DISTINCT {number}, {literal(source.deployment)} AS deployment, remote_database, local_database,
-                            {_path(*_WAY[2:])} AS path FROM (SELECT DISTINCT {", ".join(_WAY)} FROM {view})),
+            ways AS (SELECT {number}, concat({literal(view)}, CAST([{", ".join(_WAY)}] AS varchar)) AS series,
+                            {literal(source.deployment)} AS deployment, {names}, {_path(*_WAY[2:])} AS path
+                       FROM (SELECT DISTINCT {", ".join(_WAY)} FROM {view}) AS told),
             once AS (SELECT {number}, epoch_us({_TIMES["sent"]}) AS sent, {least}
                        FROM {view} WHERE {_TIMES["sent"]} IS NOT NULL GROUP BY ALL),
             lags AS (SELECT way, sent, came, {hops}
@@ -106,7 +108,8 @@ def archive(number: int, deployment: str, folder: Path) -> Source:
     files = sorted(map(str, folder.glob("day=*/*.parquet")))
     if not files:
         raise NotFoundError(f"{folder} has no lag archive", hint="LAGARCHIVE in a Replicat's parameters makes it")
-    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), Span(_TIMES["sent"])))
+    kinds = ((name, ParquetType.TIME if name.endswith("_ts") else ParquetType.TEXT) for name in HISTORY_COLUMNS)
+    return Source(deployment, ParquetView(f"beats_{number}", tuple(files), Span(_TIMES["sent"]), tuple(kinds)))
 
 
 def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Source:

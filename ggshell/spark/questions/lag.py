@@ -32,21 +32,23 @@ _COUNTED: Final = pa.schema(
         *[("least", pa.int64()), ("most", pa.int64())],
     ]
 )
-_STEPPED: Final = pa.schema([*_NAMES, *((name, pa.int64()) for name in ("earlier", "sent", "most", "alike"))])
+_STEPPED: Final = pa.schema(
+    [("series", pa.string()), *_NAMES, *((name, pa.int64()) for name in ("earlier", "sent", "most", "alike"))]
+)
 _STEPS: Final = """
         steps AS (SELECT *, sent - earlier AS step
                     FROM (SELECT way, sent, lag(sent) OVER (PARTITION BY way ORDER BY sent) AS earlier FROM lags)
                    WHERE earlier IS NOT NULL)"""
 """From each heartbeat of a way to the next of the same slice."""
 _EDGES: Final = f"""
-        SELECT {_WAY}, min(sent) AS earlier, max(sent) AS sent, NULL AS most, NULL AS alike
-          FROM lags JOIN ways USING (way) GROUP BY {_WAY}"""
+        SELECT series, {_WAY}, min(sent) AS earlier, max(sent) AS sent, NULL AS most, NULL AS alike
+          FROM lags JOIN ways USING (way) GROUP BY series, {_WAY}"""
 """The first and the last heartbeat of each way in a slice."""
 _BETWEEN: Final = f"""
-        SELECT * FROM (SELECT {_WAY}, lag(sent) OVER (PARTITION BY {_WAY} ORDER BY earlier) AS earlier, earlier AS sent
+        SELECT * FROM (SELECT {_WAY}, lag(sent) OVER (PARTITION BY series ORDER BY earlier) AS earlier, earlier AS sent
                          FROM {PARTS} WHERE most IS NULL AND alike IS NULL) AS edges
          WHERE earlier IS NOT NULL"""
-"""From the last heartbeat of a slice to the first of a later one."""
+"""From the last heartbeat of a slice to the first of a later one of the same source."""
 
 
 def _three_digits(value: str) -> str:
@@ -174,7 +176,7 @@ def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
     """Where heartbeats were missing: much longer than usual from one to the next, and at least ``least`` seconds."""
     counted = f"SELECT way, max(step) AS most, count(*) AS alike FROM steps GROUP BY way, {_three_digits('step')}"
     part = f"""{_STEPS}, counted AS ({counted})
-        SELECT {_WAY}, NULL AS earlier, NULL AS sent, most, alike FROM counted JOIN ways USING (way)
+        SELECT series, {_WAY}, NULL AS earlier, NULL AS sent, most, alike FROM counted JOIN ways USING (way)
         UNION ALL {_EDGES}"""
     usual_step = "min(CASE WHEN place * 2 >= beats THEN most END)"
     sql = f"""
@@ -190,7 +192,7 @@ def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
         return []
     longer = f"sent - earlier > {max(min(usual.values()) * GAP_FACTOR, round(least * _MICRO))}"
     part = f"""{_STEPS}
-        SELECT {_WAY}, earlier, sent, step AS most, NULL AS alike FROM steps JOIN ways USING (way) WHERE {longer}
+        SELECT series, {_WAY}, earlier, sent, step AS most, NULL AS alike FROM steps JOIN ways USING (way) WHERE {longer}
         UNION ALL {_EDGES}"""
     sql = f"""
         SELECT {_WAY}, earlier, sent FROM {PARTS} WHERE most IS NOT NULL
