@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import socket
 import tempfile
@@ -15,6 +16,8 @@ import pytest
 from ggshell.databases.postgres.server import PostgresServer, find_binaries
 
 _NUMBERS = itertools.count(1)
+# Java's second compiler pays off after minutes; here each of a dozen Javas lives for seconds.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

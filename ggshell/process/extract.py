@@ -27,7 +27,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.open_transactions import OpenTransactions
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
-from ggshell.process.reconnecting import run_sessions
+from ggshell.process.reconnecting import connected, run_sessions
 from ggshell.process.row_environment import queries_login, row_environment
 from ggshell.process.row_stage import TableStage
 from ggshell.process.sources import source_of
@@ -165,7 +165,7 @@ class LogExtract:
         self._look()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: no collection need look at it again
-        backoff.reset()
+        connected(context, backoff)
         unsaved, next_flush = True, 0.0
         next_save = clock.steady()
         dirty = False

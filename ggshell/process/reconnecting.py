@@ -13,7 +13,7 @@ from ggshell.store.events import Severity
 def run_sessions(context: GroupContext, session: Callable[[Backoff], None], close: Callable[[], None]) -> None:
     """Call ``session`` until the group is told to stop; ``close`` lets go of the connections of one that broke.
 
-    A session resets the pauses once it is connected, and returns when the group is to stop.  One that ends with a transaction
+    A session says ``connected`` once it is, and returns when the group is to stop.  One that ends with a transaction
     to be begun anew is followed by another after that transaction's own pause.
     """
     backoff = Backoff()
@@ -29,6 +29,13 @@ def run_sessions(context: GroupContext, session: Callable[[Backoff], None], clos
             close()
             context.report.event(Severity.WARNING, error.code, str(error))
             _wait(context, error.pause)
+
+
+def connected(context: GroupContext, backoff: Backoff) -> None:
+    """Begin the pauses anew; when some had to be made, the report tells that they are over."""
+    if backoff.attempts:
+        context.report.event(Severity.INFO, "GGS-00506", f"Connected again at try {backoff.attempts}.")
+    backoff.reset()
 
 
 def _wait(context: GroupContext, seconds: float) -> None:

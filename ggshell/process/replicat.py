@@ -25,7 +25,7 @@ from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
-from ggshell.process.reconnecting import run_sessions
+from ggshell.process.reconnecting import connected, run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
 from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, StartPlace, from_csn
@@ -194,7 +194,7 @@ class Replicat:
         delivery, reader = self._open()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: no collection need look at it again
-        backoff.reset()
+        connected(self._context, backoff)
         wake = reader.fileno()
         next_save, unsaved = clock.steady(), True
         while not runner.stop_requested:

@@ -26,7 +26,10 @@ def read_source(name: str) -> tuple[str, str]:
         return name, Path(name).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"cannot read {name}: {reason}", hint="ggshell --help lists what may stand here") from error
+        raise UsageError(
+            f"cannot read {name}: {reason}",
+            hint="a statement stands behind -c; ggshell --help lists what may stand here",
+        ) from error
 
 
 def understand(sources: list[tuple[str, str]]) -> tuple[list[Step], list[Outcome]]:

@@ -12,7 +12,7 @@ from ggshell.process.state import ProcessFile, ProcessState, state_of
 from ggshell.shell import lag as lags
 from ggshell.shell.results import Note
 from ggshell.shell.session import Session
-from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
+from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType, previous
 from ggshell.store.home import GroupEntry, Home
 from ggshell.types import TrailPosition
 
@@ -101,7 +101,12 @@ def _nothing(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
     others = [entry for entry in session.home.groups() if entry.group == wanted]
     if others:
         return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{wanted} is a {others[0].type}")
-    return NotFoundError(f"{what} {wanted} does not exist.", hint="INFO ALL lists what there is")
+    kept = [path for kind in kinds if (path := previous(session.home.checkpoint(wanted, kind))).exists()]
+    way = "INFO ALL lists what there is"
+    if kept:
+        way = f"its checkpoint file is gone, the one before it is not: copy {kept[0]} to {kept[0].stem}"
+        way += ", or ADD it again: its checkpoint table says where it was" if kinds == REPLICAT else ""
+    return NotFoundError(f"{what} {wanted} does not exist.", hint=way)
 
 
 def require_new(home: Home, kind: GroupType, name: str) -> None:
@@ -136,10 +141,11 @@ class FoundLag(NamedTuple):
 
 
 def group_lag(home: Home, found: View, now: int) -> FoundLag:
-    """A group's true lag; for a stopped reader of a trail, its trail is looked at."""
+    """A group's true lag; for a reader of a trail that is stopped or stuck, its trail is looked at."""
     read = found.checkpoint.read
     unprocessed: int | None = None
-    if not found.runs and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):
+    looks = not found.runs or lags.is_stuck(found.checkpoint, now)
+    if looks and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):
         try:
             unprocessed = first_unprocessed(home, read.trail, read.current)
         except GgsError as error:

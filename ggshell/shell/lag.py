@@ -5,6 +5,7 @@ Pure arithmetic on what checkpoint files say; times are microseconds since 1970.
 
 from __future__ import annotations
 
+from ggshell.process.lag_watch import CHECKPOINT_GRACE
 from ggshell.process.state import ProcessState
 from ggshell.store.checkpoint import Checkpoint, SourceType
 
@@ -20,20 +21,24 @@ def lag(checkpoint: Checkpoint, state: ProcessState, now: int, unprocessed: int 
     """A group's lag in microseconds, None for tasks, which have none.
 
     ``unprocessed``: commit time of the first record that a trail reader has not processed, None when there is none.
-    Running: as of the last checkpoint.  Not running: it grows, for a log always (nobody has looked since), for a trail
-    when records wait in it.
+    Running: as of the last checkpoint, while those come.  Not running, or stuck: it grows, for a log always (nobody has
+    looked since), for a trail when records wait in it.
     """
     if checkpoint.read.source is SourceType.TABLE:
         return None
-    if state in RUNNING:
+    known = reference(checkpoint)
+    if state in RUNNING and not is_stuck(checkpoint, now):
         if not checkpoint.updated or checkpoint.caught_up >= checkpoint.updated:
             return 0
-        known = reference(checkpoint)
         return max(0, checkpoint.updated - known) if known else 0
     if checkpoint.read.source is SourceType.TRAIL:
         return max(0, now - unprocessed) if unprocessed else 0
-    known = reference(checkpoint)
-    return max(0, now - known) if known else 0
+    return max(0, now - known) if known and (checkpoint.updated or state not in RUNNING) else 0
+
+
+def is_stuck(checkpoint: Checkpoint, now: int) -> bool:
+    """Whether a running group's checkpoints stay away, so that they do not say how far it is: Manager judges likewise."""
+    return now - checkpoint.updated > CHECKPOINT_GRACE
 
 
 def since(checkpoint: Checkpoint, now: int) -> int:

@@ -25,7 +25,7 @@ def remove(session: Session, found: View) -> None:
     Catalog(session.home).delete_group(found.group)
     path = session.home.checkpoint(found.group, found.type)
     path.unlink(missing_ok=True)
-    path.with_name(path.name + ".previous").unlink(missing_ok=True)
+    checkpoints.previous(path).unlink(missing_ok=True)
     session.home.process(found.group, found.type).unlink(missing_ok=True)
 
 

@@ -61,7 +61,7 @@ class Layout:
             first=split.first,
             last=split.last,
             on_damage=self.on_damage,
-            known=split.known,
+            known=split.known(path),
         ):
             yield facts.fitted(batch, schema)
 
@@ -76,7 +76,7 @@ class Layout:
             first=split.first,
             last=split.last,
             on_damage=self.on_damage,
-            known=split.known,
+            known=split.known(path),
         ):
             arrays = list(facts.fitted(batch.select(self.trail), facts.chosen(self.trail)).columns)
             there = batch.schema.names[len(self.trail) :]

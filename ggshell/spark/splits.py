@@ -1,7 +1,7 @@
 """How parallel readers share the files of a trail, and which tables those define; by looking for few records, not at all.
 
-A split ends where a transaction begins, so every transaction lies in one split unless a file ends within it.  Each is given
-the definitions that stand before it: its reader need not step there.
+A split ends where a transaction begins, so every transaction lies in one split unless a file ends within it.  Its reader
+need not step through what stands before: it looks for the definition of a table when it meets a row of it.
 """
 
 from __future__ import annotations
@@ -28,35 +28,39 @@ _OPENING = b'{"owner":'
 class Split:
     """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to what is durable).
 
-    ``definitions`` stand before it by their table indexes; None where its reader must look for itself, as a transaction may
-    be open at ``first``.
+    ``between``: it begins between two transactions; where that is not known, its reader must look at what stands before.
     """
 
     file: str
     first: int = 0
     last: int | None = None
-    definitions: tuple[tuple[int, TableDefinition], ...] | None = None
+    between: bool = False
 
-    @property
-    def known(self) -> Context | None:
-        """What stands before the split; None where the reader learns it."""
-        return None if self.definitions is None else Context(dict(self.definitions), None)
+    def known(self, path: Path) -> Context | None:
+        """What stands before the split in the file, which can be read at ``path``; None where the reader learns it."""
+        return Context(DefinitionsBefore(path, self.first), None) if self.between else None
 
 
-class Definitions:
-    """The table definitions of one file, looked for no further than asked and nowhere twice: the file may grow."""
+class DefinitionsBefore(dict[int, TableDefinition]):
+    """The table definitions before a place of a file where a record begins, by table index, looked for when asked for and no
+    further: an index has one meaning in a file, and most stand at its begin."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._searched = 0
-        self._found: list[tuple[int, int, TableDefinition]] = []
+    def __init__(self, path: Path, place: int) -> None:
+        super().__init__()
+        self._more = metadata_records(path, 0, place)
 
-    def before(self, place: int) -> tuple[tuple[int, TableDefinition], ...]:
-        """(table index, definition) of those that stand before a place where a record begins."""
-        if place > self._searched:
-            self._found += metadata_records(self._path, self._searched, place)
-            self._searched = place
-        return tuple((index, table) for rba, index, table in self._found if rba < place)
+    def __contains__(self, index: object) -> bool:
+        while not super().__contains__(index):
+            found = next(self._more, None)
+            if found is None:
+                return False
+            self[found[1]] = found[2]
+        return True
+
+    def __missing__(self, index: int) -> TableDefinition:
+        if index in self:
+            return self[index]
+        raise KeyError(index)
 
 
 def cut_place(path: Path) -> int | None:
@@ -86,22 +90,19 @@ def splits_of(
     *,
     first: int = 0,
     last: int | None = None,
-    known: Definitions | None = None,
+    between: bool = False,
 ) -> list[Split]:
     """A file, or a range of it, in splits of about so many bytes; ``path`` is where it can be read.
 
-    ``known``: the file's definitions, where the range begins between two transactions.
+    ``between``: the range begins between two transactions.
     """
-    definitions = known or Definitions(path)
-    opening = definitions.before(first) if first and known is not None else None
+    between = between and first > 0
     end = path.stat().st_size if last is None else last
     if end - first <= size * 3 // 2:
-        return [Split(file, first, last, opening)]
-    cuts = [point for point in sync_points(path, size, first) if first < point < end]
-    return [
-        Split(file, first, cuts[0] if cuts else last, opening),
-        *(Split(file, low, high, definitions.before(low)) for low, high in pairwise([*cuts, last]) if low is not None),
-    ]
+        return [Split(file, first, last, between)]
+    begin, *cuts = sync_points(path, size, first)
+    edges = [first, *(point for point in cuts if begin < point < end), last]
+    return [Split(file, low, high, between or low != first) for low, high in pairwise(edges) if low is not None]
 
 
 def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:

@@ -7,7 +7,6 @@ durable end never change, so a batch that is read twice is the same twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from ggshell.errors import TrailError, UsageError
 from ggshell.spark.layout import SPLIT_BYTES, Layout
 from ggshell.spark.offsets import cut, is_between_transactions, offset_of, position_of, trail_of
 from ggshell.spark.settings import parse_size
-from ggshell.spark.splits import Definitions, Split, splits_of
+from ggshell.spark.splits import Split, splits_of
 from ggshell.trail.visible import VisibleEnd
 from ggshell.types import TrailPosition
 
@@ -32,10 +31,9 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
         self.trail = trail_of(options.get("path", ""))
         self._end: VisibleEnd | None = None
         self._last: TrailPosition | None = None
-        self._definitions: dict[Path, Definitions] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_end": None, "_definitions": {}}
+        return {**self.__dict__, "_end": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name, as below
         sequences = self.trail.sequences()
@@ -98,11 +96,8 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
         if first >= (path.stat().st_size if last is None else last):
             return []
         size = parse_size(self.options.get("splitbytes", str(SPLIT_BYTES)))
-        known = None
-        if is_between_transactions(path, first):
-            self._definitions = {path: self._definitions.get(path) or Definitions(path)}
-            known = self._definitions[path]
-        return splits_of(str(path), path, size, first=first, last=last, known=known)
+        between = is_between_transactions(path, first)
+        return splits_of(str(path), path, size, first=first, last=last, between=between)
 
 
 class TrailRange(spark.InputPartition):

@@ -130,6 +130,11 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
     write_atomically(path, b"GGSCHK %d %08x\n" % (VERSION, zlib.crc32(body)) + body, keep_previous=True)
 
 
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the one in a file is kept."""
+    return path.with_name(path.name + ".previous")
+
+
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint file.
 
@@ -182,7 +187,7 @@ def _damaged(path: Path, why: str) -> StoreError:
     return StoreError(
         f"checkpoint file {path} is damaged: {why}",
         code=DAMAGED,
-        hint=f"the one before it is {path.name}.previous: copy it over {path.name} and start the group again{again}",
+        hint=f"the one before it is {previous(path).name}: copy it over {path.name} and start the group again{again}",
     )
 
 

@@ -142,7 +142,7 @@ class TrailReader:
             self.position = TrailPosition(seqno, file.first)
             self._definitions, self._header = {}, file.header.inside
         elif self._known is not None:
-            self._definitions, self._header = dict(self._known.definitions), self._known.transaction
+            self._definitions, self._header = self._known.definitions, self._known.transaction
             self._known = None
         else:
             try:

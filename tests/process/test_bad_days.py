@@ -256,6 +256,19 @@ def test_stopping_a_stopped_group_is_said(way: Way) -> None:
 # --- the databases go away
 
 
+def test_a_lost_checkpoint_file_s_way_out_is_named(running: Way) -> None:
+    running.run("STOP ER *")
+    for group in (EXT1, REP1):
+        path = running.home.checkpoint(*group)
+        path.unlink()
+        said = running.run(f"START {group[0]}", fails=True)
+        assert f"copy {path}.previous to {path.name}" in said
+        path.with_name(path.name + ".previous").replace(path)
+    running.start()
+    running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    running.arrives(2)
+
+
 def test_both_processes_wait_for_their_databases(running: Way) -> None:
     running.in_north("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")
     running.in_south("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%REP1%'")
@@ -263,6 +276,8 @@ def test_both_processes_wait_for_their_databases(running: Way) -> None:
     running.arrives(2)
     assert running.is_running(EXT1)
     assert running.is_running(REP1)
+    for group in (EXT1, REP1):
+        assert "Connected again at try" in running.home.report(group[0]).read_text()
 
 
 # --- the disk

@@ -71,7 +71,7 @@ def test_text_tells_the_worst_the_gap_and_the_trend(shell: Shell, archive: Path)
     out = shell.batch("LAG REPORT TOP 1").out
     assert "north to south: EXT1 ==> DP<1> ==> REP1" in out
     assert len(re.findall(r"^11-15 \d\d:00", out, re.MULTILINE)) == 1
-    assert "none for 61 min from 2023-11-15 13:59:00 on (usual: 60 s)" in out
+    assert "no heartbeat for 61 min from 2023-11-15 13:59:00 on (usual: 60 s)" in out
     assert "s an hour" in out
 
 

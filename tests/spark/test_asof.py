@@ -119,8 +119,9 @@ def test_an_initial_load_beside_the_changes_gives_what_nobody_changed(tmp_path: 
     write_trail(changes, [[update(EMPLOYEES, id="2", name="late")]], first_csn=11)
     write_trail(changes, [[update(EMPLOYEES, id="3", name="later")]], first_csn=12)
     asked = trails([str(load), str(changes)], tmp_path, local_engine())
-    rows = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(12)))).rows
-    assert [row[1] for row in rows] == ["loaded", "loaded", "late", "later", "loaded"]
+    found = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(12))))
+    assert [row[1] for row in found.rows] == ["loaded", "loaded", "late", "later", "loaded"]
+    assert found.older == 0  # also of the row that changed before the load
 
 
 def test_a_table_without_a_key_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,24 @@ def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
     for csn in (1, 2, 5, 4, 6):
         writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id="1")])]))
         writer.flush()
+    writer.close()
+    found = [each for each in look(name) if each.state is State.GAP]
+    assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
+
+
+def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_are_not(tmp_path: Path) -> None:
+    """A load has a transaction for each table, all with the CSN of its snapshot."""
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
+    batch = make_batch([Tx(4, [insert(EMPLOYEES, id=str(number))]) for number in range(3)])
+    own = [
+        replace(piece, header=piece.header._replace(xid=f"704.{number}")) for number, piece in enumerate(batch.pieces)
+    ]
+    writer.write(replace(batch, pieces=tuple(own)))
+    writer.flush()
+    assert bad(look(name)) == []
+    writer.write(replace(batch, pieces=(*own[:2], replace(own[1], first=2))))
+    writer.flush()
     writer.close()
     found = [each for each in look(name) if each.state is State.GAP]
     assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]

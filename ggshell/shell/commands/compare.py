@@ -43,7 +43,7 @@ def compare(
     finally:
         for connection in connections:
             connection.close()
-    return _result(found, notes)
+    return _result(found, notes, mended=bool(repair))
 
 
 def _connect(session: Session, name: str) -> Any:
@@ -78,17 +78,20 @@ def _repair(session: Session, file: str, found: list[ComparedTable], connection:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DiskError(f"cannot write {path}: {error.strerror}", hint="REPAIR another file") from error
-    return Note(
-        "GGS-00721", f"{sum(each.real for each in found):,} statements are in {path}; read them before you run it."
+    count = sum(each.real for each in found)
+    said = (
+        f"{count:,} statements are in {path}; read them before you run it." if count else f"{path} has nothing to mend."
     )
+    return Note("GGS-00721", said)
 
 
-def _result(found: list[ComparedTable], notes: tuple[Note, ...]) -> Answered:
+def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, mended: bool) -> Answered:
     real, bad = sum(each.real for each in found), [each for each in found if each.problem]
     text = f"{real:,} rows differ" if real else ""
     if bad:
         text += f"{', ' if text else ''}{len(bad)} tables cannot be compared"
-    errors = (DatabaseError(text, code="GGS-00720", hint="REPAIR file writes what would mend it"),) if text else ()
+    hint = "" if mended else "REPAIR file writes what would mend it"
+    errors = (DatabaseError(text, code="GGS-00720", hint=hint),) if text else ()
     rows = [_row(table, each) for table in found for each in table.differences]
     return Answered(_HEADS, rows, _layout(found), notes, errors)
 

@@ -101,7 +101,7 @@ def _layout(figures: LagFigures) -> str:
     text += "\nMissing heartbeats\n\n"
     for gap in figures.gaps:
         span = f"{seconds_text(gap.seconds)} from {moment_text(gap.begin)} on"
-        text += f"  {gap.way}: none for {span} (usual: {seconds_text(gap.usual)})\n"
+        text += f"  {gap.way}: no heartbeat for {span} (usual: {seconds_text(gap.usual)})\n"
     text += "" if figures.gaps else "  none\n"
     for clock in figures.clocks:
         lead, error = seconds_text(clock.offset.lead), seconds_text(clock.offset.error)

@@ -23,8 +23,8 @@ from ggshell.spark.questions.trails import Trails
 _INSERT: Final = 5
 _DELETE: Final = 3
 _TRUNCATE: Final = 100
-_MOST_SEARCHES: Final = 100
-"""Rows that are looked at one by one for columns that only records under their earlier keys hold."""
+_MOST_SEARCHED: Final = 100
+"""Rows that are looked at for columns that only records under their earlier keys hold."""
 PLACE: Final = (
     "concat(lpad(csn, 20, '0'), ' ', lpad(cast(seqno AS string), 9, '0'), ' ', lpad(cast(rba AS string), 15, '0'))"
 )
@@ -112,7 +112,7 @@ def _sql(columns: Sequence[str], names: Sequence[str], span: Span, moment: Momen
                SELECT events.place AS place, row_key, held, gone, fresh,
                       max(CASE WHEN fresh = 1 THEN events.place END) OVER (PARTITION BY row_key) AS since
                  FROM events CROSS JOIN cleared WHERE events.place > cleared.place)
-        SELECT min_by(fresh - gone, place) AS fresh, {held}
+        SELECT max(CASE WHEN fresh > gone AND place = since THEN 1 ELSE 0 END) AS fresh, {held}
           FROM told GROUP BY row_key HAVING max_by(gone, place) = 0"""
 
 
@@ -141,23 +141,23 @@ def _completed(
     moment: Moment,
 ) -> tuple[tuple[int, str], ...]:
     """Fill in what records under earlier keys of a row hold; what then is still unknown."""
-    searches = 0
+    wanting = [(number, row) for number, row in enumerate(rows) if None in row.values()]
+    keys = {number: tuple(_value(row[name]) for name in names) for number, row in wanting[:_MOST_SEARCHED]}
+    states = _through_moves(trails, definition, names, set(keys.values()), moment) if keys else {}
     unknown: list[tuple[int, str]] = []
-    for number, row in enumerate(rows):
+    for number, row in wanting:
+        known = states.get(keys[number], {}) if number in keys else {}
         missing = [name for name, held in row.items() if held is None]
-        if missing and searches < _MOST_SEARCHES:
-            searches += 1
-            known = _through_moves(trails, definition, names, tuple(_value(row[name]) for name in names), moment)
-            row.update({name: (True, known[name]) for name in missing if name in known})
+        row.update({name: (True, known[name]) for name in missing if name in known})
         unknown += [(number, name) for name in missing if row[name] is None]
     return tuple(unknown)
 
 
 def _through_moves(
-    trails: Trails, definition: TableDefinition, names: tuple[str, ...], key: Key, moment: Moment
-) -> dict[str, str | None]:
-    """Every column that records hold of a row, also of when it had other keys."""
-    answer = records_of(trails, definition.name, names, key, moment.part)
+    trails: Trails, definition: TableDefinition, names: tuple[str, ...], keys: set[Key], moment: Moment
+) -> dict[Key, dict[str, str | None]]:
+    """Every column that records hold of rows, also of when they had other keys; by the keys that they have in the end."""
+    answer = records_of(trails, definition.name, names, keys, moment.part)
     place = answer.columns.index
     states: dict[Key, dict[str, str | None]] = {}
     for row in sorted(
@@ -172,4 +172,4 @@ def _through_moves(
         state = states.pop(earlier, {}) if earlier is not None else {}
         if kind != _DELETE and new is not None:
             states[new] = dict(after) if kind == _INSERT else {**state, **after}
-    return states.get(key, {})
+    return states

@@ -31,16 +31,18 @@ def find_row(trails: Trails, table: TableName, names: tuple[str, ...], key: Key)
 
     Where a key was used again after a deletion, each of these rows' lives.  ``names`` are the key's columns.
     """
-    answer = records_of(trails, table, names, key)
+    answer = records_of(trails, table, names, {key})
     return answer._replace(rows=_life(answer, names, key))
 
 
-def records_of(trails: Trails, table: TableName, names: tuple[str, ...], key: Key, limit: Part | None = None) -> Answer:
-    """All records that name a key, or one that a row with that key had before or got later, and truncates.
+def records_of(
+    trails: Trails, table: TableName, names: tuple[str, ...], wanted: Iterable[Key], limit: Part | None = None
+) -> Answer:
+    """All records that name one of these keys, or one that a row with such a key had before or got later, and truncates.
 
     ``limit``: only these records of the trail.
     """
-    keys = {key}
+    keys = set(wanted)
     while True:
         answer = _records(trails, table, names, keys, limit)
         found = {each for row in answer.rows for each in _keys(answer, row, names)} - keys

@@ -2,21 +2,23 @@
 
 1. The files' numbers run without a gap.  2. No file is damaged.  3. Each file takes up where the one before ends: its size and
 last CSN stand in the next one's header.  4. Each transaction that begins ends, and nothing stands outside of one.  5. CSNs
-rise.  Beside these: where writers went on after an end, what is not durable yet, and long pauses between commits.
+do not fall, and no transaction comes twice.  Beside these: where writers went on after an end, what is not durable yet, and
+long pauses between commits.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import groupby, pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ggshell.spark.questions.file_facts import FileFacts, facts_of, lost_files
 from ggshell.spark.questions.trails import Trails
 
 _BEGINS, _ENDS = (0, 3), (2, 3)
-_CSN: Final = "lpad(csn, 20, '0')"
+_CSN, _EARLIER_CSN = "lpad(csn, 20, '0')", "lpad(earlier_csn, 20, '0')"
 """CSNs as texts that are ordered as the numbers: both printed forms, PostgreSQL's and decimal ones."""
 
 
@@ -52,6 +54,7 @@ class _Row(NamedTuple):
     commit: int
     trans_ind: int
     earlier_csn: str | None
+    earlier_xid: str | None
     earlier_commit: int | None
     earlier_ind: int | None
     is_last: bool
@@ -72,9 +75,14 @@ def gaps(trails: Trails, pause: float = 3600.0) -> list[Finding]:
             seqno: list(of_file)
             for seqno, of_file in groupby((row for row in rows if row.trail == trail), key=lambda row: row.seqno)
         }
-        faults = [row.fault for row in rows if row.fault is not None and _is_of(row.fault, files)]
+        faults = sorted({row.fault for row in rows if row.fault is not None and _is_of(row.fault, files)}, key=_places)
         found += _of_trail(trail, files, mine, faults, pause, lost.get(trail))
     return found
+
+
+def _places(fault: str) -> list[tuple[int, str]]:
+    """Faults in the order of their files and places: rows of damage have no other columns, so engines give them in any."""
+    return [(len(number), number) for number in re.findall(r"\d+", fault)]
 
 
 def _is_of(fault: str, files: Iterable[FileFacts]) -> bool:
@@ -85,10 +93,11 @@ def _edges(trails: Trails, pause: float) -> list[_Row]:
     """The few records that matter; all others follow on the one before as they should."""
     micros = round(pause * 1_000_000)
     sql = f"""
-        SELECT trail, seqno, rba, csn, xid, unix_micros(commit_ts) AS commit_at, trans_ind, earlier_csn,
+        SELECT trail, seqno, rba, csn, xid, unix_micros(commit_ts) AS commit_at, trans_ind, earlier_csn, earlier_xid,
                unix_micros(earlier_ts) AS earlier_at, earlier_ind, later_rba IS NULL AS is_last, records, transactions, fault
           FROM (SELECT trail, seqno, rba, csn, xid, commit_ts, trans_ind, fault,
-                       lag(csn) OVER by_place AS earlier_csn, lag(commit_ts) OVER by_place AS earlier_ts,
+                       lag(csn) OVER by_place AS earlier_csn, lag(xid) OVER by_place AS earlier_xid,
+                       lag(commit_ts) OVER by_place AS earlier_ts,
                        lag(trans_ind) OVER by_place AS earlier_ind, lead(rba) OVER by_place AS later_rba,
                        count(*) OVER by_file AS records,
                        sum(CASE WHEN trans_ind IN {_BEGINS} THEN 1 ELSE 0 END) OVER by_file AS transactions
@@ -96,7 +105,7 @@ def _edges(trails: Trails, pause: float) -> list[_Row]:
                 WINDOW by_place AS (PARTITION BY trail, seqno ORDER BY rba), by_file AS (PARTITION BY trail, seqno)) AS told
          WHERE fault IS NOT NULL OR earlier_ind IS NULL OR later_rba IS NULL
             OR (trans_ind IN {_BEGINS}) <> (earlier_ind IN {_ENDS})
-            OR (trans_ind IN {_BEGINS} AND {_CSN} <= {_CSN.replace("csn", "earlier_csn")})
+            OR (trans_ind IN {_BEGINS} AND ({_CSN} < {_EARLIER_CSN} OR ({_CSN} = {_EARLIER_CSN} AND xid = earlier_xid)))
             OR (trans_ind NOT IN {_BEGINS} AND csn <> earlier_csn)
             OR unix_micros(commit_ts) - unix_micros(earlier_ts) >= {micros}
          ORDER BY trail NULLS FIRST, seqno, rba"""
@@ -210,15 +219,20 @@ def _unended(row: _Row) -> Finding:
 
 
 def _disorder(files: list[FileFacts], rows: Mapping[int, list[_Row]]) -> Iterator[Finding]:
-    """Transactions whose CSN is not above the one before."""
-    last: str | None = None
+    """Transactions whose CSN is below the one before, or that come twice.
+
+    Different ones may have the same: a load's, one for each table, and those of sources that commit some at once.
+    """
+    last: tuple[str, str] | None = None
     for file in files:
         for row in rows.get(file.seqno, []):
-            before = row.earlier_csn or last
-            if row.trans_ind in _BEGINS and before is not None and row.csn.zfill(20) <= before.zfill(20):
-                text = f"CSN {row.csn} stands behind {before}"
-                yield Finding("csn", State.GAP, text, file.trail, row.seqno, row.rba, row.csn)
-            last = row.csn
+            before = last if row.earlier_csn is None else (row.earlier_csn, row.earlier_xid or "")
+            if row.trans_ind in _BEGINS and before is not None:
+                here, there = row.csn.zfill(20), before[0].zfill(20)
+                if here < there or (here == there and row.xid == before[1]):
+                    text = f"CSN {row.csn} stands behind {before[0]}"
+                    yield Finding("csn", State.GAP, text, file.trail, row.seqno, row.rba, row.csn)
+            last = (row.csn, row.xid)
 
 
 def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], pause: float) -> Iterator[Finding]:

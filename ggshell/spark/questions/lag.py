@@ -22,6 +22,8 @@ SHARES: Final = {"p50": 50, "p95": 95, "p99": 99}
 GAP_FACTOR: Final = 3
 """So many times the usual distance of a way's heartbeats is a gap."""
 TREND_PERIODS: Final = 12
+LEAST_FORECAST: Final = 1.0
+"""From so many seconds of lag on it is told when it will be gone: less comes and goes."""
 _MICRO: Final = 1_000_000
 _WAY: Final = "deployment, remote_database, local_database, path"
 _NAMES: Final = [(name, pa.string()) for name in _WAY.split(", ")]
@@ -217,7 +219,7 @@ def trends(found: Iterable[Window], period: str) -> list[Trend]:
         if not points:
             continue
         now, slope = points[-1][1], _slope(points)
-        falls = slope < 0 and now > 0
+        falls = slope < 0 and now >= LEAST_FORECAST
         told.append(Trend(way, now, slope, now / -slope if falls else None))
     return told
 
