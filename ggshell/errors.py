@@ -125,9 +125,21 @@ class CaptureError(GgsError):
 
 
 class ApplyError(GgsError):
-    """Replicat cannot apply an operation."""
+    """Replicat cannot apply an operation; ``place``: sequence number and RBA of the record, where it is one of the trail."""
 
     code = "OGG-01296"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        where: str = "",
+        hint: str = "",
+        place: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, where=where, hint=hint)
+        self.place = place
 
 
 class TransactionAbortedError(GgsError):

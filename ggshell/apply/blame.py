@@ -100,7 +100,8 @@ class Blame:
         Raises ApplyError, ConnectionLostError, or TransactionAbortedError; nothing of the transaction stays then.
         """
         self._target.rollback()
-        piece = spans[-1].pieces[-1]
+        batch, piece = spans[-1].batch, spans[-1].pieces[-1]
+        place = TrailPosition(batch.seqno, int(batch.rba[piece.first]))
         rule = self.responses.to(refusal)
         if refusal.transient and rule.response is not Response.TRANSABORT:
             raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
@@ -109,8 +110,9 @@ class Blame:
             return self.pass_over(spans, verdict)
         raise ApplyError(
             f"the target refuses to commit transaction {piece.header.xid} (CSN {piece.header.csn}): {refusal.text}",
-            where=_where(TrailPosition(spans[-1].batch.seqno, int(spans[-1].batch.rba[piece.first]))),
+            where=_where(place),
             hint="mend what the target's constraint names, then START REPLICAT: it goes on with this transaction",
+            place=place,
         )
 
     def aborts(self, refusal: Refusal, spans: Sequence[Span]) -> bool:
@@ -240,7 +242,7 @@ class Blame:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
             hint += f"; the row is in {self._discard.path}"
         code = "OGG-01403" if refusal.missing else "OGG-01296"
-        return ApplyError(text, code=code, where=_where(place), hint=hint)
+        return ApplyError(text, code=code, where=_where(place), hint=hint, place=place)
 
     def _discarded(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Discarded:
         before, after = row_values(batch, row, mapping.source)

@@ -15,7 +15,7 @@ from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
-from ggshell.errors import ParameterError, TrailError
+from ggshell.errors import ApplyError, ParameterError, TrailError
 from ggshell.params import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
@@ -28,7 +28,7 @@ from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import connected, run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
-from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, StartPlace, from_csn
+from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, REFUSED, StartPlace, from_csn
 from ggshell.process.trail_forms import reader_keys
 from ggshell.record import ChangeBatch
 from ggshell.store.checkpoint import GroupType
@@ -103,6 +103,7 @@ class Replicat:
         self._work: Work = lambda batch: batch
         self._asked: TrailPosition | None = None
         self._least: Csn | None = None
+        self._skipped: StartPlace | None = None
         context.verb("GETLAG", lambda _: self._lag())
         context.verb("STATUS", lambda _: self._status())
         context.verb("HANDLECOLLISIONS", lambda _: self._handle_collisions(True))
@@ -112,6 +113,10 @@ class Replicat:
         """Apply until stopped; a target that goes away is waited for."""
         try:
             run_sessions(self._context, self._session, self._lost)
+        except ApplyError as error:
+            if error.place is not None:
+                self._keep_option(REFUSED, list(error.place))
+            raise
         finally:
             self._heartbeats.close()
             self._close()
@@ -153,17 +158,36 @@ class Replicat:
         """Where START wants it to go on, else where it stands."""
         asked, context = StartPlace.of(self._context.checkpoint.options), self._context
         if asked is not None and asked.skip and asked.base == ANYWHERE:
-            # what stands at this place is skipped, and nothing else should the process be started again
+            # this transaction is skipped, and no other should the process be started again
             asked = asked._replace(base=position)
-            options = {**context.checkpoint.options, OPTION: asked.as_option()}
-            context.save(context.checkpoint._replace(options=options))
-        self._least = None if asked is None else asked.least
+            refused = self._refused
+            if refused is not None and refused >= position and self._context.checkpoint.options.get("kind"):
+                asked = asked.with_transaction(self._trail, refused)
+            self._keep_option(OPTION, asked.as_option())
+        self._skipped = asked if asked is not None and asked.skipped else None
+        self._least = None if asked is None or asked.skip else asked.least
         place = asked.position(self._trail, position) if asked is not None else position
         if place > position:
             text = f"START asked for another place: transactions between {position} and {place} are skipped."
             context.report.event(Severity.WARNING, "GGS-00518", text)
-        self._asked = place if asked is not None else None
+        if self._skipped is not None:
+            csn, xid = self._skipped.skipped[-1]
+            text = f"START asked to skip transaction {xid} (CSN {csn}), which ended a run."
+            context.report.event(Severity.WARNING, "GGS-00518", text)
+            self._asked = self._skipped.behind
+        else:
+            self._asked = place if asked is not None else None
         return place
+
+    @property
+    def _refused(self) -> TrailPosition | None:
+        """The record that ended the last run, until that is passed."""
+        kept = self._context.checkpoint.options.get(REFUSED)
+        return TrailPosition(*kept) if isinstance(kept, list) else None
+
+    def _keep_option(self, name: str, value: object) -> None:
+        context = self._context
+        context.save(context.checkpoint._replace(options={**context.checkpoint.options, name: value}))
 
     def _take_row(self, target: GroupTarget, begin: TrailPosition) -> None:
         """A group that was added anew takes the row that the checkpoint table has: its place, or, where ADD named one, only
@@ -203,7 +227,8 @@ class Replicat:
             if batch is not None and (batch := self._ending.before(batch)) is None:
                 break
             if batch is not None:
-                delivery.feed(self._work(self._heartbeats.carry(batch)))
+                batch = self._work(self._heartbeats.carry(batch))
+                delivery.feed(batch if self._skipped is None else self._skipped.left(batch))
                 if reader.caught_up():
                     delivery.flush()
                 unsaved = True
@@ -250,6 +275,8 @@ class Replicat:
         options = dict(context.checkpoint.options)
         if self._asked is not None and applied.position > self._asked:
             options.pop(OPTION, None)
+        if self._refused is not None and applied.position > self._refused:
+            options.pop(REFUSED, None)
         options.pop(ADDED, None)
         context.save(
             context.checkpoint._replace(

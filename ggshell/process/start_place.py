@@ -13,6 +13,8 @@ from ggshell.trail.span import behind_transaction
 from ggshell.types import Csn, TrailPosition
 
 OPTION = "start"
+REFUSED = "refused"
+"""An option that stands from an abend until that is passed: sequence number and RBA of the record that could not be applied."""
 ADDED = "added"
 """An option that stands until the first run has a checkpoint: whether ADD REPLICAT named a place."""
 FIRST, PLACED = "first", "placed"
@@ -21,27 +23,39 @@ ANYWHERE = TrailPosition(-1, -1)
 
 class StartPlace(NamedTuple):
     """ATCSN, AFTERCSN or SKIPTRANSACTION; ``base`` is where the group stands whose transaction is to be skipped, anywhere until
-    the process that is started has seen that."""
+    the process that is started has seen that.
+
+    Where transactions are applied beside each other the first one behind that place may be applied already: there those that
+    ended runs are skipped by their CSNs and ids (``skipped``) until the group has passed ``behind``.
+    """
 
     csn: str = ""
     after: bool = False
     skip: bool = False
     base: TrailPosition = ANYWHERE
+    skipped: tuple[tuple[str, str], ...] = ()
+    behind: TrailPosition = ANYWHERE
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> StartPlace | None:
         """What a checkpoint's options hold; None for nothing."""
         kept = options.get(OPTION)
-        return cls(kept["csn"], kept["after"], kept["skip"], TrailPosition(*kept["base"])) if kept else None
+        if not kept:
+            return None
+        skipped = tuple((str(csn), str(xid)) for csn, xid in kept.get("skipped", ()))
+        places = (TrailPosition(*kept["base"]), skipped, TrailPosition(*kept.get("behind", ANYWHERE)))
+        return cls(kept["csn"], kept["after"], kept["skip"], *places)
 
     def as_option(self) -> dict[str, Any]:
-        return {**self._asdict(), "base": list(self.base)}
+        return {**self._asdict(), "base": list(self.base), "behind": list(self.behind)}
 
     def position(self, name: TrailName, present: TrailPosition) -> TrailPosition:
         """Where to go on: never before the present place, since what lies before it is applied already.
 
         A transaction is skipped once: not again when the group has moved on since it was asked to.
         """
+        if self.skipped:
+            return present
         if self.skip:
             return behind_transaction(name, present) if self.base in (ANYWHERE, present) else present
         found = position_of_csn(name, self.least)
@@ -54,6 +68,24 @@ class StartPlace(NamedTuple):
             return Csn(0)
         csn = Csn.parse(self.csn)
         return csn._replace(value=csn.value + self.after)
+
+    def with_transaction(self, name: TrailName, refused: TrailPosition) -> StartPlace:
+        """The same, that skips the transaction of a record as well."""
+        reader = TrailReader(name, refused)
+        try:
+            batch = reader.read()
+        finally:
+            reader.close()
+        if batch is None:
+            return self
+        header = batch.pieces[0].header
+        found = (str(header.csn), header.xid)
+        return self._replace(skipped=tuple(dict.fromkeys((*self.skipped, found))), behind=max(self.behind, refused))
+
+    def left(self, batch: ChangeBatch) -> ChangeBatch:
+        """A batch without the transactions that are skipped by id; their rows stay, so that places behind them are known."""
+        pieces = [piece for piece in batch.pieces if (str(piece.header.csn), piece.header.xid) not in self.skipped]
+        return batch if len(pieces) == len(batch.pieces) else replace(batch, pieces=tuple(pieces))
 
 
 def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:

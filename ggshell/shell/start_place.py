@@ -5,7 +5,7 @@ from __future__ import annotations
 from ggshell.clock import local_text
 from ggshell.errors import StateError, UsageError
 from ggshell.process.postgres_source import AT_CSN
-from ggshell.process.start_place import OPTION, StartPlace
+from ggshell.process.start_place import OPTION, REFUSED, StartPlace
 from ggshell.shell import registrations
 from ggshell.shell.groups import View, is_wildcard, require_stopped
 from ggshell.shell.session import Session
@@ -33,6 +33,17 @@ def place_of(session: Session, found: View, asked: StartPlace) -> TrailPosition:
     read = found.checkpoint.read
     present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
     return asked.position(TrailName.parse(read.trail, session.home.root), present)
+
+
+def skipped_by_id(found: View, asked: StartPlace) -> list[str]:
+    """What SKIPTRANSACTION would leave out where transactions are applied beside each other: the one that ended the last run.
+    Empty where the group's place says it."""
+    kept = found.checkpoint.options.get(REFUSED)
+    if not asked.skip or not isinstance(kept, list) or not found.checkpoint.options.get("kind"):
+        return []
+    return [
+        f"The transaction at {TrailPosition(*kept)} of {found.checkpoint.read.trail} would be skipped: it ended the last run."
+    ]
 
 
 def told(session: Session, found: View, place: TrailPosition) -> list[str]:
@@ -67,6 +78,9 @@ def keep(session: Session, found: View, asked: StartPlace) -> None:
     if found.type is GroupType.EXTRACT:
         registrations.save(session, _begun_at(found, asked))
         return
+    earlier = StartPlace.of(found.checkpoint.options)
+    if asked.skip and earlier is not None:
+        asked = asked._replace(skipped=earlier.skipped, behind=earlier.behind)  # the target has not passed them yet
     options = {**found.checkpoint.options, OPTION: asked.as_option()}
     registrations.save(session, found.checkpoint._replace(options=options))
 

@@ -99,6 +99,29 @@ def test_a_transaction_that_ended_the_run_is_skipped_though_the_checkpoint_file_
     assert way.in_south("SELECT name FROM b.items WHERE id = 3") == [("in the way",)]
 
 
+@pytest.mark.parametrize("kind", ["PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
+def test_the_transaction_that_ended_a_run_is_skipped_where_others_behind_it_are_applied(way: Way, kind: str) -> None:
+    way.run(
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1",
+        f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.in_south("INSERT INTO b.items VALUES (3, 'in the way', 0), (6, 'in the way', 0)")
+    insert(way, *range(1, 9))
+    commits(way, 8)
+    way.start("rep1")
+    for _ in range(2):
+        way.ends(REP1)
+        assert "would be skipped: it ended the last run" in way.run("START REPLICAT rep1, SKIPTRANSACTION, DRYRUN")
+        way.run("START REPLICAT rep1, SKIPTRANSACTION")
+    way.arrives(8)
+    way.run("STOP REPLICAT rep1", "START REPLICAT rep1")
+    insert(way, 9)
+    way.arrives(9)
+    kept = way.in_south("SELECT id FROM b.items WHERE name = 'in the way' ORDER BY id")
+    assert kept == [(3,), (6,)]
+
+
 def test_what_comes_into_the_trail_later_but_stands_before_the_csn_is_left_out(way: Way) -> None:
     insert(way, 1)
     commits(way, 1)

@@ -99,7 +99,8 @@ def start(
             )
         if dryrun:
             place = start_place.place_of(session, found, asked or StartPlace(csn="0"))
-            return Message(tuple(start_place.told(session, found, place)), apart=True)
+            skipped = start_place.skipped_by_id(found, asked) if asked is not None else []
+            return Message(tuple(skipped or start_place.told(session, found, place)), apart=True)
         if asked is not None:
             start_place.keep(session, found, asked)
     if kinds == ANY and group_name in _MANAGER:
