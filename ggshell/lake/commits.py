@@ -37,6 +37,12 @@ class Commit(NamedTuple):
     tables: Mapping[str, int] = MappingProxyType({})
 
 
+def taken(text: str) -> ConflictError:
+    """What to tell of a folder of Parquet files that is another group's."""
+    hint = "another folder for this group: a folder of Parquet files is one group's alone"
+    return ConflictError(text, code="GGS-00733", hint=hint)
+
+
 class CommitLog:
     """The commits of one group below a target folder."""
 
@@ -50,7 +56,6 @@ class CommitLog:
 
         Raises ConflictError when it is another group's, DiskError when nothing can be written there.
         """
-        self.require_free()
         try:
             with locked(self.root.parent / ".lock", f"lake {self.root.parents[1]}"):
                 self.require_free()
@@ -64,11 +69,7 @@ class CommitLog:
             return
         others = sorted(path.name for path in self.root.parent.iterdir() if path.is_dir() and path != self.root)
         if others:
-            raise ConflictError(
-                f"lake {self.root.parents[1]} is what REPLICAT {others[0]} writes",
-                code="GGS-00733",
-                hint="another folder for this group: a folder of Parquet files is one group's alone",
-            )
+            raise taken(f"lake {self.root.parents[1]} is what REPLICAT {others[0]} writes")
 
     def held(self) -> AbstractContextManager[None]:
         """Keep the group's place in the lake to this process.  Raises ConflictError when a group of this name in another home

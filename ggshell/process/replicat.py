@@ -28,7 +28,7 @@ from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import connected, run_sessions
 from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
-from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, REFUSED, StartPlace, from_csn
+from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, REFUSED, StartPlace, from_csn, refused_place
 from ggshell.process.trail_forms import reader_keys
 from ggshell.record import ChangeBatch
 from ggshell.store.checkpoint import GroupType
@@ -181,9 +181,7 @@ class Replicat:
 
     @property
     def _refused(self) -> TrailPosition | None:
-        """The record that ended the last run, until that is passed."""
-        kept = self._context.checkpoint.options.get(REFUSED)
-        return TrailPosition(*kept) if isinstance(kept, list) else None
+        return refused_place(self._context.checkpoint.options)
 
     def _keep_option(self, name: str, value: object) -> None:
         context = self._context

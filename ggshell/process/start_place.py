@@ -63,9 +63,7 @@ class StartPlace(NamedTuple):
 
     @property
     def least(self) -> Csn:
-        """The CSN below which nothing is applied, also of what the trail does not have yet."""
-        if self.skip:
-            return Csn(0)
+        """The CSN that was asked for: below it nothing is applied, also of what the trail does not have yet."""
         csn = Csn.parse(self.csn)
         return csn._replace(value=csn.value + self.after)
 
@@ -86,6 +84,12 @@ class StartPlace(NamedTuple):
         """A batch without the transactions that are skipped by id; their rows stay, so that places behind them are known."""
         pieces = [piece for piece in batch.pieces if (str(piece.header.csn), piece.header.xid) not in self.skipped]
         return batch if len(pieces) == len(batch.pieces) else replace(batch, pieces=tuple(pieces))
+
+
+def refused_place(options: Mapping[str, Any]) -> TrailPosition | None:
+    """The record that ended the last run, until that is passed."""
+    kept = options.get(REFUSED)
+    return TrailPosition(*kept) if kept else None
 
 
 def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:

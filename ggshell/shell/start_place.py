@@ -5,7 +5,7 @@ from __future__ import annotations
 from ggshell.clock import local_text
 from ggshell.errors import StateError, UsageError
 from ggshell.process.postgres_source import AT_CSN
-from ggshell.process.start_place import OPTION, REFUSED, StartPlace
+from ggshell.process.start_place import OPTION, StartPlace, refused_place
 from ggshell.shell import registrations
 from ggshell.shell.groups import View, is_wildcard, require_stopped
 from ggshell.shell.session import Session
@@ -38,12 +38,10 @@ def place_of(session: Session, found: View, asked: StartPlace) -> TrailPosition:
 def skipped_by_id(found: View, asked: StartPlace) -> list[str]:
     """What SKIPTRANSACTION would leave out where transactions are applied beside each other: the one that ended the last run.
     Empty where the group's place says it."""
-    kept = found.checkpoint.options.get(REFUSED)
-    if not asked.skip or not isinstance(kept, list) or not found.checkpoint.options.get("kind"):
+    refused = refused_place(found.checkpoint.options)
+    if not asked.skip or refused is None or not found.checkpoint.options.get("kind"):
         return []
-    return [
-        f"The transaction at {TrailPosition(*kept)} of {found.checkpoint.read.trail} would be skipped: it ended the last run."
-    ]
+    return [f"The transaction at {refused} of {found.checkpoint.read.trail} would be skipped: it ended the last run."]
 
 
 def told(session: Session, found: View, place: TrailPosition) -> list[str]:

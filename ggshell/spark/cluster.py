@@ -68,7 +68,9 @@ def ask_in_parts(
             tasks = min(len(slices), TASKS_A_CORE * session.cores(spark) or len(slices))
             numbers = spark.range(0, len(slices), 1, tasks)
             frames.append(numbers.mapInArrow(in_task(slices, schema), facts.spark_ddl(schema)))
-        frame = functools.reduce(lambda one, other: one.unionAll(other), frames).cache()
+        frame = functools.reduce(lambda one, other: one.unionAll(other), frames)
+        if not scans_once(text, names[PARTS]):
+            frame = frame.cache()
         try:
             frame.createOrReplaceTempView(names[PARTS])
             return _answer(spark, text, names)

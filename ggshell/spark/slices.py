@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from ggshell.clock import from_datetime
 from ggshell.spark.layout import SPLIT_BYTES, plan
 from ggshell.spark.local import LocalEngine, unreadable_parquet
-from ggshell.spark.views import ParquetView, Part, Span, TrailView
+from ggshell.spark.views import ParquetView, Part, TrailView
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 SLICE_ROWS: Final = 1_000_000
 TIMES_READ: Final = 2
 """So many times as many rows as there are may be looked at by all slices together."""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Group(NamedTuple):
@@ -59,11 +61,9 @@ def sliced(part: Part, rows: int = SLICE_ROWS) -> list[Part]:
         spans = _spans(groups, rows)
     slices = []
     for each in spans:
-        files, span = (
-            tuple(dict.fromkeys(group.file for group in each.groups)),
-            Span(view.span.column, each.low, each.high),
-        )
+        files = tuple(dict.fromkeys(group.file for group in each.groups))
         if files:
+            span = view.span._replace(low=each.low, high=each.high)
             slices.append(part._replace(view=replace(view, files=files, span=span)))
     return slices or [part]
 
@@ -108,6 +108,8 @@ def _groups(file: str, column: str) -> Iterator[_Group]:
 
 
 def _opened(file: str) -> pq.ParquetFile:
+    import pyarrow.parquet as pq  # here: a small question needs none of it
+
     try:
         return pq.ParquetFile(file)
     except (OSError, pa.ArrowException) as error:
@@ -117,8 +119,7 @@ def _opened(file: str) -> pq.ParquetFile:
 def _microseconds(value: Any) -> int | None:
     if not isinstance(value, datetime):
         return None
-    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return from_datetime(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
 
 
 def in_task(parts: Sequence[Part], schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -42,8 +42,8 @@ class Split:
 
 
 class DefinitionsBefore(dict[int, TableDefinition]):
-    """The table definitions before a place of a file where a record begins, by table index, looked for when asked for and no
-    further: an index has one meaning in a file, and most stand at its begin."""
+    """The table definitions before a place of a file where a record begins, by table index, looked for when it is asked whether
+    one is there, and no further: an index has one meaning in a file, and most stand at its begin."""
 
     def __init__(self, path: Path, place: int) -> None:
         super().__init__()
@@ -56,11 +56,6 @@ class DefinitionsBefore(dict[int, TableDefinition]):
                 return False
             self[found[1]] = found[2]
         return True
-
-    def __missing__(self, index: int) -> TableDefinition:
-        if index in self:
-            return self[index]
-        raise KeyError(index)
 
 
 def cut_place(path: Path) -> int | None:

@@ -29,6 +29,15 @@ def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
     way.close()
 
 
+def added_again(way: Way, kind: str) -> None:
+    """Replicat as another kind."""
+    way.run(
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1",
+        f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+
+
 def commits(way: Way, count: int) -> list[str]:
     """The CSNs of so many transactions in the trail, once they are there."""
     name = TrailName.parse("./dirdat/ea", way.home.root)
@@ -101,11 +110,7 @@ def test_a_transaction_that_ended_the_run_is_skipped_though_the_checkpoint_file_
 
 @pytest.mark.parametrize("kind", ["PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
 def test_the_transaction_that_ended_a_run_is_skipped_where_others_behind_it_are_applied(way: Way, kind: str) -> None:
-    way.run(
-        "DBLOGIN USERIDALIAS south",
-        "DELETE REPLICAT rep1",
-        f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
-    )
+    added_again(way, kind)
     way.in_south("INSERT INTO b.items VALUES (3, 'in the way', 0), (6, 'in the way', 0)")
     insert(way, *range(1, 9))
     commits(way, 8)
@@ -157,11 +162,7 @@ def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(way: 
 
 @pytest.mark.parametrize("kind", ["", "PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
 def test_what_was_applied_is_applied_again_only_when_start_says_so(way: Way, kind: str) -> None:
-    way.run(
-        "DBLOGIN USERIDALIAS south",
-        "DELETE REPLICAT rep1",
-        f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
-    )
+    added_again(way, kind)
     insert(way, 1, 2)
     way.start("rep1")
     way.arrives(2)

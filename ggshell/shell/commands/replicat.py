@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ggshell.errors import ConflictError, DatabaseError, DiskError, GgsError, NotFoundError, StateError, UsageError
-from ggshell.lake.commits import CommitLog
+from ggshell.lake.commits import CommitLog, taken
 from ggshell.lake.target import Form, LakeTarget, lake_target
 from ggshell.process.start_place import ADDED, FIRST, PLACED
 from ggshell.shell import registrations
@@ -114,11 +114,7 @@ def _free_lake(session: Session, text: str) -> LakeTarget:
         options = other.checkpoint.options if other.checkpoint is not None else {}
         theirs = options.get("target") if options.get("kind") == LAKE else None
         if found.form is Form.PARQUET and theirs is not None and lake_target(session.home, str(theirs)) == found:
-            raise ConflictError(
-                f"lake {found.folder} is the target of REPLICAT {other.group}",
-                code="GGS-00733",
-                hint="another folder for this group: a folder of Parquet files is one group's alone",
-            )
+            raise taken(f"lake {found.folder} is the target of REPLICAT {other.group}")
     there = next(path for path in (found.folder, *found.folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise DiskError(f"nothing can be written to lake {found.folder}: look at {there}", hint="TARGET another folder")

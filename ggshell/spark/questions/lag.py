@@ -59,6 +59,21 @@ def _three_digits(value: str) -> str:
     return f"{value} - {value} % CASE{cases} ELSE {10**12} END"
 
 
+def _ranked(keys: str, counts: str, *sums: str) -> str:
+    """SQL of ``ranked``: numbers (``most``) that came so often (``alike``), those alike in one line with their ``sums``;
+    how many there are of these keys (``beats``), and how many up to a line (``place``)."""
+    told = ", ".join(["max(most) AS most", "sum(alike) AS alike", *sums])
+    return f"""
+             merged AS (SELECT {keys}, {told} FROM {counts} GROUP BY {keys}, {_three_digits("most")}),
+             ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {keys} ORDER BY most) AS place,
+                               sum(alike) OVER (PARTITION BY {keys}) AS beats FROM merged)"""
+
+
+def _percentile(share: int) -> str:
+    """SQL of the least number in ``ranked`` that at least so many percent do not exceed."""
+    return f"min(CASE WHEN place * 100 >= beats * {share} THEN most END)"
+
+
 class Way(NamedTuple):
     """A path that heartbeats take, from one database to another, as one deployment knows it."""
 
@@ -146,15 +161,10 @@ def windows(beats: Beats, period: str) -> list[Window]:
                            max(lag) AS most
                       FROM hops WHERE lag IS NOT NULL GROUP BY way, began, hop, {_three_digits("lag")})
         SELECT {_WAY}, began, hop, alike, together, least, most FROM counted JOIN ways USING (way)"""
-    ranks = ", ".join(
-        f"min(CASE WHEN place * 100 >= beats * {share} THEN most END) / 1e6 AS {name}" for name, share in SHARES.items()
-    )
+    ranks = ", ".join(f"{_percentile(share)} / 1e6 AS {name}" for name, share in SHARES.items())
+    ranked = _ranked(f"{_WAY}, began, hop", PARTS, "sum(together) AS together", "min(least) AS least")
     sql = f"""
-        WITH merged AS (SELECT {_WAY}, began, hop, sum(alike) AS alike, sum(together) AS together, min(least) AS least,
-                               max(most) AS most
-                          FROM {PARTS} GROUP BY {_WAY}, began, hop, {_three_digits("most")}),
-             ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {_WAY}, began, hop ORDER BY most) AS place,
-                               sum(alike) OVER (PARTITION BY {_WAY}, began, hop) AS beats FROM merged)
+        WITH {ranked}
         SELECT {_WAY}, began, hop, beats, sum(together) / beats / 1e6 AS mean, {ranks}, max(most) / 1e6 AS longest,
                min(least) / 1e6 AS shortest
           FROM ranked GROUP BY {_WAY}, began, hop, beats"""
@@ -170,8 +180,8 @@ def windows(beats: Beats, period: str) -> list[Window]:
     ]
 
 
-def _way(row: Sequence[str | None]) -> Way:
-    return Way(*(text or "" for text in row[:4]))
+def _way(row: Sequence[str]) -> Way:
+    return Way(*row[:4])
 
 
 def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
@@ -180,15 +190,11 @@ def gaps(beats: Beats, least: float = 0.0) -> list[Gap]:
     part = f"""{_STEPS}, counted AS ({counted})
         SELECT series, {_WAY}, NULL AS earlier, NULL AS sent, most, alike FROM counted JOIN ways USING (way)
         UNION ALL {_EDGES}"""
-    usual_step = "min(CASE WHEN place * 2 >= beats THEN most END)"
     sql = f"""
         WITH every AS (SELECT {_WAY}, most, alike FROM {PARTS} WHERE alike IS NOT NULL
                        UNION ALL SELECT {_WAY}, sent - earlier, 1 FROM ({_BETWEEN}) AS between_slices),
-             merged AS (SELECT {_WAY}, max(most) AS most, sum(alike) AS alike
-                          FROM every GROUP BY {_WAY}, {_three_digits("most")}),
-             ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {_WAY} ORDER BY most) AS place,
-                               sum(alike) OVER (PARTITION BY {_WAY}) AS beats FROM merged)
-        SELECT {_WAY}, {usual_step} AS step FROM ranked GROUP BY {_WAY}"""
+             {_ranked(_WAY, "every")}
+        SELECT {_WAY}, {_percentile(50)} AS step FROM ranked GROUP BY {_WAY}"""
     usual = {_way(row): row[4] for row in beats.ask("LAG REPORT", _STEPPED, part, sql).rows}
     if not usual:
         return []
