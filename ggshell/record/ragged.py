@@ -19,6 +19,11 @@ def items(buffer: Buffer, size: int) -> NDArray[np.void]:
     return np.ndarray((max(0, len(buffer) - size + 1),), dtype=f"V{size}", buffer=buffer, strides=(1,))
 
 
+def shorts(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """The little-endian 2-byte numbers that begin at each byte."""
+    return np.ndarray((max(0, len(buffer) - 1),), dtype="<u2", buffer=buffer, strides=(1,))
+
+
 def copy_pieces(
     out: bytearray, to: NDArray[np.int64], source: Buffer, start: NDArray[np.int64], length: NDArray[np.int64]
 ) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.record.distinct import distinct
 from ggshell.record.operation import TWO_IMAGES
 from ggshell.record.ragged import items
 from ggshell.trail import iotypes
@@ -249,8 +250,8 @@ def _tokens(rows: ArrowRows) -> pa.Array:
 
 
 def _operations(rows: ArrowRows) -> pa.Array:
-    used, place = np.unique(rows.batch.io_type, return_inverse=True)
-    return pa.array([iotypes.io_type_name(int(number)) for number in used], pa.string()).take(pa.array(place))
+    used, place = distinct(rows.batch.io_type)
+    return pa.array([iotypes.io_type_name(number) for number in used], pa.string()).take(pa.array(place))
 
 
 def _repeated(value: object, kind: pa.DataType) -> Callable[[ArrowRows], pa.Array]:
@@ -277,7 +278,7 @@ _BUILDERS: Final[dict[str, Callable[[ArrowRows], pa.Array]]] = {
     "op": _operations,
     "io_type": lambda rows: pa.array(rows.batch.io_type),
     "before_after": _side,
-    "trans_ind": lambda rows: pa.array(trans_inds(rows.batch)[0]),
+    "trans_ind": lambda rows: pa.array(trans_inds(rows.batch)),
     "owner": lambda rows: rows.of_tables([table.name.owner for table in rows.batch.tables]),
     "table": lambda rows: rows.of_tables([table.name.name for table in rows.batch.tables]),
     "columns": _columns,

@@ -54,18 +54,17 @@ def learn(file: OpenedFile, position: int) -> Context:
 
 def _steps(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[NDArray[np.int64], int]:
     """The places of a chunk's records, whose trailers were found to say the same length, and the place behind them."""
-    places, fault = walk(chunk)
-    edges = np.array(places, dtype=np.int64)
+    edges, fault = walk(chunk)
     raw = np.frombuffer(chunk, dtype=np.uint8)
     after, total = edges[1:], np.diff(edges)
     good = (raw[after - 4] == layout.TRAILER) & (raw[after - 2] == total & 0xFF) & (raw[after - 1] == total >> 8)
     if not good.all():
-        raise damaged(file.path, place + places[int(np.argmin(good))], "a trailer with the record's own length")
+        raise damaged(file.path, place + int(edges[np.argmin(good)]), "a trailer with the record's own length")
     if fault is not None:
         raise damaged(file.path, place + fault.place, fault.expected)
-    if not len(total) or (place + len(chunk) == position and places[-1] != len(chunk)):
+    if not len(total) or (place + len(chunk) == position and edges[-1] != len(chunk)):
         raise damaged(file.path, position, "the begin of a record at the position")
-    return edges[:-1], places[-1]
+    return edges[:-1], int(edges[-1])
 
 
 def _transaction(

@@ -7,8 +7,6 @@ What is checked of each record: its framing, its trailer, its checksum, and that
 from __future__ import annotations
 
 import struct
-import zlib
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +14,9 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import Areas
+from ggshell.record.ragged import items, shorts
 from ggshell.trail import layout
+from ggshell.trail.checksums import first_unfit
 
 _OPENING = struct.Struct("<HH")
 _OPENED = layout.RECORD | 1 << 8
@@ -25,8 +25,6 @@ SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
 FEW_BYTES = 16_384
 """Up to so many bytes are walked record by record."""
 _ZERO = np.zeros(1, dtype=np.int64)
-_HEADER_RANGE = np.arange(36, dtype=np.int64)
-_CLOSING_RANGE = np.arange(layout.CLOSING_SIZE, dtype=np.int64)
 
 
 class Fault(NamedTuple):
@@ -78,10 +76,17 @@ def damaged(file: object, rba: int, expected: str) -> TrailError:
     )
 
 
-def walk(chunk: bytes) -> tuple[list[int], Fault | None]:
+def walk(chunk: bytes) -> tuple[NDArray[np.int64], Fault | None]:
     """The places of the whole records of a chunk, and the place behind the last; a fault where no record begins."""
-    places = _leap(chunk) if len(chunk) > FEW_BYTES else [0]
-    place, end, unpack, add = places[-1], len(chunk), _OPENING.unpack_from, places.append
+    leapt = _leap(chunk) if len(chunk) > FEW_BYTES else _ZERO
+    places, fault = _step(chunk, int(leapt[-1]))
+    return np.concatenate((leapt, np.array(places, dtype=np.int64))), fault
+
+
+def _step(chunk: bytes, place: int) -> tuple[list[int], Fault | None]:
+    """The places behind each whole record from a place on."""
+    places: list[int] = []
+    end, unpack, add = len(chunk), _OPENING.unpack_from, places.append
     while place + 4 <= end:
         opening, total = unpack(chunk, place)
         if opening != _OPENED:
@@ -95,11 +100,12 @@ def walk(chunk: bytes) -> tuple[list[int], Fault | None]:
     return places, None
 
 
-def _leap(chunk: bytes) -> list[int]:
+def _leap(chunk: bytes) -> NDArray[np.int64]:
     """As many places from the first on as can be found at once: what looks like a record's begin, and has a trailer where its
     length says, is one while each leads to the next."""
     raw = np.frombuffer(chunk, dtype=np.uint8)
-    place = np.flatnonzero((raw[:-3] == layout.RECORD) & (raw[1:-2] == 1))
+    place = np.flatnonzero(raw[:-3] == layout.RECORD)
+    place = place[raw[place + 1] == 1]
     total = _pair(raw, place + 2)
     fits = (total >= SMALLEST) & (place + total <= len(chunk))
     place, total = place[fits], total[fits]
@@ -108,9 +114,7 @@ def _leap(chunk: bytes) -> list[int]:
     place, after = place[closed], after[closed]
     edges = np.concatenate((_ZERO, after))
     wrong = np.flatnonzero(place != edges[:-1])
-    whole = int(wrong[0]) if len(wrong) else len(place)
-    found: list[int] = edges[: whole + 1].tolist()
-    return found
+    return edges[: int(wrong[0]) + 1 if len(wrong) else len(edges)]
 
 
 def good_records(chunk: bytes, file: object, base: int) -> Records:
@@ -123,8 +127,8 @@ def good_records(chunk: bytes, file: object, base: int) -> Records:
         bad = _first_bad(chunk, places, base)
         if bad is not None:
             row, expected = bad
-            fault = Fault(places[row], expected)
-            del places[row + 1 :]
+            fault = Fault(int(places[row]), expected)
+            places = places[: row + 1]
     return _take_apart(chunk, places, fault, file, base)
 
 
@@ -136,49 +140,46 @@ def parse(chunk: bytes, file: object, base: int) -> Records:
     return records
 
 
-def _first_bad(chunk: bytes, places: list[int], base: int) -> tuple[int, str] | None:
-    edges = np.array(places, dtype=np.int64)
-    raw = np.frombuffer(chunk, dtype=np.uint8)
-    closing = raw[(edges[1:, None] - layout.CLOSING_SIZE) + _CLOSING_RANGE].view(layout.CLOSING_DTYPE).ravel()
-    view, crc, rest = memoryview(chunk), zlib.crc32, layout.UNSEALED
-    sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(places)], dtype=np.uint32)
+def _first_bad(chunk: bytes, edges: NDArray[np.int64], base: int) -> tuple[int, str] | None:
+    closing = items(chunk, layout.CLOSING_SIZE)[edges[1:] - layout.CLOSING_SIZE].view(layout.CLOSING_DTYPE)
     framed = (
         (closing["trailer"] == layout.TRAILER) & (closing["trailer_info"] == 1) & (closing["total"] == np.diff(edges))
     )
     sealed = (closing["checksum"] == layout.CHECKSUM) & (closing["checksum_length"] == layout.SEAL)
-    fits = closing["value"] == sums
     placed = closing["place"] == ((edges[:-1] + base) & layout.PLACE_MASK)
-    good = framed & sealed & fits & placed
-    if good.all():
+    good = framed & sealed & placed
+    whole = len(good) if good.all() else int(np.argmin(good))
+    unfit = first_unfit(chunk, edges[: whole + 1])
+    if unfit is not None:
+        return unfit, "bytes that fit their checksum"
+    if whole == len(good):
         return None
-    row = int(np.argmin(good))
-    if not framed[row]:
-        return row, "a trailer with the record's own length"
-    if not sealed[row]:
-        return row, "a checksum token"
-    if not fits[row]:
-        return row, "bytes that fit their checksum"
-    return row, f"a record written for this place, not one for RBA {int(closing['place'][row])}"
+    if not framed[whole]:
+        return whole, "a trailer with the record's own length"
+    if not sealed[whole]:
+        return whole, "a checksum token"
+    if first_unfit(chunk, edges[whole : whole + 2]) is not None:
+        return whole, "bytes that fit their checksum"
+    return whole, f"a record written for this place, not one for RBA {int(closing['place'][whole])}"
 
 
 def _pair(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
     """The 2-byte numbers at these places."""
-    return raw[place].astype(np.int64) | raw[place + 1].astype(np.int64) << 8
+    return shorts(raw)[place].astype(np.int64)
 
 
-def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: object, base: int) -> Records:
-    if len(places) == 1:
+def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, file: object, base: int) -> Records:
+    if len(edges) == 1:
         none = np.zeros(0, dtype=np.int64)
         return Records(none, none, np.zeros(0, dtype=layout.GHDR_DTYPE), none, none, none, none, 0, fault)
-    edges = np.array(places, dtype=np.int64)
     start, after = edges[:-1], edges[1:]
     raw = np.frombuffer(chunk, dtype=np.uint8)
     header_length = _pair(raw, start + 6)
     body, limit = start + 8 + header_length, after - layout.TAIL_SIZE
     wrong = np.flatnonzero((raw[start + 4] != layout.HEADER) | (header_length < 34) | (body > limit))
     if len(wrong):
-        raise damaged(file, base + places[int(wrong[0])], "a header inside its record")
-    header = raw[start[:, None] + 8 + _HEADER_RANGE].view(layout.GHDR_DTYPE).ravel()
+        raise damaged(file, base + int(start[wrong[0]]), "a header inside its record")
+    header = items(chunk, layout.GHDR_DTYPE.itemsize)[start + 8].view(layout.GHDR_DTYPE)
     has_data = raw[body] == layout.DATA
     length = np.where(has_data, _pair(raw, body + 2), 0)
     first = body + 4 * has_data
@@ -193,7 +194,7 @@ def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: obje
     for row in np.flatnonzero(~plain).tolist():
         found = _areas(chunk, int(body[row]), int(after[row]) - 4)
         if found is None:
-            raise damaged(file, base + places[row], "a data area and GGS tokens inside the record")
+            raise damaged(file, base + int(start[row]), "a data area and GGS tokens inside the record")
         first[row], length[row], area[row] = found.data, found.length, found.tokens
         if found.user_length or user is not None:
             user = user or Areas(np.zeros_like(first), np.zeros_like(first))
@@ -202,10 +203,12 @@ def _take_apart(chunk: bytes, places: list[int], fault: Fault | None, file: obje
     if len(wrong):
         row = int(wrong[0])
         raise damaged(
-            file, base + places[row], f"a data area of {int(header['rec_length'][row])} bytes, not {int(length[row])}"
+            file,
+            base + int(start[row]),
+            f"a data area of {int(header['rec_length'][row])} bytes, not {int(length[row])}",
         )
     tokens_end = after - layout.CLOSING_SIZE
-    return Records(start, after - start, header, first, length, area + 4, tokens_end, places[-1], fault, user)
+    return Records(start, after - start, header, first, length, area + 4, tokens_end, int(edges[-1]), fault, user)
 
 
 class _Areas(NamedTuple):

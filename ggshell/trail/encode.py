@@ -31,13 +31,12 @@ _PLACES = np.array([_MIDDLE, _BEGIN, _END, _SOLE], dtype=np.uint8)
 """TransInd by whether a row begins (1) and ends (2) its transaction."""
 
 
-def trans_inds(batch: ChangeBatch) -> tuple[NDArray[np.uint8], dict[int, bytes]]:
-    """Each row's place in its transaction, and the tokens of the rows that begin one."""
+def trans_inds(batch: ChangeBatch) -> NDArray[np.uint8]:
+    """Each row's place in its transaction."""
     flags = np.zeros(len(batch), dtype=np.uint8)
-    tokens = {piece.first: transaction_tokens(piece.header) for piece in batch.pieces if piece.begins}
-    flags[list(tokens)] = 1
+    flags[[piece.first for piece in batch.pieces if piece.begins]] = 1
     flags[[piece.first + piece.count - 1 for piece in batch.pieces if piece.ends]] |= 2
-    return _PLACES[flags], tokens
+    return _PLACES[flags]
 
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
@@ -50,7 +49,8 @@ def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> b
 
 def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
     """The records of a batch without long data areas, all together."""
-    places, tokens = trans_inds(batch)
+    places = trans_inds(batch)
+    tokens = {piece.first: transaction_tokens(piece.header) for piece in batch.pieces if piece.begins}
     firsts = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
     sizes = np.fromiter(map(len, tokens.values()), dtype=np.int64, count=len(tokens))
     more = np.zeros(len(batch), dtype=np.int64)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.record.distinct import distinct
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.few import FEW_BYTES, read_few
@@ -199,10 +200,10 @@ class TrailReader:
                 return None
         records = self._defined(file, records, base)
         header, rba = records.header, records.start + base
-        used, table = np.unique(header["table"], return_inverse=True)
+        used, table = distinct(header["table"])
         return ChangeBatch(
-            tables=tuple([self._definitions[int(index)] for index in used]),
-            table=table.astype(np.uint16),
+            tables=tuple([self._definitions[index] for index in used]),
+            table=table,
             io_type=header["io_type"].copy(),
             position=header["audit_pos"].copy(),
             buffer=joined.buffer,
@@ -218,14 +219,12 @@ class TrailReader:
 
     def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
         """The rows up to the first one whose table nothing defines.  Raises TrailError when that is the first of all."""
-        used, first = np.unique(records.header["table"], return_index=True)
-        row = min(
-            (at for index, at in zip(used.tolist(), first.tolist(), strict=True) if index not in self._definitions),
-            default=None,
-        )
-        if row is None:
+        tables = records.header["table"]
+        unknown = [index for index in distinct(tables)[0] if index not in self._definitions]
+        if not unknown:
             return records
-        place, index = int(records.start[row]), int(records.header["table"][row])
+        row = int(np.argmax(np.isin(tables, unknown)))
+        place, index = int(records.start[row]), int(tables[row])
         if row == 0:
             raise damaged(file.path, base + place, f"the definition of table {index} before its rows")
         return records.only(np.arange(len(records.start)) < row)._replace(end=place)
