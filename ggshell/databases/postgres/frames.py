@@ -117,7 +117,8 @@ class Inbox:
 def _leap(view: memoryview, end: int) -> tuple[list[int], list[int]]:
     """All log data up to the first message of another kind: what looks like a begin is one while each leads to the next."""
     raw = np.frombuffer(view, dtype=np.uint8)
-    place = np.flatnonzero((raw[: end - HEAD] == COPY_DATA) & (raw[HEAD:end] == pgoutput.XLOG_DATA))
+    place = np.flatnonzero(raw[: end - HEAD] == COPY_DATA)
+    place = place[raw[place + HEAD] == pgoutput.XLOG_DATA]
     after = place + 1 + np.ndarray((len(raw) - 4,), ">u4", view, strides=(1,))[place + 1]
     edges = np.concatenate((_ZERO, after))
     wrong = np.flatnonzero((place != edges[:-1]) | (after > end))
