@@ -20,7 +20,7 @@ from ggshell.errors import TrailError
 from ggshell.record import ChangeBatch, IoType, TableDefinition
 from ggshell.record.distinct import distinct
 from ggshell.record.operation import TWO_IMAGES
-from ggshell.record.ragged import items
+from ggshell.record.ragged import items, shorts
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds
 
@@ -43,16 +43,34 @@ SCHEMA: Final = pa.schema(
 )
 _LONG: Final = 0xFFFF
 _NULL: Final = 0xFFFF
+_MOST: Final = 0x7FFFFFFF
+"""Bytes that offsets of 32 bits reach."""
 
 
 class Values(NamedTuple):
-    """Column values of many rows, in the order of rows and columns: of which row, which column, and where the text lies."""
+    """Column values of many rows: of which row, which column, and where the text lies."""
 
     row: NDArray[np.int64]
     column: NDArray[np.int64]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     is_null: NDArray[np.bool_]
+
+
+def _by_rows(steps: Sequence[Values], rows: int) -> Values:
+    """The first values of all rows, their second ones and so on, in the order of rows."""
+    counts = np.zeros(rows, dtype=np.int64)
+    for step in steps:
+        counts[step.row] += 1
+    every = int(counts.sum())
+    row, column, start, length = (np.empty(every, dtype=np.int64) for _ in range(4))
+    values = Values(row, column, start, length, np.empty(every, dtype=np.bool_))
+    first = np.cumsum(counts) - counts
+    for number, step in enumerate(steps):
+        place = first[step.row] + number
+        for whole, part in zip(values, step, strict=True):
+            whole[place] = part
+    return values
 
 
 class ArrowRows:
@@ -75,25 +93,28 @@ class ArrowRows:
 
         A column that a record does not hold is NULL, as a NULL in it is.  A deleted row gives its identifying values.
         """
-        images = self._images
         arrays = []
         for index in range(len(definition.columns)):
-            chosen = np.flatnonzero((images.column == index) & ~images.is_null)
             start, length = np.zeros(len(self.batch), np.int64), np.zeros(len(self.batch), np.int64)
-            there = np.zeros(len(self.batch), np.bool_)
-            rows = images.row[chosen]
-            start[rows], length[rows], there[rows] = images.start[chosen], images.length[chosen], True
-            arrays.append(self._texts(start, length, ~there))
+            is_null = np.ones(len(self.batch), np.bool_)
+            for step in self._image_steps:
+                mine = step.column == index
+                if len(mine) == len(self.batch) and mine.all():
+                    start, length, is_null = step.start, step.length, step.is_null
+                    break
+                rows = step.row[mine]
+                start[rows], length[rows], is_null[rows] = step.start[mine], step.length[mine], step.is_null[mine]
+            arrays.append(self._texts(start, length, is_null))
         return pa.record_batch(arrays, names=[column.name for column in definition.columns])
 
     @cached_property
     def raw(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.batch.buffer if len(self.batch.buffer) > 1 else b"\0\0", dtype=np.uint8)
+        return np.frombuffer(self.batch.buffer if len(self.batch.buffer) >= 6 else bytes(6), dtype=np.uint8)
 
     @cached_property
-    def pairs(self) -> NDArray[np.void]:
-        """The 2 bytes at each byte."""
-        return items(self.raw.data, 2)
+    def pairs(self) -> NDArray[np.uint16]:
+        """The 2-byte number at each byte."""
+        return shorts(self.raw)
 
     @cached_property
     def is_before(self) -> NDArray[np.bool_]:
@@ -126,37 +147,41 @@ class ArrowRows:
         return np.where(two, first, start), middle, middle, end
 
     @cached_property
+    def _image_steps(self) -> list[Values]:
+        return self._steps(self._parts[2], self._parts[3])
+
+    @cached_property
     def _images(self) -> Values:
-        return self._values(self._parts[2], self._parts[3])
+        return _by_rows(self._image_steps, len(self.batch))
 
     @cached_property
     def _befores(self) -> Values:
-        return self._values(self._parts[0], self._parts[1])
+        return _by_rows(self._steps(self._parts[0], self._parts[1]), len(self.batch))
 
-    def _values(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> Values:
-        """Take the images apart, the n-th column of all rows at once."""
-        raw, found = self.pairs, list[tuple[NDArray[Any], ...]]()
+    def _steps(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> list[Values]:
+        """Take the images apart: the first values of all rows, their second ones, and so on."""
+        found = list[Values]()
+        openings = items(self.raw.data, 6)
         rows = np.flatnonzero(place < end)
         at, stop = place[rows], end[rows]
         while len(rows):
-            column, length, indicator = _u16(raw, at), _u16(raw, at + 2), _u16(raw, at + 4)
+            heads = openings[np.minimum(at, len(openings) - 1)].view("<u2").reshape(-1, 3).astype(np.int64)
+            column, length, indicator = heads.T
             is_null, long = indicator == _NULL, length == _LONG
-            start = at + np.where(long, 10, 8)
-            size = np.where(long, _u32(raw, at + 6), length - 4) if long.any() else length - 4
-            size, start = np.where(is_null, 0, size), np.where(is_null, at, start)
-            after = np.where(is_null, at + 6, start + size)
-            self._require(
-                (size >= 0) & (after <= stop) & (is_null | (indicator == 0)) & (~is_null | (length == 2)), rows
-            )
-            found.append((rows, column, start, size, is_null))
+            start, size = at + 8, length - 4
+            if long.any():
+                start, size = start + 2 * long, np.where(long, _u32(self.pairs, at + 6), size)
+            after = start + size
+            good = (size >= 0) & (after <= stop) & (indicator == 0)
+            if is_null.any():
+                size, start = np.where(is_null, 0, size), np.where(is_null, at, start)
+                after = np.where(is_null, at + 6, after)
+                good |= is_null & (length == 2) & (after <= stop)
+            self._require(good, rows)
+            found.append(Values(rows, column, start, size, is_null))
             left = after < stop
-            rows, at, stop = rows[left], after[left], stop[left]
-        if not found:
-            none = np.zeros(0, np.int64)
-            return Values(none, none, none, none, np.zeros(0, np.bool_))
-        row, column, start, length, is_null = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        order = np.argsort(row, kind="stable")
-        return Values(row[order], column[order], start[order], length[order], is_null[order])
+            rows, at, stop = (rows, after, stop) if left.all() else (rows[left], after[left], stop[left])
+        return found
 
     def _require(self, good: NDArray[np.bool_], rows: NDArray[np.int64] | None = None) -> None:
         if not good.all():
@@ -168,18 +193,24 @@ class ArrowRows:
             )
 
     def _texts(self, start: NDArray[np.int64], length: NDArray[np.int64], is_null: NDArray[np.bool_]) -> pa.Array:
-        """Texts that lie in the buffer, copied one behind the other."""
-        offsets = np.zeros(len(start) + 1, dtype=np.int64)
-        np.cumsum(length, out=offsets[1:])
-        least, most = (int(length.min()), int(length.max())) if len(length) else (0, 0)
-        content: NDArray[Any]
-        if least == most > 0:
-            content = items(self.raw.data, least)[start]
-        else:
-            content = self.raw[np.arange(int(offsets[-1])) + np.repeat(start - offsets[:-1], length)]
-        nulls = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None
-        large = pa.LargeStringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(content), nulls)
-        return large.cast(pa.string())
+        """Texts that lie in the buffer: for Arrow it is an array in which each value and the gap behind it take turns."""
+        there = np.flatnonzero(~is_null)
+        if not len(there):
+            return pa.nulls(len(start), pa.string())
+        first, size = start[there], length[there]
+        turn = 2 * np.arange(len(there))
+        if (first[1:] < first[:-1] + size[:-1]).any():  # rows put together of fragments lie behind all others
+            order = np.argsort(first, kind="stable")
+            first, size, turn[order] = first[order], size[order], turn.copy()
+        kind, offset = (pa.StringArray, np.int32) if len(self.raw) <= _MOST else (pa.LargeStringArray, np.int64)
+        edges = np.empty(2 * len(there), dtype=offset)
+        edges[0::2], edges[1::2] = first, first + size
+        texts = kind.from_buffers(len(edges) - 1, pa.py_buffer(edges), pa.py_buffer(self.raw))
+        if len(there) == len(start):
+            return texts.take(pa.array(turn)).cast(pa.string())
+        places = np.zeros(len(start), dtype=np.int64)
+        places[there] = turn
+        return texts.take(pa.array(places, mask=is_null)).cast(pa.string())
 
     def maps(self, values: Values, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
         """Maps of column names to texts."""
@@ -203,11 +234,11 @@ class ArrowRows:
         return pa.MapArray.from_arrays(pa.array(edges), keys, self._texts(values.start, values.length, values.is_null))
 
 
-def _u16(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    return pairs[np.minimum(place, len(pairs) - 1)].view("<u2").astype(np.int64)
+def _u16(pairs: NDArray[np.uint16], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pairs[np.minimum(place, len(pairs) - 1)].astype(np.int64)
 
 
-def _u32(pairs: NDArray[np.void], place: NDArray[np.int64]) -> NDArray[np.int64]:
+def _u32(pairs: NDArray[np.uint16], place: NDArray[np.int64]) -> NDArray[np.int64]:
     return _u16(pairs, place) | _u16(pairs, place + 2) << 16
 
 
