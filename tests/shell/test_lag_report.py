@@ -15,7 +15,7 @@ from ggshell.databases.duckdb import lag_archive
 from ggshell.heartbeat.archive import ArchiveRow
 from ggshell.heartbeat.row import Beat
 from ggshell.shell.lag_page.charts import SHADES, shade
-from ggshell.shell.lag_page.svg import seconds_text, ticks
+from ggshell.shell.lag_page.svg import seconds_text, ticks, time_marks
 
 SECOND = 1_000_000
 NOON = 1_700_049_600 * SECOND
@@ -72,7 +72,7 @@ def test_text_tells_the_worst_the_gap_and_the_trend(shell: Shell, archive: Path)
     assert "north to south: EXT1 ==> DP<1> ==> REP1" in out
     assert len(re.findall(r"^11-15 \d\d:00", out, re.MULTILINE)) == 1
     assert "no heartbeat for 61 min from 2023-11-15 13:59:00 on (usual: 60 s)" in out
-    assert "s an hour" in out
+    assert "5.12 s in the last hour, rises by 4.92 s an hour" in out
 
 
 def test_data_has_a_line_for_each_hop(shell: Shell, archive: Path) -> None:
@@ -143,3 +143,16 @@ def test_a_source_that_is_named_twice_counts_once(shell: Shell, archive: Path) -
     )
     assert once.code == 0
     assert (twice.code, twice.out) == (0, once.out)
+
+
+def test_the_page_says_which_way_lag_moves(shell: Shell, archive: Path) -> None:
+    _, text = page_of(shell, "LAG REPORT TO ./lag.html")
+    assert "\N{NORTH EAST ARROW} 4.92 s an hour" in text
+    lag_archive.write(archive, "REP2", [beat(NOON + 3_600_000_000 * n, 0.9 - 0.2 * n, "west") for n in range(4)])
+    _, text = page_of(shell, "LAG REPORT TO ./lag.html")
+    assert "\N{SOUTH EAST ARROW} 200 ms an hour" in text
+
+
+def test_times_below_a_chart_have_room() -> None:
+    assert time_marks(list(range(24)), 930) == [0, 3, 6, 9, 12, 15, 18, 21]
+    assert time_marks([0, 1], 120) == [0]

@@ -202,6 +202,17 @@ def test_the_worst_windows_and_the_forecast_of_catching_up(tmp_path: Path) -> No
     assert (rising.caught_up, rising.slope > 0) == (None, True)
 
 
+def test_a_backlog_that_goes_away_is_forecast_by_the_time_since_it_turned(tmp_path: Path) -> None:
+    lags = [0.1] * 8 + [24.0, 18.0, 12.0, 6.0]
+    quiet = [0.1] * 4 + [30.0] + [0.1] * 6
+    rows = [beat(NOON + n * 60 * SECOND, each) for n, each in enumerate(lags)]
+    rows += [beat(NOON + n * 60 * SECOND, each, "south", "north") for n, each in enumerate(quiet)]
+    falling, steady = lag.trends(lag.windows(archived(tmp_path, rows), "MINUTE"), "MINUTE")
+    assert falling.slope == pytest.approx(-0.1)
+    assert falling.caught_up == pytest.approx(60)
+    assert (steady.slope, steady.caught_up) == (pytest.approx(0), None)
+
+
 def test_clocks_are_told_apart_by_the_quickest_heartbeats(tmp_path: Path) -> None:
     rows = [beat(NOON + n * SECOND, 0.1 + 2.0 + n % 3) for n in range(10)]
     rows += [beat(NOON + n * SECOND, 0.1 - 2.0 + n % 3, "south", "north") for n in range(10)]

@@ -81,7 +81,7 @@ def _write(session: Session, file: str, figures: LagFigures) -> str:
 
 
 def _layout(figures: LagFigures) -> str:
-    from ggshell.shell.lag_page.svg import moment_text, seconds_text, time_text
+    from ggshell.shell.lag_page.svg import moment_text, pace_of, seconds_text, time_text
 
     worst = [
         (
@@ -97,7 +97,9 @@ def _layout(figures: LagFigures) -> str:
     text = f"\nWorst times, by p95\n\n{table_text(heads, worst)}\nHow it moves\n\n"
     for trend in figures.trends:
         end = "" if trend.caught_up is None else f"; gone in {seconds_text(trend.caught_up)} if it goes on so"
-        text += f"  {trend.way}: {seconds_text(trend.now)} now, {trend.slope * 3600:+.3g} s an hour{end}\n"
+        pace = pace_of(trend.slope, figures.period)
+        moves = f"{'rises' if trend.slope > 0 else 'falls'} by {pace}" if pace else "steady"
+        text += f"  {trend.way}: {seconds_text(trend.now)} in the last {figures.period.lower()}, {moves}{end}\n"
     text += "\nMissing heartbeats\n\n"
     for gap in figures.gaps:
         span = f"{seconds_text(gap.seconds)} from {moment_text(gap.begin)} on"

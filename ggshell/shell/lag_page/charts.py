@@ -10,6 +10,7 @@ from typing import Final
 from ggshell.heartbeat.history import PERIODS
 from ggshell.shell.lag_page.svg import (
     LEFT,
+    MARK_WIDTH,
     WIDTH,
     Scale,
     element,
@@ -61,7 +62,7 @@ def heat_map(windows: Sequence[Window], ways: Sequence[Way], names: Mapping[Way,
                 _cell(window, LEFT + column * cell, row * ROW_HEIGHT, cell, f"{time_text(begin, period)}  {way}")
             )
     bottom = len(ways) * ROW_HEIGHT
-    for begin in time_marks(begins):
+    for begin in time_marks(begins, len(begins) * cell):
         place = LEFT + begins.index(begin) * cell
         parts.append(element("line", x1=place, x2=place, y1=bottom, y2=bottom + 5, class_="axis"))
         parts.append(text(place, bottom + 18, time_text(begin, period), class_="tick"))
@@ -106,7 +107,8 @@ def areas(windows: Sequence[Window], begins: Sequence[int], period: str) -> str:
     parts = [_grid(y, high), *(_run(run, known, begins, x, y, period) for run in _runs(begins, known))]
     for begin in time_marks(begins):
         place = x(begins.index(begin))
-        parts.append(text(place, AREA_HEIGHT + 18, time_text(begin, period), class_="tick"))
+        anchor = "end" if place + MARK_WIDTH / 2 > WIDTH else "start"
+        parts.append(text(place, AREA_HEIGHT + 18, time_text(begin, period), anchor, "tick"))
     parts.append(element("line", x1=LEFT, x2=WIDTH - 10, y1=AREA_HEIGHT, y2=AREA_HEIGHT, class_="axis"))
     return element("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {AREA_HEIGHT + 26}", role="img", class_="areas")
 

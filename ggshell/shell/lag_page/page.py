@@ -7,9 +7,10 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
+from ggshell.heartbeat.history import PERIODS
 from ggshell.shell.lag_page.charts import area_legend, areas, heat_legend, heat_map, periods_of, spark_bar
 from ggshell.shell.lag_page.style import STYLE
-from ggshell.shell.lag_page.svg import element, moment_text, seconds_text, time_text
+from ggshell.shell.lag_page.svg import element, minute_text, moment_text, pace_of, seconds_text, time_text
 from ggshell.spark.questions.beats import HOPS
 from ggshell.spark.questions.lag import ClockLead, Gap, Trend, Way, Window
 
@@ -62,16 +63,27 @@ def page(figures: LagFigures) -> str:
 def _about(figures: LagFigures) -> str:
     begins = [each.begin for each in figures.windows]
     beats = sum(each.beats for each in figures.windows)
-    span = (
-        f"{time_text(min(begins), figures.period)} to {time_text(max(begins), figures.period)}" if begins else "no time"
-    )
+    length = PERIODS[figures.period] * 1_000_000
+    span = f"{minute_text(min(begins))} to {minute_text(max(begins) + length)}" if begins else "no time"
     sources = ", ".join(map(escape, figures.sources))
     return f"{beats:,} heartbeats, {span} (UTC), from {sources}. Made {moment_text(figures.made)}."
 
 
 def _ways(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> str:
     trends = {each.way: each for each in figures.trends}
-    heads = ("", "Deployment", "From", "To", "Way", "Heartbeats", "p50", "worst p95", "Longest", "Now", "Trend")
+    heads = (
+        "",
+        "Deployment",
+        "From",
+        "To",
+        "Way",
+        "Heartbeats",
+        "p50",
+        "worst p95",
+        "Longest",
+        f"Last {figures.period.lower()}",
+        "Trend",
+    )
     rows = []
     for way, group in groupby(figures.windows, key=lambda each: each.way):
         mine = list(group)
@@ -86,20 +98,20 @@ def _ways(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> st
                 seconds_text(max(each.total.p95 or 0.0 for each in mine)),
                 seconds_text(max(each.total.longest or 0.0 for each in mine)),
                 seconds_text(trend.now if trend else None),
-                _trend(trend),
+                _trend(trend, figures.period),
             ]
         )
     return _table(heads, rows, 5)
 
 
-def _trend(trend: Trend | None) -> str:
-    """In words; what moves less than a ten-thousandth of the time stands still."""
-    if trend is None or abs(trend.slope) < 1e-4:
+def _trend(trend: Trend | None, period: str) -> str:
+    """An arrow and the pace."""
+    pace = pace_of(trend.slope if trend else 0.0, period)
+    if trend is None or not pace:
         return "steady"
-    pace = f"{abs(trend.slope) * 3600:.3g} s/h"
-    if trend.caught_up is None:
-        return f"\N{NORTH EAST ARROW} {pace}"
-    return f"\N{SOUTH EAST ARROW} {pace}, gone in {seconds_text(trend.caught_up)}"
+    arrow = "\N{NORTH EAST ARROW}" if trend.slope > 0 else "\N{SOUTH EAST ARROW}"
+    end = "" if trend.caught_up is None else f", gone in {seconds_text(trend.caught_up)}"
+    return f"{arrow} {pace}{end}"
 
 
 def _areas(figures: LagFigures, ways: Sequence[Way], names: dict[Way, str]) -> list[str]:
@@ -172,7 +184,7 @@ def _all(figures: LagFigures, names: dict[Way, str]) -> str:
     shown = figures.windows[:MOST_ROWS]
     left = len(figures.windows) - len(shown)
     note = element("p", f"{left:,} more lines are left out here.", class_="note") if left else ""
-    summary = element("summary", f"{len(shown):,} lines")
+    summary = element("summary", f"{len(shown):,} line{'' if len(shown) == 1 else 's'}")
     return element("details", summary + _windows(shown, names, figures.period) + note)
 
 

@@ -27,7 +27,7 @@ svg rect.none { fill: var(--none); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 16px; margin: 8px 0; color: var(--soft); font-size: 12px; }
 .key i { display: inline-block; width: 14px; height: 12px; margin-right: 6px; vertical-align: -1px; border-radius: 2px; }
 .key i.none { background: var(--none); border: 1px solid var(--line); }
-.key i.line { height: 0; border-top: 2px dashed var(--ink); vertical-align: 4px; }
+.key i.line { width: 22px; height: 0; border-radius: 0; border-top: 2px dashed var(--ink); vertical-align: 4px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 8px; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }

@@ -8,10 +8,15 @@ from math import floor, log10
 from typing import NamedTuple
 
 from ggshell.clock import to_datetime
+from ggshell.heartbeat.history import PERIODS
 
 WIDTH = 1000
+_STILL = 0.001
+"""A lag that changes by fewer seconds in a period stands still."""
 LEFT = 70
 """Room for what stands beside a chart's left edge."""
+MARK_WIDTH = 110
+"""Room for a time below a chart."""
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
@@ -61,9 +66,9 @@ def ticks(high: float, count: int = 4) -> list[float]:
     return [number * step * unit for number in range(int(high / unit / step + 1.001))]
 
 
-def time_marks(begins: Sequence[int], most: int = 8) -> list[int]:
-    """Some of the begins of periods, evenly, to stand under a chart."""
-    step = max(1, -(-len(begins) // most))
+def time_marks(begins: Sequence[int], width: float = WIDTH - LEFT) -> list[int]:
+    """Some of the begins of periods, evenly, to stand under a chart of that width without touching each other."""
+    step = max(1, -(-len(begins) // max(1, int(width / MARK_WIDTH))))
     marks = list(begins[::step])
     return marks[:-1] if len(marks) > 1 and len(begins) - begins.index(marks[-1]) < step / 2 else marks
 
@@ -74,9 +79,23 @@ def time_text(microseconds: int, period: str) -> str:
     return to_datetime(microseconds).strftime(style)
 
 
+def minute_text(microseconds: int) -> str:
+    """A moment to the minute, with its year, UTC."""
+    return to_datetime(microseconds).strftime("%Y-%m-%d %H:%M")
+
+
 def moment_text(microseconds: int) -> str:
     """A moment to the second, UTC."""
     return to_datetime(microseconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def pace_of(slope: float, period: str) -> str:
+    """By how much a lag changes in a period of the report, without its direction; empty where it stands still.  Not in a
+    longer time: minutes of figures tell nothing of an hour."""
+    change = abs(slope) * PERIODS[period]
+    if change < _STILL:
+        return ""
+    return f"{seconds_text(change)} {'an' if period == 'HOUR' else 'a'} {period.lower()}"
 
 
 def seconds_text(value: float | None) -> str:

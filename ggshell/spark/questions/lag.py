@@ -6,6 +6,7 @@ lines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -22,6 +23,10 @@ SHARES: Final = {"p50": 50, "p95": 95, "p99": 99}
 GAP_FACTOR: Final = 3
 """So many times the usual distance of a way's heartbeats is a gap."""
 TREND_PERIODS: Final = 12
+TURN: Final = 0.1
+"""Lag has turned where up to three lines leave less than this share of the squares that one leaves."""
+_NOISE: Final = 1e-6
+"""Squared seconds: a millisecond off the line is no turn."""
 LEAST_FORECAST: Final = 1.0
 """From so many seconds of lag on it is told when it will be gone: less comes and goes."""
 _MICRO: Final = 1_000_000
@@ -217,17 +222,42 @@ def worst(found: Iterable[Window], number: int) -> list[Window]:
 
 
 def trends(found: Iterable[Window], period: str) -> list[Trend]:
-    """How each way's mean lag moved over its last periods, by least squares."""
+    """How each way's mean lag moves, by least squares over its last periods, of these from where it turned last."""
     told = []
     for way, of_way in groupby(found, key=lambda each: each.way):
         points = [(each.begin / _MICRO, each.total.mean) for each in of_way if each.total.mean is not None]
         points = points[-TREND_PERIODS:]
         if not points:
             continue
-        now, slope = points[-1][1], _slope(points)
+        now, slope = points[-1][1], _slope(_since_turn(points))
         falls = slope < 0 and now >= LEAST_FORECAST
         told.append(Trend(way, now, slope, now / -slope if falls else None))
     return told
+
+
+def _since_turn(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """The points of the last straight stretch: hours of quiet before a backlog say nothing of how fast it goes away."""
+    whole = _squares(points)
+    if whole <= _NOISE * len(points):
+        return points
+    left, turn = _broken(points, 2)
+    return points[turn:] if left < TURN * whole else points
+
+
+def _broken(points: Sequence[tuple[float, float]], breaks: int) -> tuple[float, int]:
+    """The least squares that lines with at most so many breaks leave, and where the last line begins."""
+    best = (_squares(points), 0)
+    if breaks:
+        tails = range(1, len(points) - 1)
+        best = min([best, *((_broken(points[:at], breaks - 1)[0] + _squares(points[at:]), at) for at in tails)])
+    return best
+
+
+def _squares(points: Sequence[tuple[float, float]]) -> float:
+    """What the best line through points leaves of their differences, squared."""
+    slope, count = _slope(points), len(points)
+    x, y = sum(at for at, _ in points) / count, sum(lag for _, lag in points) / count
+    return sum(math.pow(lag - y - slope * (at - x), 2.0) for at, lag in points)
 
 
 def _slope(points: Sequence[tuple[float, float]]) -> float:
