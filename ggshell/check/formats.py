@@ -23,8 +23,12 @@ def as_text(report: Report, *, color: bool = False) -> str:
     for each in report.checked:
         for finding in each.findings:
             lines += _block(each, finding, color=color)
-    counts = ", ".join(f"{report.count(severity)} {severity}s" for severity in Severity)
-    return "\n".join([*lines, f"{len(report.checked)} statements checked: {counts}", ""])
+    counts = ", ".join(_counted(report.count(severity), str(severity)) for severity in Severity)
+    return "\n".join([*lines, f"{_counted(len(report.checked), 'statement')} checked: {counts}", ""])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _block(checked: Checked, finding: Finding, *, color: bool) -> list[str]:

@@ -19,7 +19,8 @@ def overview(width: int = 0) -> str:
     """All commands with what they do, wrapped to a width (0: not), and how many pages of other kinds there are."""
     lines = ["", "Commands (HELP command shows its page):", ""]
     for page in map(pages.read, pages.index("commands").values()):
-        parts = textwrap.wrap(page.summary, width - _MARGIN) if width > 2 * _MARGIN else [page.summary]
+        first = page.summary.partition(". ")[0].rstrip(".") + "." if page.summary else ""
+        parts = textwrap.wrap(first, width - _MARGIN) if width > 2 * _MARGIN else [first]
         lines.append(f"  {page.title:<28}{parts[0] if parts else ''}")
         lines += [" " * _MARGIN + part for part in parts[1:]]
     others = [f"{len(pages.index(kind))} {kind}" for kind in KINDS[1:] if pages.index(kind)]

@@ -40,7 +40,7 @@ def notation(text: str) -> Line:
 
 def find(subject: str) -> list[Path]:
     """The pages about a subject: those of that name in each kind with all actions below it, else those that begin with it,
-    else with fewer of its words (``ADD EXTRACT ext1`` finds ADD EXTRACT)."""
+    else with fewer of its words (``ADD EXTRACT ext1`` finds ADD EXTRACT), else those with its first word in their names."""
     words = re.findall(r"[^\s;,]+", subject.lower().replace("@", ""))
     kinds = ("functions",) if "@" in subject else KINDS
     indexes = [pages.index(kind) for kind in kinds]
@@ -53,7 +53,8 @@ def find(subject: str) -> list[Path]:
         near = below or [path for index in indexes for name, path in index.items() if name.startswith(stem)]
         if near:
             return near
-    return []
+    # A noun: SPARK is in INFO SPARK and START SPARK.
+    return [path for index in indexes for name, path in index.items() if words and words[0] in name.split("_")]
 
 
 def fragments(paths: list[Path], width: int = 0) -> list[Fragment]:

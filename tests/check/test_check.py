@@ -178,7 +178,7 @@ def test_text_underlines_the_spot_and_names_the_page() -> None:
         "                                  ^",
     ]
     assert "  see: HELP ADD EXTTRAIL" in text
-    assert text.endswith("1 statements checked: 1 errors, 0 warnings, 0 notes\n")
+    assert text.endswith("1 statement checked: 1 error, 0 warnings, 0 notes\n")
 
 
 def test_json_has_an_object_for_every_statement() -> None:

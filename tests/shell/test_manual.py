@@ -9,6 +9,7 @@ import pytest
 from ggshell.errors import NotFoundError
 from ggshell.shell.manual import help_text, overview
 from ggshell.syntax import pages
+from ggshell.syntax.help import find
 
 
 def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
@@ -69,3 +70,12 @@ def test_a_subject_without_a_page_names_what_comes_near() -> None:
 def test_the_overview_fits_the_terminal() -> None:
     assert max(map(len, overview(80).splitlines())) <= 80
     assert all(page.title in overview() for page in map(pages.read, pages.index("commands").values()))
+
+
+def test_a_noun_finds_the_commands_that_have_it() -> None:
+    assert [each.stem for each in find("SPARK")] == ["info_spark", "start_spark", "stop_spark"]
+
+
+def test_the_overview_has_one_sentence_of_each_page() -> None:
+    (line,) = [each for each in overview().splitlines() if each.startswith("  INFO SPARK ")]
+    assert line.endswith("the last questions of this session.")

@@ -26,10 +26,11 @@ def leave(session: Session) -> Message:
 def show_help(session: Session, *, rest: str = "") -> Text:
     """The pages of the manual: all commands by name, or those about a command, parameter, function or topic."""
     import shutil
+    import sys
 
     from ggshell.shell.manual import help_text
 
-    width = shutil.get_terminal_size().columns if session.interactive else 0
+    width = shutil.get_terminal_size().columns if session.interactive or sys.stdout.isatty() else 0
     return Text("HELP", help_text(rest, color=session.color, width=width))
 
 
