@@ -5,6 +5,9 @@ Usable without the shell, with any Spark session (classic or Connect), from PySp
     import ggshell.spark
     ggshell.spark.register(spark)
 
+Spark's workers must run the Python that has this package: where it is not the path's ``python3``, ``PYSPARK_PYTHON`` says so
+before the session begins (else reading fails with ModuleNotFoundError).
+
 Five recipes, with ``spark`` such a session (RECIPES below holds them as they are tested):
 
 1. what changed, by table and operation; 2. a table's own columns with types; 3. only some files and records; 4. a stream

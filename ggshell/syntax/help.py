@@ -19,6 +19,8 @@ _PART = re.compile(
     r"(?P<keyword>@?[A-Z][A-Z0-9_$#]*(?:\[[A-Z0-9_]+\])?(?![a-z\w]))|(?P<slot>[a-z][a-z0-9_-]*)|(?P<mark>\[|\]|[{}|]|\.\.\.)"
     r"|(?P<text>[^\[\]{}|A-Za-z@]+|.)"
 )
+_FULL = 110
+"""A line of a page that is longer was broken for its length."""
 _CODE = re.compile(r"`([^`]+)`")
 _TERMS = ("Options", "Arguments", "Values", "Not yet")
 
@@ -64,7 +66,8 @@ def fragments(paths: list[Path], width: int = 0) -> list[Fragment]:
     for path in paths:
         if found:
             found.append(Fragment("text", "\n"))
-        for line in _page(path.read_text(encoding="utf-8"), width):
+        text = path.read_text(encoding="utf-8")
+        for line in _page(_paragraphs(text) if width else text, width):
             found += [*line, Fragment("text", "\n")]
     return found
 
@@ -91,6 +94,21 @@ def _page(text: str, width: int) -> Iterator[Line]:
             yield [Fragment("code" if section == "Examples" else "text", line)]
         else:
             yield from _prose(line, width)
+
+
+def _paragraphs(text: str) -> str:
+    """A page with the lines of a sentence joined that only its file's width has broken, since they are broken anew."""
+    found: list[str] = []
+    full = False
+    for line in text.splitlines():
+        said = line.removeprefix(":   ")
+        goes_on = full and said and (said != line) == found[-1].startswith(":   ") and said[0] not in "#-: "
+        if goes_on:
+            found[-1] += f" {said}"
+        else:
+            found.append(line)
+        full = len(line) > _FULL and not line.startswith(("#", " "))
+    return "\n".join(found)
 
 
 def _logical(text: str) -> Iterator[str]:

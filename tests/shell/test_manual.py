@@ -79,3 +79,9 @@ def test_a_noun_finds_the_commands_that_have_it() -> None:
 def test_the_overview_has_one_sentence_of_each_page() -> None:
     (line,) = [each for each in overview().splitlines() if each.startswith("  INFO SPARK ")]
     assert line.endswith("the last questions of this session.")
+
+
+def test_lines_that_only_the_pages_width_broke_are_joined_before_they_are_broken_anew() -> None:
+    narrow = help_text("LAG REPORT", width=80)
+    assert "LAGARCHIVE\n        of Replicat), a home, or a trail" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
