@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST = 60
 """A value is cut to so many characters in text tables; data formats have it whole."""
+_CUT = "..."
 
 
 class Answered(NamedTuple):
@@ -80,7 +81,9 @@ def unread(trails: Trails) -> tuple[Note, ...]:
 def told(answer: Answer) -> str:
     """An answer as text: a table, how many rows, who answered."""
     count = f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"
-    return f"\n{table_text(answer.columns, answer.rows)}\n{count} ({answer.engine}, {answer.seconds:.2f} s)\n"
+    table = table_text(answer.columns, answer.rows)
+    cut = "Values that end in ... are cut; --format vertical (or SET FORMAT) has them whole\n" if _CUT in table else ""
+    return f"\n{table}\n{count} ({answer.engine}, {answer.seconds:.2f} s)\n{cut}"
 
 
 def table_text(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -113,10 +116,10 @@ def cell_text(value: object) -> str:
         return f"{value:.6g}"
     text = str(value)
     if len(text) == 32 and text.endswith("+00:00") and text[10] == "T":
-        return text[:26].replace("T", " ")
+        return text[:26].replace("T", " ").removesuffix(".000000")
     return _cut(text)
 
 
 def _cut(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= LONGEST else f"{flat[: LONGEST - 3]}..."
+    return flat if len(flat) <= LONGEST else f"{flat[: LONGEST - len(_CUT)]}{_CUT}"

@@ -13,7 +13,9 @@ from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
 from ggshell.record import Column, IoType, TableDefinition
 from ggshell.record.image import encode_image
+from ggshell.shell.asking import cell_text, told
 from ggshell.shell.key_values import key_values
+from ggshell.spark.views import Answer
 from ggshell.trail import Producer, TrailName, TrailWriter
 from ggshell.types import TableName
 
@@ -195,3 +197,11 @@ def test_keys_are_read_as_they_are_written(body: str, values: tuple[str | None, 
 def test_keys_that_do_not_fit_are_refused(body: str) -> None:
     with pytest.raises(UsageError, match=r"the key is \(a, b\)"):
         key_values(body, ("a", "b"))
+
+
+def test_text_says_that_values_are_cut_and_where_they_are_whole() -> None:
+    whole, cut = (told(Answer(("columns",), [("x" * size,)], "local", 0.1)) for size in (60, 61))
+    assert "--format vertical" not in whole
+    assert "x" * 57 + "...\n" in cut
+    assert "--format vertical" in cut
+    assert cell_text("2026-11-21T18:21:00.000000+00:00") == "2026-11-21 18:21:00"
