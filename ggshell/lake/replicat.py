@@ -16,6 +16,7 @@ from ggshell.params import load_replicat
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
+from ggshell.process.trail_forms import wallet_of
 from ggshell.spark.session import WarmSession
 from ggshell.spark.settings import load_settings
 from ggshell.store.checkpoint import Checkpoint, GroupType
@@ -124,6 +125,8 @@ class LakeReplicat:
         reader = (
             spark.readStream.format("ggtrail")
             .option("path", str(self._trail))
+            .option("home", str(self._context.home.root.absolute()))
+            .option("wallet", str(wallet_of(self._context.home).folder.absolute()))
             .option("maxBytesPerTrigger", BATCH_BYTES)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):

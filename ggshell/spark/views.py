@@ -15,12 +15,14 @@ from ggshell.spark import facts, paths
 from ggshell.spark.layout import Layout, plan
 from ggshell.spark.pushdown import Condition, wanted_by
 from ggshell.spark.splits import Split
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.trail.columnar import OnDamage
 
 
 @dataclass(frozen=True, slots=True)
 class TrailView:
-    """Trails under a name; ``conditions`` say what of them is needed at most, ``split`` that only a part of a file is."""
+    """Trails under a name; ``conditions`` say what of them is needed at most, ``split`` that only a part of a file is;
+    ``keys`` open what is encrypted."""
 
     name: str
     files: tuple[str, ...]
@@ -28,6 +30,7 @@ class TrailView:
     conditions: tuple[Condition, ...] = ()
     on_damage: OnDamage = OnDamage.RAISE
     split: Split | None = None
+    keys: HomeKeys | None = None
 
     @property
     def size(self) -> int:
@@ -36,7 +39,7 @@ class TrailView:
     def read(self, failed: Callable[[GgsError], None] = lambda _: None) -> pa.RecordBatchReader:
         """Its rows, file by file.  Raises TrailError for damage, which ``failed`` hears as it is: who reads the batches may
         wrap it."""
-        layout = Layout(self.columns, on_damage=self.on_damage)
+        layout = Layout(self.columns, on_damage=self.on_damage, keys=self.keys)
         return pa.RecordBatchReader.from_batches(layout.schema, self._batches(layout, failed))
 
     def _batches(self, layout: Layout, failed: Callable[[GgsError], None]) -> Iterator[pa.RecordBatch]:
