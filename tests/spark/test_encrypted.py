@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.both import local_engine, spark_engine
-from spark.trail_samples import random_transactions, trail_in, write_trail
+from both import local_engine, spark_engine
+from trail_samples import random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.errors import GgsError

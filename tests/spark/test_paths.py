@@ -110,3 +110,13 @@ def test_what_is_no_trail_elsewhere(trail: TrailName) -> None:
 def test_a_system_that_cannot_be_reached_is_told() -> None:
     with pytest.raises(NotFoundError, match="cannot reach nosuch://somewhere/dirdat"):
         paths.trail_files("nosuch://somewhere/dirdat/ea")
+
+
+def test_what_cannot_be_opened_is_told(trail: TrailName) -> None:
+    trail.file(900_000).symlink_to(trail.folder / "gone")
+    with pytest.raises(NotFoundError, match="ea000900000 cannot be read: No such file"):
+        paths.trail_files(str(trail))
+    trail.file(900_000).unlink()
+    trail.file(900_000).mkdir()
+    with pytest.raises(NotFoundError, match="ea000900000 cannot be read: Is a directory"):
+        paths.trail_files(str(trail))
