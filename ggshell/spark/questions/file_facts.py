@@ -109,7 +109,7 @@ def _restarts(looked: LookedFile, path: Path, size: int) -> Iterator[int]:
 
 
 def unread_notes(files: Collection[str]) -> list[str]:
-    """A sentence for each file of which not all is read, and for each that a trail lacks: within it, or by its mark behind it."""
+    """A sentence for each file of which not all is read, and for what a trail lacks, within it or, by its mark, behind it."""
     found = [told for file in files for told in _told(_facts(file, with_restarts=False))]
     lost = [f"{trail} reached to file {seqno:09d}, which is not there" for trail, seqno in lost_files(files).items()]
     return found + list(_holes(files)) + lost
