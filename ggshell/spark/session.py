@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -217,14 +217,19 @@ class WarmSession:
     def _failed(self, error: Exception) -> GgsError:
         where = self.settings.shown_master
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        told = next(
-            (line for line in reversed(self._last_lines(self._log_start)) if "rror" in line or "xception" in line), ""
-        )
+        told = last_said(self._last_lines(self._log_start))
         return ConnectionLostError(
             f"Spark ({where}) does not start: {told or text}",
             code="GGS-00705",
             hint=f"the whole story is in {self._log}" if not self.settings.is_remote else "is the server there?",
         )
+
+
+def last_said(lines: Sequence[str]) -> str:
+    """The last line of a log that tells of an error, none of a stack."""
+    words = ("rror", "xception")
+    said = (line.strip() for line in reversed(lines) if not line.startswith(("\t", "    at ", "  at ")))
+    return next((line for line in said if any(word in line for word in words)), "")
 
 
 def _and_then(work: Callable[[], None], over: threading.Event) -> None:

@@ -18,7 +18,7 @@ from ggshell.spark.cluster import ask_spark
 from ggshell.spark.dialect import literal
 from ggshell.spark.java import find_java
 from ggshell.spark.local import LocalEngine
-from ggshell.spark.session import WarmSession, bar
+from ggshell.spark.session import WarmSession, bar, last_said
 from ggshell.spark.settings import Settings
 from ggshell.spark.views import RowsView, TrailView
 
@@ -103,6 +103,16 @@ def test_progress_is_told(warm: WarmSession, spark: SparkSession) -> None:
     with pytest.raises(DatabaseError):
         ask_spark(warm, ENDLESS, [], hear)
     assert any(text.startswith("[") and "/" in text for text in told)
+
+
+def test_what_a_log_said_last_is_no_line_of_a_stack() -> None:
+    lines = [
+        'Exception in thread "main" Could not parse Master URL: x',
+        "\tat SparkSubmit.error(SparkSubmit.scala:1068)",
+        "ok",
+    ]
+    assert last_said(lines) == lines[0]
+    assert last_said(lines[1:]) == ""
 
 
 def test_bars() -> None:
