@@ -65,8 +65,8 @@ def test_an_encrypted_trail_is_carried_on_encrypted_and_applied(way: Way) -> Non
         seal = header(way, name, trail(way, name).sequences()[-1]).seal
         assert seal is not None
         assert seal.protection.algorithm == "AES192"
-    rows_in = header(way, "pa", trail(way, "pa").sequences()[-1])  # a first file is empty if the pump was there before ea
-    assert rows_in.uris == (header(way, "ea").uri,)
+    last = trail(way, "pa").sequences()[-1]  # the first file is an empty one where the pump was there before ea
+    assert header(way, "pa", last).uris == (header(way, "ea").uri,)
 
 
 def test_a_pump_with_decrypttrail_writes_in_the_clear(way: Way) -> None:
