@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
+from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, ParameterError, StateError, TrailError
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import open_tables
@@ -16,7 +17,8 @@ from ggshell.params import load_replicat
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
-from ggshell.spark.session import WarmSession
+from ggshell.process.trail_forms import wallet_of
+from ggshell.spark.session import MORE_MEMORY, WarmSession
 from ggshell.spark.settings import load_settings
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.events import Severity
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.5
 BATCH_BYTES = "64MB"
+_NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
+_CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
 
 
 def run(home: Home, group: str) -> int:
@@ -94,7 +98,7 @@ class LakeReplicat:
             if self._refused is not None:
                 raise self._refused
             if failure is not None:
-                raise _told(failure)
+                raise stream_failure(failure)
         finally:
             self._end.close()
             session.close()
@@ -124,6 +128,8 @@ class LakeReplicat:
         reader = (
             spark.readStream.format("ggtrail")
             .option("path", str(self._trail))
+            .option("home", str(self._context.home.root.absolute()))
+            .option("wallet", str(wallet_of(self._context.home).folder.absolute()))
             .option("maxBytesPerTrigger", BATCH_BYTES)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
@@ -228,12 +234,15 @@ def _settle(query: Any) -> None:
         query.processAllAvailable()
 
 
-def _told(failure: BaseException) -> GgsError:
-    """A stream's failure in one line: damage of a trail is told as such, all else by its first words."""
+def stream_failure(failure: BaseException) -> GgsError:
+    """A stream's failure in one line: damage of a trail and a lack of memory are told as such, all else by its last cause."""
     text = str(failure)
     line = next((line.strip() for line in text.splitlines() if "TrailError" in line), "")
     if line:
         return TrailError(line.partition("TrailError:")[2].strip() or line)
+    if any(word in text for word in _NO_MEMORY):
+        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
+    causes = _CAUSE.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
     return ConnectionLostError(
-        f"Spark's stream has ended: {text.splitlines()[0][:300] if text else 'see dirrpt/spark.log'}"
+        f"Spark's stream has ended: {causes[-1].strip()[:300]}", hint="dirrpt/spark.log has it whole"
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ggshell.shell.session import Session
     from ggshell.spark.questions.span import Span
     from ggshell.spark.questions.trails import Trails
+    from ggshell.spark.trail_keys import HomeKeys
     from ggshell.spark.views import Answer
 
 LONGEST = 60
@@ -42,7 +43,15 @@ def trails_of(session: Session, texts: Sequence[str]) -> Trails:
     """The trails that a statement names, relative to the home.  Raises NotFoundError, UsageError."""
     from ggshell.spark.questions.trails import trails
 
-    return trails(texts, session.home.root, session.engines)
+    return trails(texts, session.home.root, session.engines, keys=home_keys(session))
+
+
+def home_keys(session: Session) -> HomeKeys:
+    """The home's keys for encrypted trails; the wallet is looked into when a file needs it."""
+    from ggshell.process.trail_forms import wallet_of
+    from ggshell.spark.trail_keys import HomeKeys
+
+    return HomeKeys(str(session.home.root.absolute()), str(wallet_of(session.home).folder.absolute()))
 
 
 def span_of(session: Session, trails: Trails, only: str = "", since: str = "", until: str = "") -> Span:

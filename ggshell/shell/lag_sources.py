@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ggshell.errors import NotFoundError, StateError
+from ggshell.shell.asking import home_keys
 from ggshell.shell.session import Session
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _of_trail(session: Session, number: int, text: str, path: Path) -> Source:
     tables = sorted({each.name for each in definitions if layout_of(each) is not None})
     if not tables:
         raise NotFoundError(f"{text} carries no heartbeats", hint="ADD HEARTBEATTABLE in the source of its Extract")
-    return in_trail(number, text, files, tables, session.engines)
+    return in_trail(number, text, files, tables, session.engines, home_keys(session))
 
 
 def _of_database(session: Session, number: int, name: str, connection: Any, since: int) -> Source:

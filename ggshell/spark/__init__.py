@@ -17,7 +17,8 @@ Options of reading: ``path`` (a trail, a file, a folder, a glob, several with co
 the trail's), ``with`` (columns of the trail before those), ``columns`` (only these of the trail: less is decoded), ``mode``
 (FAILFAST, the default; DROPMALFORMED; PERMISSIVE with a column ``fault``), ``splitBytes`` (64MB), ``pushdown`` (false;
 true: the reader leaves out files and records by the query's conditions; only for a frame that its query reads once, since
-Spark 4.3 gives the last scan's conditions to all scans of a frame).  Of streams also
+Spark 4.3 gives the last scan's conditions to all scans of a frame), ``home`` (a home whose wallet opens encrypted trails, as
+the readers see it; ``wallet``: the wallet's folder, if it is not the home's ``dirwlt``).  Of streams also
 ``startingSeqno``, ``startingRba``, ``maxBytesPerTrigger``.  Of writing: ``path``, ``megabytes`` (500), ``definitions`` (a
 trail that knows the tables; else all columns are text), ``rowsPerTransaction`` (1000; for frames without CSNs), ``table``
 and ``key`` (rows of a table's own columns).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ggshell.spark.local import LocalEngine
 from ggshell.spark.pushdown import conditions_text
 from ggshell.spark.session import MORE_MEMORY, WarmSession
 from ggshell.spark.slices import answered, in_task, sliced
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.spark.views import PARTS, ParquetView, Part, RowsView, View
 
 if TYPE_CHECKING:
@@ -170,10 +172,13 @@ def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
         return spark.createDataFrame(view.table)
     if isinstance(view, ParquetView):
         return spark.read.option("mergeSchema", "true").parquet(*view.files)
+    keys = view.keys or HomeKeys("")
     return (
         spark.read.format("ggtrail")
         .option("columns", ",".join(view.columns))
-        .option("path", ",".join(view.files))
+        .option("files", json.dumps(view.files))
+        .option("home", keys.home)
+        .option("wallet", keys.wallet)
         .option("mode", view.on_damage.value)
         .option("upToCut", "true")  # whoever asks questions tells of it
         .option("conditions", conditions_text(view.conditions))

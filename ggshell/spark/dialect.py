@@ -16,6 +16,13 @@ MACROS: Final = (
     "CREATE OR REPLACE MACRO unix_micros(moment) AS epoch_us(moment)",
     "CREATE OR REPLACE MACRO timestamp_micros(number) AS make_timestamp(number)::TIMESTAMPTZ",
     "CREATE OR REPLACE MACRO rlike(value, pattern) AS regexp_matches(value, pattern)",
+    # DuckDB's own replaces the first place only
+    "CREATE OR REPLACE MACRO regexp_replace(text, pattern, put) AS system.main.regexp_replace(text, pattern, put, 'g')",
+    # DuckDB's own passes over NULLs
+    "CREATE OR REPLACE MACRO concat(a, b) AS a || b, (a, b, c) AS a || b || c, (a, b, c, d) AS a || b || c || d,"
+    " (a, b, c, d, e) AS a || b || c || d || e, (a, b, c, d, e, f) AS a || b || c || d || e || f",
+    "CREATE OR REPLACE MACRO datediff(later, earlier) AS date_diff('day', CAST(earlier AS DATE), CAST(later AS DATE))",
+    "CREATE OR REPLACE MACRO percentile_approx(value, part) AS quantile_disc(value, part)",
 )
 """DuckDB's part."""
 
@@ -44,8 +51,16 @@ def spelled(sql: str) -> str:
 
 
 def for_spark(sql: str) -> str:
-    """A statement in which backslashes of texts stand for themselves, also as Spark reads it."""
-    return "".join(piece.replace("\\", "\\\\") if piece.startswith("'") else piece for piece in pieces(sql))
+    """A statement in which backslashes of texts stand for themselves, also as Spark reads it: there a pattern of LIKE without
+    ESCAPE has them as its own escapes besides."""
+    found = pieces(sql)
+    words = [place for place, piece in enumerate(found) if not piece.isspace() and not piece.startswith(COMMENTS)]
+    for number, place in enumerate(words):
+        if found[place].startswith("'"):
+            before, after = (found[near].lower() for near in (words[number - 1], words[(number + 1) % len(words)]))
+            is_pattern = number > 0 and before in ("like", "ilike") and after != "escape"
+            found[place] = found[place].replace("\\", "\\" * (4 if is_pattern else 2))
+    return "".join(found)
 
 
 def columns_of(sql: str, every: Iterable[str]) -> tuple[str, ...]:

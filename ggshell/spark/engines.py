@@ -117,11 +117,7 @@ class Engines:
         may_grow = self._warm_early and self.settings.engine is EngineChoice.AUTO
         if may_grow and size >= self.settings.threshold // WARM_SHARE:
             self.session.warm()
-        try:
-            return ask()
-        except KeyboardInterrupt:
-            self._local.cancel()
-            raise
+        return ask()
 
     def close(self) -> None:
         """End the session, if there is one."""

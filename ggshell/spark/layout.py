@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 from ggshell.errors import UsageError
 from ggshell.spark import facts, paths, splits, values
 from ggshell.spark.splits import Split
+from ggshell.spark.trail_keys import HomeKeys, keys_from
 from ggshell.trail.columnar import EVERYTHING, FAULT, OnDamage, Wanted, read_columnar, read_table
 
 SPLIT_BYTES = 64 << 20
@@ -18,12 +20,16 @@ SPLIT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A read: the columns of the trail (``trail``), and of a table its name and its own columns (name, type text)."""
+    """A read: the columns of the trail (``trail``), and of a table its name and its own columns (name, type text).
+
+    ``keys`` open encrypted values; no other column needs them.
+    """
 
     trail: tuple[str, ...]
     table: str = ""
     own: tuple[tuple[str, str], ...] = ()
     on_damage: OnDamage = OnDamage.RAISE
+    keys: HomeKeys | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -44,7 +50,7 @@ class Layout:
         chosen = tuple((name, own[name]) for name in names if name in own and name not in self.trail)
         if [*trail, *(name for name, _ in chosen)] != list(names):
             raise UsageError("columns of the trail stand before the table's own", hint="as option with= has them")
-        return Layout(trail, self.table, chosen, self.on_damage)
+        return Layout(trail, self.table, chosen, self.on_damage, self.keys)
 
     def batches(self, split: Split, wanted: Wanted = EVERYTHING) -> Iterator[pa.RecordBatch]:
         """The rows of a split.  Raises TrailError for damage where that is an error."""
@@ -61,6 +67,7 @@ class Layout:
             first=split.first,
             last=split.last,
             on_damage=self.on_damage,
+            keys=self.keys,
             known=split.known(path),
         ):
             yield facts.fitted(batch, schema)
@@ -76,6 +83,7 @@ class Layout:
             first=split.first,
             last=split.last,
             on_damage=self.on_damage,
+            keys=self.keys,
             known=split.known(path),
         ):
             arrays = list(facts.fitted(batch.select(self.trail), facts.chosen(self.trail)).columns)
@@ -90,7 +98,10 @@ class Layout:
 
 
 def files_of(options: Mapping[str, str], base: Path | None = None) -> list[str]:
-    """The files that option ``path`` means: one trail, file, folder or glob, or several with commas.  Raises UsageError."""
+    """The files that option ``path`` means: one trail, file, folder or glob, or several with commas; or those that option
+    ``files`` names, a list in JSON, for paths with commas of their own.  Raises UsageError."""
+    if "files" in options:
+        return [str(file) for file in json.loads(options["files"])]
     text = options.get("path", "")
     if not text:
         raise UsageError("ggtrail reads a path", hint='spark.read.format("ggtrail").load("dirdat/ea")')
@@ -99,6 +110,7 @@ def files_of(options: Mapping[str, str], base: Path | None = None) -> list[str]:
 
 def layout_of(options: Mapping[str, str]) -> Layout:
     """The read that options ask for.  Raises UsageError, and NotFoundError for a table that the trail does not have."""
+    keys = keys_from(options.get("home", ""), options.get("wallet", ""))
     mode = _mode(options.get("mode", OnDamage.RAISE.value))
     table = options.get("table", "")
     if table:
@@ -106,12 +118,12 @@ def layout_of(options: Mapping[str, str]) -> Layout:
         name = definitions[-1].name
         trail = _names(options.get("with", ""))
         facts.chosen(trail)
-        return Layout(trail, f"{name.owner}.{name.name}", tuple(splits.merged_columns(definitions)), mode)
+        return Layout(trail, f"{name.owner}.{name.name}", tuple(splits.merged_columns(definitions)), mode, keys)
     names = _names(options.get("columns", "")) or facts.COLUMNS
     facts.chosen(names)
     if mode is OnDamage.TELL and FAULT not in names:
         names = (*names, FAULT)
-    return Layout(names, on_damage=mode)
+    return Layout(names, on_damage=mode, keys=keys)
 
 
 def _names(text: str) -> tuple[str, ...]:

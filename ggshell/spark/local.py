@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from ggshell.errors import GgsError, NotFoundError, StatementError, StoreError
 from ggshell.spark.dialect import MACROS, literal, pieces, quoted_name, spelled
 from ggshell.spark.views import ParquetView, RowsView, Span, TrailView, View
 
+LOOK_SECONDS = 0.2
+
 
 class LocalEngine:
     """Asks DuckDB; a connection a question.  ``threads``: on so many cores, 0 for all."""
@@ -21,16 +24,49 @@ class LocalEngine:
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads
-        self._running: Any = None
-        self._failures: list[GgsError] = []
+        self._failures: list[Exception] = []
 
     def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
-        """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage."""
+        """The answer.  Raises StatementError for SQL that is wrong, TrailError for damage.
+
+        DuckDB works in a thread of its own: Python hears Ctrl-C in its first one alone, and only between two steps there.
+        """
+        import duckdb
+
+        connection = duckdb.connect(":memory:")
+        over = threading.Event()
+        answers: list[pa.Table] = []
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                answers.append(self._ask(connection, sql, views))
+            except BaseException as error:  # noqa: BLE001 - it is raised again where the answer is awaited
+                failed.append(error)
+            finally:
+                over.set()
+
+        thread = threading.Thread(target=work, name="duckdb", daemon=True)
+        try:
+            thread.start()
+            over.wait()
+        except KeyboardInterrupt:
+            while not over.is_set():  # between two statements there is nothing to interrupt
+                connection.interrupt()
+                over.wait(LOOK_SECONDS)
+            raise
+        finally:
+            if over.is_set():
+                connection.close()
+        if failed:
+            raise failed[0]
+        return answers[0]
+
+    def _ask(self, connection: Any, sql: str, views: Sequence[View]) -> pa.Table:
         import duckdb
 
         text = spelled(sql)
         self._failures.clear()
-        connection = duckdb.connect(":memory:")
         try:
             connection.execute("SET TimeZone = 'UTC'")
             if self._threads:
@@ -39,7 +75,6 @@ class LocalEngine:
                 connection.execute(macro)
             for view in views:
                 self._make_view(connection, view, text)
-            self._running = connection
             try:
                 return connection.sql(text).to_arrow_table()
             except duckdb.BinderException:
@@ -47,15 +82,6 @@ class LocalEngine:
                 raise
         except duckdb.Error as error:
             raise self._failures[0] if self._failures else _unreadable(views, error) or _refused(sql, error) from error
-        finally:
-            self._running = None
-            connection.close()
-
-    def cancel(self) -> None:
-        """End the question that runs."""
-        running = self._running
-        if running is not None:
-            running.interrupt()
 
     def _make_view(self, connection: Any, view: View, text: str) -> None:
         if isinstance(view, RowsView):

@@ -52,9 +52,13 @@ def trail_files(text: str, base: Path | None = None) -> list[str]:
 
 def _require_trail_file(path: Path) -> None:
     """A trail's file begins with a header record, or is still empty."""
-    with path.open("rb") as file:
-        if file.read(1) not in (b"", b"F"):
-            raise UsageError(f"{path} has the name of a trail file and is none", hint=_HINT)
+    try:
+        with path.open("rb") as file:
+            begin = file.read(1)
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", hint=_HINT) from error
+    if begin not in (b"", b"F"):
+        raise UsageError(f"{path} has the name of a trail file and is none", hint=_HINT)
 
 
 def _local_files(path: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -32,11 +32,18 @@ def _moment(microseconds: int, *, zoned: bool) -> str:
 
 
 def plain(value: Any) -> Any:
-    """One value: whole decimals are numbers, times are text."""
+    """One value: whole decimals are numbers, times are text, spans of time are seconds (with months: text)."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else str(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, pa.MonthDayNano):
+        months, days, nanoseconds = value
+        if months:
+            return f"{months} months {days} days {nanoseconds} ns"
+        return timedelta(days, microseconds=nanoseconds // 1000).total_seconds()
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 LAST_BYTES = 1 << 16
 LOOK_SECONDS = 0.2
+CANCEL_SECONDS = 3.0
+"""So long Ctrl-C waits for the jobs to end; they are ended behind it as well."""
 MORE_MEMORY = "memory in dirprm/spark.conf; or more, smaller partitions"
 
 
@@ -50,6 +52,7 @@ class WarmSession:
         self._link: Driver | Remote = Remote(settings, log) if settings.is_remote else Driver(settings, log)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._settled = threading.Event()
         self._spark: SparkSession | None = None
         self._error: BaseException | None = None
         self._seconds = 0.0
@@ -60,7 +63,10 @@ class WarmSession:
         """Begin to start it, and return at once."""
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._start, name="spark-start", daemon=True)
+                self._settled = threading.Event()
+                self._thread = threading.Thread(
+                    target=_and_then, args=(self._start, self._settled), name="spark-start", daemon=True
+                )
                 self._thread.start()
 
     def get(self) -> SparkSession:
@@ -69,9 +75,8 @@ class WarmSession:
         if self._spark is not None and self._link.is_gone(self._spark):
             self.close()  # it has ended while nobody asked
         self.warm()
-        thread = self._thread
-        while thread is not None and thread.is_alive():
-            thread.join(LOOK_SECONDS)  # so that Ctrl-C is seen
+        while not self._settled.wait(LOOK_SECONDS):
+            pass  # so that Ctrl-C is seen
         if self._error is not None:
             error, self._error, self._thread = self._error, None, None
             raise error
@@ -83,7 +88,7 @@ class WarmSession:
     @property
     def is_starting(self) -> bool:
         """Whether ``get`` would have to wait."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._thread is not None and not self._settled.is_set()
 
     @property
     def is_started(self) -> bool:
@@ -123,20 +128,29 @@ class WarmSession:
             except BaseException as error:  # noqa: BLE001 - it is raised again where the answer is awaited
                 failed.append(error)
 
-        thread = threading.Thread(target=tagged, name=tag, daemon=True)
-        thread.start()
+        over = threading.Event()
+        threading.Thread(target=_and_then, args=(tagged, over), name=tag, daemon=True).start()
         try:
-            while thread.is_alive():
-                thread.join(LOOK_SECONDS)
-                if told is not None and thread.is_alive():
+            while not over.wait(LOOK_SECONDS):
+                if told is not None:
                     told(self._progress(spark))
         except KeyboardInterrupt:
-            self._link.interrupt(spark, tag)
-            thread.join()
+            canceller = threading.Thread(target=self._cancel, args=(spark, tag, over), name=f"{tag}-end", daemon=True)
+            canceller.start()
+            over.wait(CANCEL_SECONDS)
             raise
         if failed:
             raise self._failure(spark, failed[0], said_before) from failed[0].__cause__
         return done[0]
+
+    def _cancel(self, spark: SparkSession, tag: str, over: threading.Event) -> None:
+        """End all jobs of a tag until its work is over: what is only being planned has none yet, and begins one later."""
+        while not over.is_set():
+            try:
+                self._link.interrupt(spark, tag)
+            except Exception:  # noqa: BLE001 - Java may have ended meanwhile, and its work with it
+                return
+            over.wait(LOOK_SECONDS)
 
     def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
         """What a failure of the work is: its own, or Spark's end, which out of memory may come a moment later."""
@@ -203,14 +217,28 @@ class WarmSession:
     def _failed(self, error: Exception) -> GgsError:
         where = self.settings.shown_master
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        told = next(
-            (line for line in reversed(self._last_lines(self._log_start)) if "rror" in line or "xception" in line), ""
-        )
+        told = last_said(self._last_lines(self._log_start))
         return ConnectionLostError(
             f"Spark ({where}) does not start: {told or text}",
             code="GGS-00705",
             hint=f"the whole story is in {self._log}" if not self.settings.is_remote else "is the server there?",
         )
+
+
+def last_said(lines: Sequence[str]) -> str:
+    """The last line of a log that tells of an error, none of a stack."""
+    words = ("rror", "xception")
+    said = (line.strip() for line in reversed(lines) if not line.startswith(("\t", "    at ", "  at ")))
+    return next((line for line in said if any(word in line for word in words)), "")
+
+
+def _and_then(work: Callable[[], None], over: threading.Event) -> None:
+    """Work, and say when it is over.  An event, since Python before 3.13 takes a thread for ended when Ctrl-C comes while
+    somebody joins it."""
+    try:
+        work()
+    finally:
+        over.set()
 
 
 def bar(ready: int, whole: int, width: int = 20) -> str:

@@ -10,17 +10,19 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ggshell.errors import GgsError
+from ggshell.errors import DiskError
 from ggshell.spark import facts, paths
 from ggshell.spark.layout import Layout, plan
 from ggshell.spark.pushdown import Condition, wanted_by
 from ggshell.spark.splits import Split
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.trail.columnar import OnDamage
 
 
 @dataclass(frozen=True, slots=True)
 class TrailView:
-    """Trails under a name; ``conditions`` say what of them is needed at most, ``split`` that only a part of a file is."""
+    """Trails under a name; ``conditions`` say what of them is needed at most, ``split`` that only a part of a file is;
+    ``keys`` open what is encrypted."""
 
     name: str
     files: tuple[str, ...]
@@ -28,23 +30,27 @@ class TrailView:
     conditions: tuple[Condition, ...] = ()
     on_damage: OnDamage = OnDamage.RAISE
     split: Split | None = None
+    keys: HomeKeys | None = None
 
     @property
     def size(self) -> int:
         return paths.total_bytes(self.files)
 
-    def read(self, failed: Callable[[GgsError], None] = lambda _: None) -> pa.RecordBatchReader:
+    def read(self, failed: Callable[[Exception], None] = lambda _: None) -> pa.RecordBatchReader:
         """Its rows, file by file.  Raises TrailError for damage, which ``failed`` hears as it is: who reads the batches may
         wrap it."""
-        layout = Layout(self.columns, on_damage=self.on_damage)
+        layout = Layout(self.columns, on_damage=self.on_damage, keys=self.keys)
         return pa.RecordBatchReader.from_batches(layout.schema, self._batches(layout, failed))
 
-    def _batches(self, layout: Layout, failed: Callable[[GgsError], None]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, layout: Layout, failed: Callable[[Exception], None]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_by(self.conditions)
         try:
             for split in [self.split] if self.split else plan(self.files, 1 << 62, up_to_cut=True):
                 yield from layout.batches(split, wanted)
-        except GgsError as error:
+        except OSError as error:
+            failed(DiskError(f"{error.filename or self.files[0]} cannot be read: {error.strerror or error}"))
+            raise
+        except Exception as error:
             failed(error)
             raise
 

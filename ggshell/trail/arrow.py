@@ -74,10 +74,12 @@ def _by_rows(steps: Sequence[Values], rows: int) -> Values:
 
 
 class ArrowRows:
-    """One batch on its way to Arrow; what several columns need is worked out once."""
+    """One batch on its way to Arrow; what several columns need is worked out once.  ``overhead``: bytes that encryption adds to
+    each data area, where that has not been opened."""
 
-    def __init__(self, batch: ChangeBatch, trail: str, file: object) -> None:
+    def __init__(self, batch: ChangeBatch, trail: str, file: object, overhead: int = 0) -> None:
         self.batch = batch
+        self._overhead = overhead
         self._trail = trail
         self._file = file
 
@@ -315,7 +317,7 @@ _BUILDERS: Final[dict[str, Callable[[ArrowRows], pa.Array]]] = {
     "columns": _columns,
     "before": _before,
     "tokens": _tokens,
-    "length": lambda rows: pa.array(rows.batch.length),
+    "length": lambda rows: pa.array(np.maximum(rows.batch.length - rows._overhead, 0)),
     "audit_rba": _repeated(0, pa.int64()),
     "audit_pos": lambda rows: pa.array(rows.batch.position),
 }

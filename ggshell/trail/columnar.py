@@ -28,7 +28,7 @@ from ggshell.trail.look import LookedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
-from ggshell.trail.sealing import Keys
+from ggshell.trail.sealing import OVERHEAD, Keys, cipher_of
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 2 << 20
@@ -78,17 +78,23 @@ EVERYTHING = Wanted()
 _VALUES = frozenset({"columns", "before", "tokens"})
 
 
-def _require_clear(path: Path) -> None:
-    """Raises TrailError for an encrypted file; a damaged header is told when the file is read."""
+def _require_keys(path: Path, keys: Keys | None) -> None:
+    """Raises TrailError for an encrypted file without keys or with another one, NotFoundError where the key is missing: no
+    mode takes that for damage.  A damaged header is told when the file is read."""
     _trail(path)
     seal = _header(path).seal
-    if seal is not None:
-        what = seal.protection
-        raise TrailError(
-            f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}",
-            where=f"{path}, RBA 0",
-            hint="read it where the wallet is",
-        )
+    if seal is None:
+        return
+    what = seal.protection
+    text = f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}"
+    if keys is None:
+        raise TrailError(text, where=f"{path}, RBA 0", hint="read it where the wallet is")
+    try:
+        cipher_of(seal, keys, path)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{text}: {error.message}", where=f"{path}, RBA 0", hint="copy the wallet of the system that wrote it"
+        ) from error
 
 
 def read_columnar(
@@ -112,13 +118,16 @@ def read_columnar(
     unknown = [name for name in names if name not in SCHEMA.names]
     if unknown:
         raise ValueError(f"a trail has no column {', '.join(unknown)}")
-    if keys is None and not _VALUES.isdisjoint(names):
-        _require_clear(path)
+    if not _VALUES.isdisjoint(names):
+        _require_keys(path, keys)
+    else:
+        keys = None  # lengths, operations, times and transactions are in the clear
+    sealed = keys is None and _header(path).seal is not None
     for found in _parts(path, predicate, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             yield _told(found, names)
             continue
-        batch = ArrowRows(found, str(path.parent / path.name[:2]), path).record_batch(names)
+        batch = ArrowRows(found, str(path.parent / path.name[:2]), path, OVERHEAD if sealed else 0).record_batch(names)
         yield batch.append_column(FAULT, pa.nulls(len(found), pa.string())) if on_damage is OnDamage.TELL else batch
 
 
@@ -136,8 +145,7 @@ def read_table(
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
     """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
     wanted = replace(predicate, tables=(table,))
-    if keys is None:
-        _require_clear(path)
+    _require_keys(path, keys)
     for found in _parts(path, wanted, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             continue

@@ -13,6 +13,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from ggshell.errors import DiskError
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
 
@@ -62,12 +63,14 @@ class MarkReader:
         self._descriptor = -1
 
     def read(self) -> DurableMark | None:
-        """The present mark; None when there is none, or none that fits its checksum."""
+        """The present mark; None when there is none, or none that fits its checksum.  Raises DiskError."""
         if self._descriptor < 0:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return None
+            except OSError as error:
+                raise DiskError(f"{self._path} cannot be read: {error.strerror}") from error
         for _ in range(_LOOKS):  # a reader may meet a write half done: look again
             data = os.pread(self._descriptor, _MARK.size, 0)
             if len(data) == _MARK.size:

@@ -17,6 +17,7 @@ from batches import Row
 from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person
 from processes import until_state
 
+from ggshell.lake.replicat import stream_failure
 from ggshell.lake.target import Form
 from ggshell.process.state import ProcessState
 from ggshell.record import IoType
@@ -111,3 +112,36 @@ def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> No
     assert lake.people() == [(2, "Bo", "2.00"), (3, "Ada", "1.00")]
     assert [number for (number,) in lake.rows(PLACES, ["id"])] == [1, 2]
     assert len(lake.logged()) == len(set(lake.logged())) == 8
+
+
+JAVA = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
+raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "session.py", line 1, in call
+py4j.protocol.Py4JJavaError: An error occurred while calling o250.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: {cause}
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "said"),
+    [
+        (
+            "java.io.IOException: No space left on device",
+            "GGS-00402",
+            "Spark's stream has ended: No space left on device",
+        ),
+        ("java.lang.OutOfMemoryError: Java heap space", "GGS-00708", "Spark ran out of memory"),
+        (
+            "org.apache.spark.SparkException: Task 0: TaskResultLost (result lost)",
+            "GGS-00708",
+            "Spark ran out of memory",
+        ),
+    ],
+)
+def test_the_end_of_a_stream_is_told_by_its_cause(cause: str, code: str, said: str) -> None:
+    told = stream_failure(RuntimeError(JAVA.format(cause=cause)))
+    assert (told.code, told.message) == (code, said)
+    assert "Traceback" not in str(told)

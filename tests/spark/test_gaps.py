@@ -199,3 +199,19 @@ def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp
         ("end", size),
     ]
     assert "for 500 seconds" in next(each.detail for each in found if each.check == "pauses")
+
+
+def test_files_that_a_trail_lacks_are_told_with_every_answer(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(3, 60), max_bytes=4_000)
+    files = [str(name.file(seqno)) for seqno in name.sequences()]
+    assert len(files) > 4
+    assert unread_notes([files[0], files[-1]]) == []  # the others are there, and were not asked for
+    name.file(1).unlink()
+    name.file(2).unlink()
+    name.file(len(files) - 1).unlink()
+    told = unread_notes([file for file in files if Path(file).exists()])
+    assert told == [
+        f"files 000000001 to 000000002 of {name} missing: the answer is without what was there",
+        f"{name} reached to file {len(files) - 1:09d}, which is not there",
+    ]

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import fs
 from trail_samples import random_transactions, trail_in, write_trail
 
-from ggshell.errors import NotFoundError, UsageError
+from ggshell.errors import DiskError, NotFoundError, UsageError
 from ggshell.spark import paths
 from ggshell.spark.layout import Layout, files_of, plan
 from ggshell.trail import TrailName
@@ -110,3 +110,21 @@ def test_what_is_no_trail_elsewhere(trail: TrailName) -> None:
 def test_a_system_that_cannot_be_reached_is_told() -> None:
     with pytest.raises(NotFoundError, match="cannot reach nosuch://somewhere/dirdat"):
         paths.trail_files("nosuch://somewhere/dirdat/ea")
+
+
+def test_what_cannot_be_opened_is_told(trail: TrailName) -> None:
+    trail.file(900_000).symlink_to(trail.folder / "gone")
+    with pytest.raises(NotFoundError, match="ea000900000 cannot be read: No such file"):
+        paths.trail_files(str(trail))
+    trail.file(900_000).unlink()
+    trail.file(900_000).mkdir()
+    with pytest.raises(NotFoundError, match="ea000900000 cannot be read: Is a directory"):
+        paths.trail_files(str(trail))
+
+
+def test_a_mark_that_cannot_be_opened_is_told(trail: TrailName) -> None:
+    mark = trail.folder / ".ea.durable"
+    mark.unlink()
+    mark.symlink_to(mark.name)  # a link to itself: nobody can open it, root neither
+    with pytest.raises(DiskError, match=r"ea\.durable cannot be read"):
+        MarkReader(trail).read()

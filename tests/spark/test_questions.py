@@ -41,6 +41,17 @@ QUESTIONS: dict[str, Callable[[Trails], Answer]] = {
         " join trail r on r.csn = e.csn and r.rba = e.rba and r.seqno = e.seqno"
         " where map_contains_key(e.columns, 'name') order by e.seqno, e.rba",
     ),
+    "SQL with functions that both have": lambda asked: asked.ask(
+        "SQL",
+        "select concat(e.op, null, 'x') as none, concat(op, ':', csn) as two, regexp_replace(csn, '[0-9]', 'N') as n,"
+        " datediff(commit_ts, timestamp '2023-11-01 23:00:00') as days, commit_ts - io_time as span,"
+        " commit_ts - timestamp '2023-11-13 00:00:00' as long, columns['body'] like '%\\_%' as one, columns['body']"
+        " like '%''\\%' as other, columns['body'] like '%!_%' escape '!' as third, '\\' as kept"
+        " from ea e order by seqno, rba",
+    ),
+    "SQL of a median": lambda asked: asked.ask(
+        "SQL", "select op, percentile_approx(length, 0.5) as middle from trail group by op order by op"
+    ),
     "SQL of a list": lambda asked: asked.ask(
         "SQL",
         "select count(*) as n, greatest(min(a.rba), min(e.rba)) as r from trail a, /* , */ ea e, ea"

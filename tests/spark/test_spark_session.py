@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,8 @@ from ggshell.errors import ConnectionLostError, DatabaseError, StateError, State
 from ggshell.spark.cluster import ask_spark
 from ggshell.spark.dialect import literal
 from ggshell.spark.java import find_java
-from ggshell.spark.session import WarmSession, bar
+from ggshell.spark.local import LocalEngine
+from ggshell.spark.session import WarmSession, bar, last_said
 from ggshell.spark.settings import Settings
 from ggshell.spark.views import RowsView, TrailView
 
@@ -52,6 +54,44 @@ def test_ctrl_c_ends_the_job_and_keeps_the_session(warm: WarmSession, spark: Spa
     assert ask_spark(warm, "SELECT 1 AS n", []).to_pylist() == [{"n": 1}]
 
 
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_while_spark_starts_lets_the_next_question_wait_for_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        master = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        session = WarmSession(Settings(master=master), tmp_path / "spark.log")
+
+        def interrupt() -> None:
+            silent.accept()[0].close()  # it is on its way
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.get()
+        thread.join()
+        assert session.is_starting
+        assert session.facts().state == "starting"
+    until("it has failed to start", lambda: not session.is_starting)
+    with pytest.raises(ConnectionLostError, match="does not start"):
+        session.get()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_what_duckdb_does(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        until("DuckDB works", lambda: any(each.name == "duckdb" for each in threading.enumerate()))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    engine = LocalEngine()
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.ask("SELECT count(*) AS n FROM range(1000000000000) t(id) WHERE hash(id) % 7 = 3", [])
+    thread.join()
+    until("it has ended", lambda: all(each.name != "duckdb" for each in threading.enumerate()))
+    assert engine.ask("SELECT 1 AS n", []).to_pylist() == [{"n": 1}]
+
+
 def test_progress_is_told(warm: WarmSession, spark: SparkSession) -> None:
     told: list[str] = []
 
@@ -63,6 +103,16 @@ def test_progress_is_told(warm: WarmSession, spark: SparkSession) -> None:
     with pytest.raises(DatabaseError):
         ask_spark(warm, ENDLESS, [], hear)
     assert any(text.startswith("[") and "/" in text for text in told)
+
+
+def test_what_a_log_said_last_is_no_line_of_a_stack() -> None:
+    lines = [
+        'Exception in thread "main" Could not parse Master URL: x',
+        "\tat SparkSubmit.error(SparkSubmit.scala:1068)",
+        "ok",
+    ]
+    assert last_said(lines) == lines[0]
+    assert last_said(lines[1:]) == ""
 
 
 def test_bars() -> None:

@@ -16,6 +16,7 @@ from ggshell.errors import NotFoundError, TrailError
 from ggshell.record import ChangeBatch, IoType
 from ggshell.record.user_tokens import encode_user_tokens
 from ggshell.trail import Keys, Protection, TrailName, TrailReader, TrailWriter, WriterOptions
+from ggshell.trail.columnar import OnDamage, read_columnar
 from ggshell.trail.look import LookedFile
 
 SECRETS = {("MASTER", 1): b"1" * 32, ("MASTER", 2): b"2" * 32, ("old", 0): b"k" * 16}
@@ -149,3 +150,20 @@ def test_read_all_without_encryption_needs_no_key(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, WriterOptions(), small(1))
     assert read_all(name) == read(name, None)
+
+
+def test_questions_about_values_need_the_key_and_counts_do_not(tmp_path: Path) -> None:
+    """Lengths are those of the values, with and without the key; a wrong or missing one is no damage that a mode leaves out."""
+    name, clear = TrailName(tmp_path, "ea"), TrailName(tmp_path, "eb")
+    batches = [small(number) for number in range(1, 9)]
+    write(name, options(), *batches)
+    write(clear, WriterOptions(), *batches)
+    plain = [row for batch in read_columnar(clear.file(0), ["length", "op"]) for row in batch.to_pylist()]
+    for held in (None, keys, lambda name, version: b"another" * 5):
+        found = [row for batch in read_columnar(name.file(0), ["length", "op"], keys=held) for row in batch.to_pylist()]
+        assert found == plain
+    for how in OnDamage:
+        with pytest.raises(TrailError, match="another key MASTER"):
+            next(read_columnar(name.file(0), on_damage=how, keys=lambda name, version: b"another" * 5))
+        with pytest.raises(NotFoundError, match=r"ea000000000 is encrypted with key MASTER, version 1"):
+            next(read_columnar(name.file(0), on_damage=how, keys=lambda *_: keys("none", 0)))

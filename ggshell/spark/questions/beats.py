@@ -16,6 +16,7 @@ from ggshell.errors import NotFoundError
 from ggshell.heartbeat.names import HISTORY_COLUMNS
 from ggshell.spark.dialect import literal
 from ggshell.spark.questions.trails import Engine
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.spark.views import Answer, ParquetType, ParquetView, Part, RowsView, Span, TrailView, View
 from ggshell.types import TableName
 
@@ -118,12 +119,19 @@ def history(number: int, deployment: str, rows: Sequence[Sequence[Any]]) -> Sour
     return Source(deployment, _at_hand(number, dict(zip(HISTORY_COLUMNS, columns, strict=True))))
 
 
-def in_trail(number: int, deployment: str, files: Iterable[str], tables: Iterable[TableName], engine: Engine) -> Source:
+def in_trail(
+    number: int,
+    deployment: str,
+    files: Iterable[str],
+    tables: Iterable[TableName],
+    engine: Engine,
+    keys: HomeKeys | None = None,
+) -> Source:
     """The heartbeats that a trail carries: their way up to there.  ``tables``: the seed and heartbeat tables in it.
 
     They are read now, and once: a trail has many rows for each of them.
     """
-    view = TrailView("trail", tuple(files), ("owner", "table", "columns"))
+    view = TrailView("trail", tuple(files), ("owner", "table", "columns"), keys=keys)
     names = " OR ".join(f"(owner = {literal(each.owner)} AND table = {literal(each.name)})" for each in tables)
     wanted = ", ".join(
         f"unix_micros(CAST({column} AS timestamp))" if name.endswith("_ts") else column

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.record import IoType
-from ggshell.spark.paths import local_copy
+from ggshell.spark.paths import is_elsewhere, local_copy
 from ggshell.spark.splits import whole_end
 from ggshell.trail import TrailName, layout
 from ggshell.trail.durable import MarkReader
@@ -107,9 +108,23 @@ def _restarts(looked: LookedFile, path: Path, size: int) -> Iterator[int]:
             place = content.find(_RESTART, place + 1)
 
 
-def unread_notes(files: Iterable[str]) -> list[str]:
-    """A sentence for each file of which not all is read."""
-    return [told for file in files for told in _told(_facts(file, with_restarts=False))]
+def unread_notes(files: Collection[str]) -> list[str]:
+    """A sentence for each file of which not all is read, and for what a trail lacks, within it or, by its mark, behind it."""
+    found = [told for file in files for told in _told(_facts(file, with_restarts=False))]
+    lost = [f"{trail} reached to file {seqno:09d}, which is not there" for trail, seqno in lost_files(files).items()]
+    return found + list(_holes(files)) + lost
+
+
+def _holes(files: Iterable[str]) -> Iterator[str]:
+    """What to tell of files that are not there between two of the same trail; those that were only not asked for are."""
+    for (trail, before), (other, behind) in pairwise(map(trail_and_number, files)):
+        if trail != other or is_elsewhere(trail) or behind - before < 2:
+            continue
+        there = TrailName(Path(trail).parent, trail[-2:]).sequences()
+        missing = [seqno for seqno in range(before + 1, behind) if seqno not in there]
+        if missing:
+            span = f"file {missing[0]:09d}" if len(missing) == 1 else f"files {missing[0]:09d} to {missing[-1]:09d}"
+            yield f"{span} of {trail} missing: the answer is without what was there"
 
 
 def _told(facts: FileFacts) -> Iterator[str]:

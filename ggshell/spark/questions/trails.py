@@ -10,10 +10,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from ggshell.errors import StatementError
-from ggshell.spark import facts
+from ggshell.spark import facts, paths
 from ggshell.spark.dialect import columns_of, pieces
-from ggshell.spark.layout import files_of
 from ggshell.spark.pushdown import Condition
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.spark.views import Answer, Part, TrailView, View
 from ggshell.trail.columnar import OnDamage
 
@@ -40,11 +40,12 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """The files of some trails (``files``, in order), an engine, and who hears how far it is."""
+    """The files of some trails (``files``, in order), an engine, who hears how far it is, and keys for what is encrypted."""
 
     files: tuple[str, ...]
     engine: Engine
     told: Callable[[str], None] | None = None
+    keys: HomeKeys | None = None
 
     def ask(
         self,
@@ -64,7 +65,7 @@ class Trails:
         damage = OnDamage.TELL if tells_damage else OnDamage.RAISE
 
         def asked(columns: tuple[str, ...]) -> Answer:
-            views = [TrailView(*view, columns, tuple(conditions), damage) for view in self._meant(sql)]
+            views = [TrailView(*view, columns, tuple(conditions), damage, keys=self.keys) for view in self._meant(sql)]
             return self.engine.ask(name, sql, [*views, *more], self.told)
 
         columns = columns_of(sql, every) or ("rba",)
@@ -80,7 +81,7 @@ class Trails:
     ) -> Answer:
         """The answer to a statement about ``parts``: what ``part`` answers about each slice of the view ``trail``."""
         columns = columns_of(part, facts.COLUMNS) or ("rba",)
-        view = TrailView(VIEW, self.files, columns, tuple(conditions))
+        view = TrailView(VIEW, self.files, columns, tuple(conditions), keys=self.keys)
         return self.engine.ask_in_parts(name, [Part(view, part)], schema, sql, self.told)
 
     def _meant(self, sql: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -96,6 +97,13 @@ class Trails:
         return found
 
 
-def trails(paths: Sequence[str], base: Path, engine: Engine, told: Callable[[str], None] | None = None) -> Trails:
+def trails(
+    texts: Sequence[str],
+    base: Path,
+    engine: Engine,
+    told: Callable[[str], None] | None = None,
+    keys: HomeKeys | None = None,
+) -> Trails:
     """The trails that texts mean.  Raises NotFoundError where there is none, UsageError for a mixed folder."""
-    return Trails(tuple(files_of({"path": ",".join(paths)}, base)), engine, told)
+    files = dict.fromkeys(file for text in texts for file in paths.trail_files(text.strip(), base))
+    return Trails(tuple(files), engine, told, keys)
