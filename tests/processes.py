@@ -22,6 +22,6 @@ def until(what: str, done: Callable[[], bool], seconds: float = 60) -> None:
         pause.wait(0.01)
 
 
-def until_state(home: Home, group: str, kind: GroupType, state: ProcessState) -> None:
+def until_state(home: Home, group: str, kind: GroupType, state: ProcessState, seconds: float = 60) -> None:
     """Wait until a group's process file says, truly, that it is in a state."""
-    until(f"{group} is {state}", lambda: state_of(home.process(group, kind))[0] is state)
+    until(f"{group} is {state}", lambda: state_of(home.process(group, kind))[0] is state, seconds)

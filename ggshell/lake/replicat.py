@@ -86,7 +86,21 @@ class LakeReplicat:
                 runner.wait([], LOOK_SECONDS)  # requests are answered meanwhile
             if runner.stop_requested:
                 return
-            query = self._start(session.get())
+            failure = self._deliver(session.get())
+            if self._refused is not None:
+                raise self._refused
+            if failure is not None:
+                raise no_memory() if session.lacked_memory else stream_failure(failure)
+        finally:
+            self._end.close()
+            session.close()
+            self._held.close()
+
+    def _deliver(self, spark: Any) -> BaseException | None:
+        """Until stopped; what ended the stream before that."""
+        runner = self._context.runner
+        try:
+            query = self._start(spark)
             while not runner.stop_requested and query.isActive:
                 runner.wait([], LOOK_SECONDS)
                 self._follow()
@@ -94,15 +108,11 @@ class LakeReplicat:
                 self._finish(query)
                 query.stop()
             self._follow()
-            failure = query.exception()
-            if self._refused is not None:
-                raise self._refused
-            if failure is not None:
-                raise stream_failure(failure)
-        finally:
-            self._end.close()
-            session.close()
-            self._held.close()
+            return query.exception()  # type: ignore[no-any-return]
+        except GgsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - Py4J raises what it likes when Java has gone
+            return error
 
     def _finish(self, query: Any) -> None:
         """Deliver what the trail held when the stop was asked for.
@@ -234,6 +244,10 @@ def _settle(query: Any) -> None:
         query.processAllAvailable()
 
 
+def no_memory() -> DatabaseError:
+    return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
+
+
 def stream_failure(failure: BaseException) -> GgsError:
     """A stream's failure in one line: damage of a trail and a lack of memory are told as such, all else by its last cause."""
     text = str(failure)
@@ -241,7 +255,7 @@ def stream_failure(failure: BaseException) -> GgsError:
     if line:
         return TrailError(line.partition("TrailError:")[2].strip() or line)
     if any(word in text for word in _NO_MEMORY):
-        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
+        return no_memory()
     causes = _CAUSE.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
     return ConnectionLostError(
         f"Spark's stream has ended: {causes[-1].strip()[:300]}", hint="dirrpt/spark.log has it whole"

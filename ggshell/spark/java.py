@@ -14,11 +14,13 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ggshell.errors import StateError
 
 LEAST = 17
+_ENDS: Final = "-XX:+ExitOnOutOfMemoryError -XX:+DisplayVMOutputToStderr"
+"""Of a lack of memory, and where Java says so."""
 _VERSION = re.compile(r"version \"(?:1\.)?(\d+)|JAVA_VERSION=\"(?:1\.)?(\d+)")
 
 
@@ -79,7 +81,10 @@ def java_version(program: Path) -> int:
 
 
 def write_launcher(java: Java, folder: Path, log: Path) -> Path:
-    """A folder to be JAVA_HOME, whose ``bin/java`` is the launcher; its errors are appended to the log."""
+    """A folder to be JAVA_HOME, whose ``bin/java`` is the launcher; its errors are appended to the log.
+
+    A Java without memory ends and says so there: some of its threads would be gone, and who waits for them waits for ever.
+    """
     path = folder / "bin" / "java"
     path.parent.mkdir(parents=True, exist_ok=True)
     keep = 'case "$word" in --add-modules=jdk.incubator.vector) continue ;; esac\n    ' if java.is_bundled else ""
@@ -89,7 +94,7 @@ def write_launcher(java: Java, folder: Path, log: Path) -> Path:
         'for word in "$@"; do\n'
         f'    {keep}words+=("$word")\n'
         "done\n"
-        f'exec {shlex.quote(str(java.program))} "${{words[@]}}" 2>>{shlex.quote(str(log))}\n'
+        f'exec {shlex.quote(str(java.program))} {_ENDS} "${{words[@]}}" 2>>{shlex.quote(str(log))}\n'
     )
     path.chmod(0o755)
     return folder

@@ -167,6 +167,11 @@ class WarmSession:
                 return lost
         return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY) if no_memory else error
 
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether Java has said so since it was started."""
+        return any("OutOfMemoryError" in line for line in self._last_lines(self._log_start))
+
     def _log_size(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
 

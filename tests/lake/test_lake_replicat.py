@@ -114,6 +114,19 @@ def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> No
     assert len(lake.logged()) == len(set(lake.logged())) == 8
 
 
+@pytest.mark.parametrize("lake", [Form.PARQUET], indirect=True)
+@pytest.mark.timeout(300)
+def test_a_java_without_memory_ends_the_replicat_and_does_not_leave_it_waiting(lake: Lake) -> None:
+    (lake.home.root / "dirprm" / "spark.conf").write_text("memory 500m\n")
+    long = "x" * 3_000_000
+    lake.write(*([person(number, long, "1")] for number in range(40)))
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake")
+    until_state(lake.home, "LAKE", GroupType.REPLICAT, ProcessState.ABENDED, 200)
+    report = lake.home.report("lake").read_text()
+    assert "GGS-00708" in report, report
+
+
 JAVA = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
 raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "session.py", line 1, in call

@@ -153,6 +153,7 @@ def test_a_table_is_shown_as_it_was_with_what_is_not_known(shell: Shell, trail: 
     assert (answer.code, "1 of these rows were there before the trail begins" in answer.err) == (0, True)
     late = shell.batch("TRAIL ASOF TIME 2000-01-01, TABLE shop.orders, FROM ./dirdat/ea")
     assert "0 rows (local" in late.out
+    assert "10 rows (local" in shell.batch("TRAIL ASOF TIME NOW, TABLE shop.orders, FROM ./dirdat/ea").out
 
 
 def test_gaps_make_the_exit_code(shell: Shell, trail: TrailName) -> None:

@@ -198,12 +198,16 @@ def trail_as_of_csn(session: Session, *, csn: str, table: str, from_: tuple[str,
 
 
 @command("TRAIL ASOF TIME")
-def trail_as_of_time(session: Session, *, time: str, table: str, from_: tuple[str, ...]) -> Answered:
+def trail_as_of_time(
+    session: Session, *, table: str, from_: tuple[str, ...], time: str = "", now: bool = False
+) -> Answered:
     """A table's rows at a time."""
     from ggshell.shell.begin import begin_time
     from ggshell.spark.questions.asof import Moment
 
-    return _as_of(trails_of(session, from_), table, Moment(time=begin_time(time, session.clock.now())))
+    return _as_of(
+        trails_of(session, from_), table, Moment(time=begin_time("NOW" if now else time, session.clock.now()))
+    )
 
 
 def _as_of(trails: Trails, table: str, moment: Moment) -> Answered:
