@@ -8,7 +8,7 @@ from ggshell.clock import Clock
 from ggshell.databases.postgres.slot import SlotStatus
 
 TREND_SECONDS = 60.0
-"""Over a shorter time one burst would pass for a trend."""
+"""Over a shorter time one burst would pass for a trend, and nothing is said of growth."""
 WARN_HOURS = 2.0
 AGAIN_SECONDS = 900.0
 _HOUR = 3600.0
@@ -38,14 +38,14 @@ class SlotWatch:
         now = self._clock.steady()
         self._first = self._first or _Look(now, status.retained)
         seconds = now - self._first.at
-        growth = (status.retained - self._first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else 0.0
+        growth = (status.retained - self._first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else None
         rooms = [room for room in (status.room, disk) if room is not None]
         room = min(rooms, default=None)
-        left = room / growth if room is not None and growth > 0 else None
+        left = room / growth if room is not None and growth is not None and growth > 0 else None
         self.facts = {
             "name": status.name,
             "retained": status.retained,
-            "growth_per_hour": round(growth),
+            "growth_per_hour": None if growth is None else round(growth),
             "hours_left": left,
             "room": room,
             "limit": "" if room is None else "max_slot_wal_keep_size" if room == status.room else "disk",

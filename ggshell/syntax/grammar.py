@@ -123,10 +123,10 @@ def _refused(text: str, kind: str, words: list[str], possible: list[tuple[LineTe
 
 
 def _misspelt(words: list[str], starts: list[int], failures: list[Any], kind: str) -> list[Any]:
-    """Where the second word is nearly one of the manual's, it is the fault, though it could be a name."""
+    """Where the second word is nearly one of the manual's, it is the fault, though it could be a name (with a digit it is one)."""
     from ggshell.syntax.suggest import did_you_mean
 
     seconds = lines.second_words(words[0], kind)
-    if len(words) < 3 or words[1] in seconds or not did_you_mean(words[1], seconds):
+    if len(words) < 3 or words[1] in seconds or not words[1].isalpha() or not did_you_mean(words[1], seconds):
         return []
     return [failure for failure in failures if failure.place == starts[1]]

@@ -29,7 +29,7 @@ def test_one_burst_is_no_trend(clock: FakeClock, watch: SlotWatch) -> None:
     watch.look(status(0), 100 * MEGABYTE)
     clock.advance(30)
     assert watch.look(status(50 * MEGABYTE), 50 * MEGABYTE) is None
-    assert (watch.facts["growth_per_hour"], watch.facts["hours_left"]) == (0, None)
+    assert (watch.facts["growth_per_hour"], watch.facts["hours_left"]) == (None, None)
 
 
 def test_the_time_left_is_the_room_at_the_present_growth(clock: FakeClock, watch: SlotWatch) -> None:

@@ -84,6 +84,8 @@ def test_odd_but_legal_forms(text: str, key: str, args: dict[str, Any]) -> None:
     ("text", "column", "part"),
     [
         ("INFO EXTRACT e1 DETIAL", 17, "did you mean DETAIL?"),
+        ("INFO ext1, DETIAL", 12, "did you mean DETAIL?"),
+        ("INFO extarct e1, DETAIL", 6, "did you mean EXTRACT?"),
         ("add exttrail ./dirdat/ea, extarct ext1", 27, "did you mean EXTRACT?"),
         ("ADD EXTRACT e1, BEGIN soon", 23, "soon"),
         ("INFO EXTRACT e1, DETAIL, DETAIL", 26, "stands twice"),

@@ -189,8 +189,7 @@ _END = {"": "the limit", "max_slot_wal_keep_size": "the server gives the slot up
 def slot_lines(slot: SlotFacts) -> list[str]:
     """What a slot holds back, how fast that grows, and how long it can go on."""
     lines = [labelled("Replication slot", slot.name), labelled("WAL held back", size(slot.retained))]
-    if slot.growth is not None:
-        lines.append(labelled("WAL growth", f"{size(slot.growth)} per hour"))
+    lines.append(labelled("WAL growth", "not known" if slot.growth is None else f"{size(slot.growth)} per hour"))
     if slot.left is not None:
         lines.append(labelled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
     elif slot.room is None:
