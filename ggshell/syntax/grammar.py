@@ -123,7 +123,7 @@ def _refused(text: str, kind: str, words: list[str], possible: list[tuple[LineTe
 
 
 def _misspelt(words: list[str], starts: list[int], failures: list[Any], kind: str) -> list[Any]:
-    """Where the second word is nearly one of the manual's, it is the fault, though it could be a name (with a digit it is one)."""
+    """Where the second word is nearly one of the manual's, it is the fault, though it could be a name; with a digit it is."""
     from ggshell.syntax.suggest import did_you_mean
 
     seconds = lines.second_words(words[0], kind)
