@@ -111,6 +111,8 @@ class Quickstart:
         self._ggshell("--engine", "local", questions)
         answers = []
         for engine in ("local", "spark") if self.spark else ("local",):
+            if engine == "spark":
+                print("        the same of Spark, which takes some seconds to start", flush=True)
             began = time.monotonic()
             command = self._command("--engine", engine, "--format", "json", questions)
             told = subprocess.run(command, cwd=self.home, stdout=subprocess.PIPE, text=True, check=False)
