@@ -154,7 +154,9 @@ def _peak_of_children() -> float:
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+            state, parent, *_ = stat.read_text().rpartition(")")[2].split()
+            if state != "Z":  # one that has ended has no memory
+                parents[int(stat.parent.name)] = int(parent)
     family = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in family} - family:
         family |= more
