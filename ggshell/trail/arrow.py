@@ -47,6 +47,20 @@ _MOST: Final = 0x7FFFFFFF
 """Bytes that offsets of 32 bits reach."""
 
 
+def _numbers(values: NDArray[Any], kind: pa.DataType, is_null: NDArray[np.bool_] | None = None) -> pa.Array:
+    """An array over the same memory; ``pa.array`` would import pandas first, to know that this is none of its own."""
+    known = None if is_null is None else pa.py_buffer(np.packbits(~is_null, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(values), [known, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def _words(texts: Sequence[str]) -> pa.Array:
+    """Texts, in the same way."""
+    words = [text.encode() for text in texts]
+    edges = np.zeros(len(words) + 1, dtype=np.int32)
+    np.cumsum([len(word) for word in words], out=edges[1:])
+    return pa.StringArray.from_buffers(len(words), pa.py_buffer(edges), pa.py_buffer(b"".join(words)))
+
+
 class Values(NamedTuple):
     """Column values of many rows: of which row, which column, and where the text lies."""
 
@@ -129,11 +143,11 @@ class ArrowRows:
         """Each row's transaction."""
         return np.repeat(np.arange(len(self.batch.pieces)), [piece.count for piece in self.batch.pieces])
 
-    def of_pieces(self, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-        return pa.array(values, kind).take(pa.array(self.piece))
+    def of_pieces(self, values: Sequence[str]) -> pa.Array:
+        return _words(values).take(_numbers(self.piece, pa.int64()))
 
     def of_tables(self, values: Sequence[str]) -> pa.Array:
-        return pa.array(values, pa.string()).take(pa.array(self.batch.table))
+        return _words(values).take(_numbers(self.batch.table, pa.uint16()))
 
     @cached_property
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -209,10 +223,10 @@ class ArrowRows:
         edges[0::2], edges[1::2] = first, first + size
         texts = kind.from_buffers(len(edges) - 1, pa.py_buffer(edges), pa.py_buffer(self.raw))
         if len(there) == len(start):
-            return texts.take(pa.array(turn)).cast(pa.string())
+            return texts.take(_numbers(turn, pa.int64())).cast(pa.string())
         places = np.zeros(len(start), dtype=np.int64)
         places[there] = turn
-        return texts.take(pa.array(places, mask=is_null)).cast(pa.string())
+        return texts.take(_numbers(places, pa.int64(), is_null)).cast(pa.string())
 
     def maps(self, values: Values, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
         """Maps of column names to texts."""
@@ -232,8 +246,10 @@ class ArrowRows:
         known = values.column < counts[table] if len(counts) else np.zeros(0, np.bool_)
         if not known.all():
             self._require(known, values.row)
-        keys = pa.array(names, pa.string()).take(pa.array(np.array(first, dtype=np.int64)[table] + values.column))
-        return pa.MapArray.from_arrays(pa.array(edges), keys, self._texts(values.start, values.length, values.is_null))
+        keys = _words(names).take(_numbers(np.array(first, dtype=np.int64)[table] + values.column, pa.int64()))
+        return pa.MapArray.from_arrays(
+            _numbers(edges, pa.int32()), keys, self._texts(values.start, values.length, values.is_null)
+        )
 
 
 def _u16(pairs: NDArray[np.uint16], place: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -279,12 +295,12 @@ def _tokens(rows: ArrowRows) -> pa.Array:
             values += [str(piece.header.csn), piece.header.xid]
     edges = np.zeros(len(batch) + 1, dtype=np.int32)
     np.cumsum(counts, out=edges[1:])
-    return pa.MapArray.from_arrays(pa.array(edges), pa.array(keys, pa.string()), pa.array(values, pa.string()))
+    return pa.MapArray.from_arrays(_numbers(edges, pa.int32()), _words(keys), _words(values))
 
 
 def _operations(rows: ArrowRows) -> pa.Array:
     used, place = distinct(rows.batch.io_type)
-    return pa.array([iotypes.io_type_name(number) for number in used], pa.string()).take(pa.array(place))
+    return _words([iotypes.io_type_name(number) for number in used]).take(_numbers(place, pa.uint16()))
 
 
 def _repeated(value: object, kind: pa.DataType) -> Callable[[ArrowRows], pa.Array]:
@@ -292,32 +308,32 @@ def _repeated(value: object, kind: pa.DataType) -> Callable[[ArrowRows], pa.Arra
 
 
 def _side(rows: ArrowRows) -> pa.Array:
-    return pa.array(["A", "B"]).take(pa.array(rows.is_before.astype(np.int8)))
+    return _words(["A", "B"]).take(_numbers(rows.is_before.astype(np.int8), pa.int8()))
 
 
 def _commit_time(rows: ArrowRows) -> pa.Array:
     times = np.array([piece.header.commit_time for piece in rows.batch.pieces], dtype=np.int64)
-    return pa.array(times[rows.piece]).cast(TIME)
+    return _numbers(times[rows.piece], TIME)
 
 
 _BUILDERS: Final[dict[str, Callable[[ArrowRows], pa.Array]]] = {
     "trail": lambda rows: pa.repeat(rows._trail, len(rows.batch)),
     "seqno": lambda rows: pa.repeat(pa.scalar(rows.batch.seqno, pa.int32()), len(rows.batch)),
-    "rba": lambda rows: pa.array(rows.batch.rba),
-    "csn": lambda rows: rows.of_pieces([str(piece.header.csn) for piece in rows.batch.pieces], pa.string()),
-    "xid": lambda rows: rows.of_pieces([piece.header.xid for piece in rows.batch.pieces], pa.string()),
+    "rba": lambda rows: _numbers(rows.batch.rba, pa.int64()),
+    "csn": lambda rows: rows.of_pieces([str(piece.header.csn) for piece in rows.batch.pieces]),
+    "xid": lambda rows: rows.of_pieces([piece.header.xid for piece in rows.batch.pieces]),
     "commit_ts": _commit_time,
     "io_time": _commit_time,
     "op": _operations,
-    "io_type": lambda rows: pa.array(rows.batch.io_type),
+    "io_type": lambda rows: _numbers(rows.batch.io_type, pa.uint8()),
     "before_after": _side,
-    "trans_ind": lambda rows: pa.array(trans_inds(rows.batch)),
+    "trans_ind": lambda rows: _numbers(trans_inds(rows.batch), pa.uint8()),
     "owner": lambda rows: rows.of_tables([table.name.owner for table in rows.batch.tables]),
     "table": lambda rows: rows.of_tables([table.name.name for table in rows.batch.tables]),
     "columns": _columns,
     "before": _before,
     "tokens": _tokens,
-    "length": lambda rows: pa.array(np.maximum(rows.batch.length - rows._overhead, 0)),
+    "length": lambda rows: _numbers(np.maximum(rows.batch.length - rows._overhead, 0), pa.int64()),
     "audit_rba": _repeated(0, pa.int64()),
-    "audit_pos": lambda rows: pa.array(rows.batch.position),
+    "audit_pos": lambda rows: _numbers(rows.batch.position, pa.uint64()),
 }
