@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, ParameterError, StateError, TrailError
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import open_tables
@@ -18,7 +18,7 @@ from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
 from ggshell.process.trail_forms import wallet_of
-from ggshell.spark.session import MORE_MEMORY, WarmSession
+from ggshell.spark.session import WarmSession, out_of_memory
 from ggshell.spark.settings import load_settings
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.events import Severity
@@ -90,7 +90,7 @@ class LakeReplicat:
             if self._refused is not None:
                 raise self._refused
             if failure is not None:
-                raise no_memory() if session.lacked_memory else stream_failure(failure)
+                raise out_of_memory() if session.lacked_memory else stream_failure(failure)
         finally:
             self._end.close()
             session.close()
@@ -244,10 +244,6 @@ def _settle(query: Any) -> None:
         query.processAllAvailable()
 
 
-def no_memory() -> DatabaseError:
-    return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
-
-
 def stream_failure(failure: BaseException) -> GgsError:
     """A stream's failure in one line: damage of a trail and a lack of memory are told as such, all else by its last cause."""
     text = str(failure)
@@ -255,7 +251,7 @@ def stream_failure(failure: BaseException) -> GgsError:
     if line:
         return TrailError(line.partition("TrailError:")[2].strip() or line)
     if any(word in text for word in _NO_MEMORY):
-        return no_memory()
+        return out_of_memory()
     causes = _CAUSE.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
     return ConnectionLostError(
         f"Spark's stream has ended: {causes[-1].strip()[:300]}", hint="dirrpt/spark.log has it whole"

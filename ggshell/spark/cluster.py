@@ -16,7 +16,7 @@ from ggshell.spark import facts
 from ggshell.spark.dialect import COMMENTS, for_spark, literal, pieces, quoted_name, spelled
 from ggshell.spark.local import LocalEngine
 from ggshell.spark.pushdown import conditions_text
-from ggshell.spark.session import MORE_MEMORY, WarmSession
+from ggshell.spark.session import WarmSession, out_of_memory
 from ggshell.spark.slices import answered, in_task, sliced
 from ggshell.spark.trail_keys import HomeKeys
 from ggshell.spark.views import PARTS, ParquetView, Part, RowsView, View
@@ -213,7 +213,7 @@ def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = No
     if fault:
         return TrailError(fault[-1].strip())
     if "OutOfMemoryError" in text or "Java heap space" in text:
-        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY)
+        return out_of_memory()
     state = _STATE.search(text)
     if state is not None and state[1][:2] in _ASKED_WRONGLY:
         return StatementError(_flat(text[: state.start()]), code="GGS-00703", source=" ".join(sql.split()))

@@ -28,7 +28,6 @@ LAST_BYTES = 1 << 16
 LOOK_SECONDS = 0.2
 CANCEL_SECONDS = 3.0
 """So long Ctrl-C waits for the jobs to end; they are ended behind it as well."""
-MORE_MEMORY = "memory in dirprm/spark.conf; or more, smaller partitions"
 
 
 class Facts(NamedTuple):
@@ -154,7 +153,7 @@ class WarmSession:
 
     def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
         """What a failure of the work is: its own, or Spark's end, which out of memory may come a moment later."""
-        no_memory = any("OutOfMemoryError" in line for line in self._last_lines(said_before))
+        no_memory = self._said_no_memory(said_before)
         if self._link.has_ended(spark, error, expected=no_memory):
             self.close()
             if not no_memory:
@@ -165,12 +164,15 @@ class WarmSession:
                 )
                 lost.__cause__ = error
                 return lost
-        return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=MORE_MEMORY) if no_memory else error
+        return out_of_memory() if no_memory else error
 
     @property
     def lacked_memory(self) -> bool:
         """Whether Java has said so since it was started."""
-        return any("OutOfMemoryError" in line for line in self._last_lines(self._log_start))
+        return self._said_no_memory(self._log_start)
+
+    def _said_no_memory(self, first: int) -> bool:
+        return any("OutOfMemoryError" in line for line in self._last_lines(first))
 
     def _log_size(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
@@ -228,6 +230,12 @@ class WarmSession:
             code="GGS-00705",
             hint=f"the whole story is in {self._log}" if not self.settings.is_remote else "is the server there?",
         )
+
+
+def out_of_memory() -> DatabaseError:
+    """What to tell of a Java without memory."""
+    hint = "memory in dirprm/spark.conf; or more, smaller partitions"
+    return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=hint)
 
 
 def last_said(lines: Sequence[str]) -> str:
