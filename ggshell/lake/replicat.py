@@ -20,6 +20,7 @@ from ggshell.process.tables import TableFilter
 from ggshell.process.trail_forms import wallet_of
 from ggshell.spark.session import WarmSession, out_of_memory
 from ggshell.spark.settings import load_settings
+from ggshell.spark.trail_keys import HomeKeys
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
@@ -135,11 +136,12 @@ class LakeReplicat:
         done = self._delivery.committed
         begin = done.position if done is not None else self._context.checkpoint.read.current
         memory = stream_memory(self._log.root, done)
+        keys = HomeKeys.of(self._context.home, wallet_of(self._context.home))
         reader = (
             spark.readStream.format("ggtrail")
             .option("path", str(self._trail))
-            .option("home", str(self._context.home.root.absolute()))
-            .option("wallet", str(wallet_of(self._context.home).folder.absolute()))
+            .option("home", keys.home)
+            .option("wallet", keys.wallet)
             .option("maxBytesPerTrigger", BATCH_BYTES)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):

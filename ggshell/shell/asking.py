@@ -51,7 +51,7 @@ def home_keys(session: Session) -> HomeKeys:
     from ggshell.process.trail_forms import wallet_of
     from ggshell.spark.trail_keys import HomeKeys
 
-    return HomeKeys(str(session.home.root.absolute()), str(wallet_of(session.home).folder.absolute()))
+    return HomeKeys.of(session.home, wallet_of(session.home))
 
 
 def span_of(session: Session, trails: Trails, only: str = "", since: str = "", until: str = "") -> Span:

@@ -16,6 +16,11 @@ class HomeKeys:
     home: str
     wallet: str = ""
 
+    @classmethod
+    def of(cls, home: Home, wallet: Wallet) -> HomeKeys:
+        """As processes elsewhere, in other folders, find them."""
+        return cls(str(home.root.absolute()), str(wallet.folder.absolute()))
+
     def __call__(self, name: str, version: int) -> bytes:
         """The secret of a key's version.  Raises NotFoundError, StoreError."""
         return Wallet(Home(Path(self.home)), self.wallet).secret(name, version)
