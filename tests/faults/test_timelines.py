@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -88,6 +89,34 @@ def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
     way.arrives(3)
     way.same()
     assert "GGS-00505" in way.home.report("EXT1").read_text()
+
+
+def test_a_source_in_recovery_is_waited_for(way: Way, source: PostgresServer) -> None:
+    source.stop()
+    signal(source, "standby")
+    source.start()
+    until("Extract finds it in recovery", lambda: "is in recovery" in way.home.report("EXT1").read_text())
+    way.in_north("SELECT pg_promote()")
+    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    way.arrives(2)
+    way.same()
+
+
+def test_a_target_in_recovery_is_waited_for(tmp_path: Path, north: str, source: PostgresServer) -> None:
+    target = source
+    with contextlib.closing(Way(tmp_path / "home", north, target.dsn())) as way:
+        way.add()
+        way.start()
+        way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+        way.arrives(1)
+        target.stop()
+        signal(target, "standby")
+        target.start()
+        way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+        until("Replicat finds it in recovery", lambda: "is in recovery" in way.home.report("REP1").read_text())
+        way.in_south("SELECT pg_promote()")
+        way.arrives(2)
+        way.same()
 
 
 def put_back(way: Way, source: PostgresServer) -> None:

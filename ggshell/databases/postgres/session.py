@@ -161,6 +161,15 @@ def transaction(connection: psycopg.Connection[Any]) -> Iterator[None]:
         raise translate(error) from error
 
 
+def require_primary(connection: psycopg.Connection[Any]) -> None:
+    """Raises ConnectionLostError while the server is in recovery: one that starts or is promoted is ready soon."""
+    if execute(connection, "SELECT pg_is_in_recovery()")[0][0]:
+        raise ConnectionLostError(
+            "the server is in recovery, it takes no writes yet",
+            hint="it is waited for while it starts or is promoted; if it is to stay a standby, log in to its primary",
+        )
+
+
 def current_position(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     """The log's present end as (LSN, time in microseconds since 1970 by the database's clock)."""
     rows = execute(connection, "SELECT pg_current_wal_lsn() - '0/0', extract(epoch FROM clock_timestamp()) * 1000000")

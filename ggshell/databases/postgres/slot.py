@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.databases.postgres.session import execute
+from ggshell.databases.postgres.session import execute, require_primary
 from ggshell.errors import CaptureError, ConflictError, DatabaseError, NotFoundError
 from ggshell.types import format_lsn
 
@@ -45,7 +45,8 @@ def slot_name(group: str) -> str:
 
 
 def slot_status(connection: psycopg.Connection[Any], name: str) -> SlotStatus | None:
-    """What the server says of a slot, None when there is none of that name."""
+    """What the server says of a slot, None when there is none of that name.  Raises ConnectionLostError in recovery."""
+    require_primary(connection)
     rows = execute(connection, _STATUS, [name])
     if not rows:
         return None

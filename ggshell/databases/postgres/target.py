@@ -267,6 +267,7 @@ class PostgresTarget:
 
     def _prepare_session(self) -> None:
         connection = self._connection
+        session.require_primary(connection)
         session.execute(connection, f"SET lock_timeout = '{LOCK_SECONDS}s'")
         if not self._locked(connection):
             raise ConflictError(
