@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import Areas, ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn
 
 

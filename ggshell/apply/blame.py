@@ -13,9 +13,11 @@ from ggshell.apply.responses import Responses
 from ggshell.apply.target import Refusal, TableMapping, Target
 from ggshell.apply.whole_answers import Verdict
 from ggshell.errors import ApplyError, ConnectionLostError
-from ggshell.record import ChangeBatch, IoType, TableDefinition
-from ggshell.record.change import TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import TrailPosition
 
 LONGEST_SHOWN = 80

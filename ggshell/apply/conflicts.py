@@ -16,9 +16,10 @@ from ggshell.apply.responses import one_row
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.columns.conflicts import Compared, Conflict, Extent, Method, Resolution, Resolutions
 from ggshell.columns.values import EXACT, number_in
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
 from ggshell.record.families import family
 from ggshell.record.image import decode_image, encode_image, join_key_update
+from ggshell.record.operation import IoType
 
 Image = dict[int, bytes | None]
 Fetch = Callable[[TableMapping, Mapping[int, bytes | None]], Image | None]

@@ -19,7 +19,8 @@ from ggshell.apply.mapping import Mapper
 from ggshell.apply.target import CheckpointRow
 from ggshell.apply.threads import ALL, Router
 from ggshell.apply.watermarks import Marks
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionPiece
 
 SAVE_TRANSACTIONS: Final = 5_000
 LARGE_THREAD: Final = 0

@@ -14,8 +14,9 @@ from ggshell.apply.mapping import Mapper
 from ggshell.apply.responses import Responses
 from ggshell.apply.target import CheckpointRow, Refusal, Target
 from ggshell.errors import ConnectionLostError
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
-from ggshell.record.operation import NO_OPERATIONS
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
 GROUP_BYTES = 32 << 20

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.apply.target import TableMapping
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
+from ggshell.record.change import ChangeBatch
 from ggshell.record.fields import Value, split_image, values_of, walk
-from ggshell.record.operation import KEY_UPDATES, TWO_IMAGES
+from ggshell.record.operation import KEY_UPDATES, TWO_IMAGES, IoType
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import TableName
 
 

@@ -22,7 +22,7 @@ from ggshell.columns.environment import Environment
 from ggshell.columns.functions.facts import OPERATION_NAMES
 from ggshell.columns.stage import Programs, Stage
 from ggshell.errors import ApplyError
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.record.image import decode_image, encode_image, join_key_update
 from ggshell.record.operation import TWO_IMAGES
 from ggshell.types import TrailPosition

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.apply.target import CheckpointRow, Split, TableMapping
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import TableName, TrailPosition
 
 LARGE_BYTES = 4 << 20

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ggshell.apply.groups import without
 from ggshell.apply.target import CheckpointRow
-from ggshell.record import TransactionPiece
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import Csn
 
 

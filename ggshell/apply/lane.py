@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from ggshell.apply.delivery import Delivery
 from ggshell.apply.target import Target
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 
 
 class Applied(NamedTuple):

@@ -10,7 +10,7 @@ from ggshell.apply.error_rules import ErrorRules
 from ggshell.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.columns.clauses import NO_CLAUSES, Clauses
 from ggshell.errors import ApplyError
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.families import fits
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name

@@ -19,7 +19,8 @@ from ggshell.apply.mapping import Mapper
 from ggshell.apply.scheduling import Entry, Part, Scheduler
 from ggshell.apply.target import CheckpointRow, TableMapping
 from ggshell.apply.watermarks import Marks, Watermarks
-from ggshell.record import ChangeBatch, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import TrailPosition
 
 LONGEST_STRETCH = 200

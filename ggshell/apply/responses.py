@@ -10,8 +10,9 @@ import numpy as np
 from ggshell.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response
 from ggshell.apply.target import Refusal, TableMapping
 from ggshell.apply.whole_answers import WholeAnswers
-from ggshell.record import ChangeBatch, IoType, TransactionPiece
-from ggshell.record.operation import KEY_UPDATES
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import KEY_UPDATES, IoType
+from ggshell.record.transaction import TransactionPiece
 
 if TYPE_CHECKING:
     from ggshell.apply.conflicts import Resolver

@@ -24,7 +24,7 @@ from ggshell.columns.scope import Scope
 from ggshell.columns.stage import Programs
 from ggshell.columns.targets import length_of, plan_of
 from ggshell.errors import ApplyError, StatementError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.families import family
 from ggshell.syntax import expression_tree as trees
 

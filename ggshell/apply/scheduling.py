@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ggshell.apply.dependencies import Touched
-from ggshell.record import ChangeBatch, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import TrailPosition
 
 _PRUNE: Final = 200_000

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ggshell.apply.error_rules import ErrorRules
-from ggshell.record import ChangeBatch, TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.types import Csn, TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from ggshell.record.change import ChangeBatch
 
 
 class TargetColumn(NamedTuple):

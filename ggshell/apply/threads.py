@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import ApplyError, ParameterError
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.record.transaction import TransactionPiece
 
 NOBODY: Final = -1
 ALL: Final = -2

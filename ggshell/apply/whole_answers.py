@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ggshell.apply.error_rules import ErrorRule, Response
 from ggshell.apply.target import Refusal
 from ggshell.errors import TransactionAbortedError
-from ggshell.record.change import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from ggshell.capture.decisions import NOWHERE, Action, Cursor, Decision
 from ggshell.capture.messages import Messages
 from ggshell.errors import DiskError
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 
 _SIZES = struct.Struct("<QQ")
 _PLACE = 8

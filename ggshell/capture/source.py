@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 from ggshell.capture.cache import Chunk, Committed, TransactionCache
 from ggshell.capture.decisions import Cursor
 from ggshell.capture.messages import Messages
-from ggshell.record import ChangeBatch, TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader
 
 
 class MessageRun(NamedTuple):

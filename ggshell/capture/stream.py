@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ggshell.capture.cache import Committed, OpenTransaction, TransactionCache
 from ggshell.capture.source import LogSource, LogState, MessageRun
-from ggshell.record import ChangeBatch, TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn
 
 BATCH_MESSAGES = 800

@@ -18,10 +18,10 @@ from ggshell.columns.conditions import Conditions
 from ggshell.columns.images import Appended, Made, Pieces, column_pieces, cut, joined, made_of, pieces_of
 from ggshell.columns.queries import Queries
 from ggshell.columns.rows import Images, Rows, Side
-from ggshell.record import IoType, TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.fields import split_image
 from ggshell.record.image import LONGEST_SHORT, encode_image, join_key_update
-from ggshell.record.operation import NO_OPERATIONS, OPERATIONS, TWO_IMAGES
+from ggshell.record.operation import NO_OPERATIONS, OPERATIONS, TWO_IMAGES, IoType
 
 Places = NDArray[np.int64]
 

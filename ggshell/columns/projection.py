@@ -18,7 +18,7 @@ from ggshell.columns.queries import Queries
 from ggshell.columns.scope import Scope
 from ggshell.columns.targets import Plan, length_of, names_of, plan_of
 from ggshell.errors import StatementError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.families import family
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.syntax import expression_tree as trees

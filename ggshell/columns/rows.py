@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.columns.values import State, Value, column_number
-from ggshell.record import Areas, ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.change import Areas, ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.fields import Field, Ints, split_image, values_of, walk
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.record.ragged import copy_pieces
+from ggshell.record.transaction import TransactionPiece
 from ggshell.record.user_tokens import decode_user_tokens
 
 FEW = 12

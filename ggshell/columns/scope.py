@@ -12,7 +12,7 @@ from ggshell.columns.nodes import Node
 from ggshell.columns.rows import Rows, Side
 from ggshell.columns.values import State, Value
 from ggshell.errors import StatementError
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.syntax.expression_tokens import CODE
 from ggshell.syntax.expression_tree import Call, Column, Expression, Literal
 from ggshell.syntax.suggest import did_you_mean

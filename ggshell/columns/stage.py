@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from ggshell.columns.program import Outcome, Program
 from ggshell.columns.rows import Rows
-from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import OPERATIONS
+from ggshell.record.transaction import TransactionPiece
 
 Programs = Sequence[Program] | None
 """What becomes of a table's rows, one program a statement; None: they go on as they are."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ggshell.columns.clauses import Clauses
 from ggshell.columns.scope import Scope
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.syntax.clauses import Assignment
 from ggshell.syntax.expression_tree import Column, Expression
 

@@ -15,7 +15,8 @@ from ggshell.columns.scope import Scope
 from ggshell.columns.stage import by_operation
 from ggshell.columns.values import image_value
 from ggshell.errors import ParameterError
-from ggshell.record import Areas, ChangeBatch, TableDefinition
+from ggshell.record.change import Areas, ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.user_tokens import encode_user_tokens
 
 

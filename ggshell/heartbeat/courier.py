@@ -12,8 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from ggshell.heartbeat.row import Beat, Layout, layout_of
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader
-from ggshell.record.operation import OPERATIONS
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import OPERATIONS, IoType
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import TableName
 
 OWNER = "ggshell heartbeats"

@@ -10,8 +10,10 @@ from ggshell.heartbeat import stamps
 from ggshell.heartbeat.courier import NOWHERE, OWNER, Courier, Stamp
 from ggshell.heartbeat.names import HISTORY_COLUMNS, HeartbeatNames
 from ggshell.heartbeat.row import Beat, Layout, as_text
-from ggshell.record import Column, IoType, TableDefinition, TransactionHeader
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName
 
 ARRIVED_NAME = TableName(OWNER, "history")

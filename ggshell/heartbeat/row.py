@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ggshell.clock import from_datetime, to_datetime
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image, encode_image
 
 

@@ -11,10 +11,10 @@ from ggshell.errors import ApplyError
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.effects import Change, effects
 from ggshell.lake.forms import Batch, LakeTables
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.spark.splits import metadata_records
-from ggshell.trail import TrailName
 from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import open_tables
 from ggshell.lake.target import lake_target
-from ggshell.params import load_replicat
+from ggshell.params.files import load_replicat
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
@@ -24,7 +24,7 @@ from ggshell.spark.trail_keys import HomeKeys
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.trail.visible import VisibleEnd
 from ggshell.types import TableName, TrailPosition
 

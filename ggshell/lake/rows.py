@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ggshell.errors import ApplyError
 from ggshell.lake.effects import Effects
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.spark import facts
 from ggshell.spark.values import arrow_type, texts, typed
 

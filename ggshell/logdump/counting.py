@@ -15,7 +15,7 @@ from ggshell.logdump.filters import Candidate
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
 from ggshell.logdump.walk import Walk, is_row
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.trail import iotypes
 from ggshell.trail.look import LookedFile, Seen
 

@@ -22,7 +22,7 @@ from ggshell.logdump.answers import (
     Tally,
 )
 from ggshell.logdump.filters import Filters
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.trail import iotypes
 from ggshell.trail.record import Columns, Record
 

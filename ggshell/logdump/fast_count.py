@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.logdump.answers import Counted, Tally
-from ggshell.record import IoType, TransInd
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import decode, iotypes
 from ggshell.trail.decode import Records
 from ggshell.trail.look import LookedFile

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from ggshell.errors import StatementError, TrailError, UsageError
-from ggshell.record import TransInd
+from ggshell.record.operation import TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.record import Record
 from ggshell.types import Csn

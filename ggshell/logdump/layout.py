@@ -22,7 +22,8 @@ from ggshell.logdump.answers import (
     Tally,
 )
 from ggshell.logdump.display import Display, Level
-from ggshell.record import IoType, TableDefinition
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.trail import iotypes
 from ggshell.trail.header_tokens import HeaderGroup
 from ggshell.trail.record import Columns, Record

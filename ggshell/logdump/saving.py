@@ -14,7 +14,8 @@ from ggshell.logdump.answers import Answer, Lines
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
 from ggshell.logdump.walk import is_row
-from ggshell.record import IoType, TransactionHeader, TransInd
+from ggshell.record.operation import IoType, TransInd
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.trail.fileheader import Continuity, Form, Producer, decode_header, encode_header
 from ggshell.trail.look import Seen

@@ -11,7 +11,7 @@ from ggshell.logdump.filters import parsed_csn
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
 from ggshell.logdump.walk import is_row, metadata_index
-from ggshell.record import IoType, TransInd
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import iotypes
 from ggshell.trail.look import Seen
 from ggshell.trail.record import Record

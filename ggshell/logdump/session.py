@@ -14,7 +14,7 @@ from ggshell.logdump.display import Display, Level
 from ggshell.logdump.filters import Filters
 from ggshell.logdump.progress import Progress
 from ggshell.logdump.walk import Walk
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.trail.look import LookedFile, Seen
 from ggshell.trail.sealing import Keys
 

@@ -13,7 +13,7 @@ from ggshell.logdump.answers import Answer, LargeTransactions, Lines
 from ggshell.logdump.display import Level, zone_of
 from ggshell.logdump.registry import action
 from ggshell.logdump.session import Session
-from ggshell.params import load_globals
+from ggshell.params.files import load_globals
 from ggshell.store.home import Home
 from ggshell.store.wallet import Wallet
 

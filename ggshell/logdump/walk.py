@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ggshell.logdump.filters import Candidate, Identity
-from ggshell.record import IoType, TransInd
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail.fileheader import decode_header
 from ggshell.trail.look import LookedFile, Seen, Table
 from ggshell.trail.markers import table_index

@@ -18,7 +18,7 @@ from ggshell.capture.cache import TransactionCache
 from ggshell.capture.stream import Capture
 from ggshell.clock import local_text
 from ggshell.errors import DiskError, ParameterError
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.params.transactions import BoundedParameters, capture_fingerprint
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.recovering import Recovering

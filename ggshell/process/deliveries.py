@@ -21,10 +21,10 @@ from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.databases.postgres.lanes import LaneTarget, WatermarkTarget, row_numbers
 from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.errors import ParameterError, StateError
-from ggshell.params import ReplicatParameters
+from ggshell.params.files import ReplicatParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.tables import matches
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.store.events import Severity
 from ggshell.store.threads import thread_name
 from ggshell.types import TableName

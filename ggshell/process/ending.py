@@ -7,7 +7,7 @@ from dataclasses import replace
 from ggshell.clock import local_text
 from ggshell.params.run_end import RunEnd
 from ggshell.process.lifecycle import GroupContext
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.store.events import Severity
 
 

@@ -15,7 +15,7 @@ from ggshell.capture.cache import TransactionCache
 from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
 from ggshell.errors import ConnectionLostError, ParameterError
-from ggshell.params import ExtractParameters, load_extract
+from ggshell.params.files import ExtractParameters, load_extract
 from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
@@ -34,11 +34,11 @@ from ggshell.process.sources import source_of
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.store.checkpoint import GroupType, SourceType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn, LogPosition
 
 IDLE_SECONDS = 1.0

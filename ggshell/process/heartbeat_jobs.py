@@ -19,8 +19,8 @@ from ggshell.databases.postgres import heartbeat, heartbeat_rows, session
 from ggshell.errors import GgsError
 from ggshell.heartbeat.lags import Lag
 from ggshell.heartbeat.names import HeartbeatNames
-from ggshell.params import load_extract, load_replicat
-from ggshell.process.heartbeats import home_names
+from ggshell.params.files import load_extract, load_replicat
+from ggshell.process.heartbeat_settings import home_names
 from ggshell.process.lag_watch import LagRules, judge
 from ggshell.process.login import conninfo
 from ggshell.store.checkpoint import GroupType

@@ -4,61 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
 
 from ggshell.apply.mapping import MapRule
 from ggshell.apply.target import CheckpointRow, Target
-from ggshell.errors import DiskError, ParameterError
+from ggshell.errors import DiskError
 from ggshell.heartbeat import hops
 from ggshell.heartbeat.courier import NOWHERE, OWNER, Courier
 from ggshell.heartbeat.lag import negative_parts, parts_of
-from ggshell.heartbeat.names import HeartbeatNames, heartbeat_names
 from ggshell.heartbeat.row import Beat
-from ggshell.params.lines import Parameter, read_parameters
+from ggshell.process.heartbeat_settings import HeartbeatSettings, load_heartbeats
 from ggshell.process.lag_archive import LagArchive, lag_folder
-from ggshell.process.lag_stats import LagStats, lag_stats
 from ggshell.process.lifecycle import GroupContext
-from ggshell.record import ChangeBatch, TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
-from ggshell.store.home import Home
 from ggshell.types import Csn, TableName
-
-_SWITCHES = {"ENABLE_HEARTBEAT_TABLE": True, "DISABLE_HEARTBEAT_TABLE": False}
-
-
-class HeartbeatSettings(NamedTuple):
-    """Where the objects are (None: nowhere), whether this process takes part, whether Replicat keeps an archive, and
-    what it counts of lag."""
-
-    names: HeartbeatNames | None = None
-    enabled: bool = True
-    archive: bool = False
-    lag_stats: LagStats | None = None
-
-
-def home_names(home: Home) -> HeartbeatNames | None:
-    """The names that GLOBALS gives the objects.  Raises ParameterError."""
-    return load_heartbeats(home).names
-
-
-def load_heartbeats(home: Home, parameters: Path | None = None, process: str = "") -> HeartbeatSettings:
-    """What GLOBALS and a group's own file say; the group has the last word.  Raises ParameterError, StoreError."""
-    found = read_parameters(home.globals, "GLOBALS") if home.globals.exists() else []
-    own = read_parameters(parameters, process) if parameters is not None and parameters.exists() else []
-    switches = [_SWITCHES[item.name] for item in (*found, *own) if item.name in _SWITCHES]
-    try:
-        names = heartbeat_names(_last(found, "GGSCHEMA", "schema"), _last(found, "HEARTBEATTABLE", "table"))
-    except ValueError as error:
-        raise ParameterError(str(error), where=str(home.globals)) from error
-    archive = any(item.name == "LAGARCHIVE" for item in own)
-    return HeartbeatSettings(names, switches[-1] if switches else True, archive, lag_stats(own))
-
-
-def _last(found: list[Parameter], name: str, argument: str) -> str:
-    values = [str(item.args[argument]) for item in found if item.name == name and argument in item.args]
-    return values[-1] if values else ""
 
 
 def _set_apart(context: GroupContext, courier: Courier) -> None:

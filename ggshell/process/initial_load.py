@@ -14,7 +14,7 @@ from ggshell.databases.postgres import session
 from ggshell.databases.postgres.table_copy import LoadTable, TableCopy
 from ggshell.errors import ParameterError
 from ggshell.files import locked
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.load_state import OPTION, LoadState
 from ggshell.process.login import conninfo, redo_login
@@ -24,10 +24,11 @@ from ggshell.process.row_stage import TableStage
 from ggshell.process.tables import TableFilter, keycols_of, matches
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.store.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.store.events import Severity
-from ggshell.trail import Producer, TrailName
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn, LogPosition, TableName
 
 SAVE_SECONDS = 2.0

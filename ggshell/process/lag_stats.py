@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ggshell.params.lines import Parameter
-from ggshell.record import ChangeBatch
 from ggshell.types import Csn
+
+if TYPE_CHECKING:
+    from ggshell.record.change import ChangeBatch
 
 _UNITS = {"msecs": 1000, "csecs": 10_000, "seconds": 1_000_000, "minutes": 60_000_000}
 _UNITS |= {"hours": 3_600_000_000, "days": 86_400_000_000}

@@ -6,7 +6,7 @@ from ggshell.databases.duckdb.session import file_of, is_duckdb, login_of
 from ggshell.databases.postgres.session import connection_info
 from ggshell.databases.redo.folder import is_redo
 from ggshell.errors import ParameterError
-from ggshell.params import LoginParameters
+from ggshell.params.files import LoginParameters
 from ggshell.store.credential import CredentialStore
 from ggshell.store.home import Home
 

@@ -15,7 +15,7 @@ from typing import Any
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConflictError, DiskError, GgsError, NotFoundError, ProcessError, StateError
 from ggshell.files import locked
-from ggshell.params import ManagerParameters, PurgeRule, load_manager
+from ggshell.params.files import ManagerParameters, PurgeRule, load_manager
 from ggshell.process import heartbeat_jobs
 from ggshell.process.control import ControlServer, request
 from ggshell.process.lag_watch import LagRules, judge, lag_seconds, load_lag_rules

@@ -10,7 +10,7 @@ from ggshell.capture.decisions import Action, Decision
 from ggshell.capture.stream import Capture
 from ggshell.clock import to_datetime
 from ggshell.errors import CaptureError
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.params.transactions import MINUTE, interval_seconds
 from ggshell.process.bounded_recovery import ExtractRecovery
 from ggshell.process.lifecycle import GroupContext

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from ggshell.clock import Clock
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.trail_forms import TrailForms
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.route.selection import Selection
 from ggshell.store.checkpoint import WriteCheckpoint
 from ggshell.store.home import Home
-from ggshell.trail import Producer, TrailName, TrailWriter
-from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.fileheader import FileHeader, Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import Csn, TableName
 
 MEGABYTE = 1 << 20

@@ -16,9 +16,10 @@ from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms, reader_keys
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.home import Home
-from ggshell.trail import Producer, TrailName, TrailReader
-from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.fileheader import FileHeader, Producer
+from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
+from ggshell.trail.reader import TrailReader
 from ggshell.types import TrailPosition
 
 SAVE_SECONDS = 2.0

@@ -13,18 +13,16 @@ from ggshell.databases.postgres import describe, session, slot, trandata
 from ggshell.databases.postgres.history import History
 from ggshell.databases.postgres.log import PostgresLog
 from ggshell.errors import CaptureError
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.slot_watch import SlotWatch
 from ggshell.process.source import Places
+from ggshell.process.start_place import AT_CSN
 from ggshell.process.tables import images_of, keycols_of
 from ggshell.record.image_rules import ImageRules
 from ggshell.store.events import Severity
-from ggshell.trail import Producer
+from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
-
-AT_CSN = "at_csn"
-"""The checkpoint's option that says: capture begins with the transaction behind ``begin_csn``, wherever that begins."""
 
 
 class PostgresSource:

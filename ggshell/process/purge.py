@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, StoreError
-from ggshell.params import PurgeRule
+from ggshell.params.files import PurgeRule
 from ggshell.store.checkpoint import Checkpoint
 from ggshell.store.home import GroupEntry, Home
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 _FILE = re.compile(r"(..)(?:\d{9}|\d{6})")

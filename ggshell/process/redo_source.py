@@ -13,13 +13,13 @@ from ggshell.databases.redo.folder import folder_of, open_rows
 from ggshell.databases.redo.log import RedoLog, RowDefinitions
 from ggshell.databases.redo.messages import unpack_row
 from ggshell.databases.redo.rows import Operation, format_xid, parse_xid
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.source import Places
 from ggshell.process.tables import keycols_of
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.store.events import Severity
-from ggshell.trail import Producer
+from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName
 
 _RUN = 1000

@@ -16,12 +16,13 @@ from ggshell.apply.target import CheckpointRow, GroupTarget
 from ggshell.columns.environment import Environment
 from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.errors import ApplyError, ParameterError, TrailError
-from ggshell.params import ReplicatParameters, load_replicat
+from ggshell.params.files import ReplicatParameters, load_replicat
 from ggshell.params.reperror import load_refusal_rules
 from ggshell.process.backoff import Backoff
 from ggshell.process.deliveries import AnyDelivery, Around, end_delivery, open_delivery, open_target
 from ggshell.process.ending import Ending
-from ggshell.process.heartbeats import ReplicatHeartbeats, load_heartbeats
+from ggshell.process.heartbeat_settings import load_heartbeats
+from ggshell.process.heartbeats import ReplicatHeartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.login import conninfo
 from ggshell.process.progress import Progress
@@ -30,11 +31,12 @@ from ggshell.process.row_environment import row_environment
 from ggshell.process.row_stage import Work, error_rules, map_rules, replicat_stage
 from ggshell.process.start_place import ADDED, ANYWHERE, OPTION, PLACED, REFUSED, StartPlace, from_csn, refused_place
 from ggshell.process.trail_forms import reader_keys
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.store.checkpoint import GroupType
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn, TableName, TrailPosition
 
 IDLE_SECONDS = 1.0

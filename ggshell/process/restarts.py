@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Sequence
 
 from ggshell.clock import Clock
-from ggshell.params import RestartRule
+from ggshell.params.files import RestartRule
 from ggshell.process.watch import GroupId
 from ggshell.store.checkpoint import GroupType
 

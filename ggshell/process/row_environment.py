@@ -13,13 +13,13 @@ from ggshell.columns.environment import Environment
 from ggshell.columns.values import Value
 from ggshell.databases.postgres.row_queries import RowQueries
 from ggshell.errors import GgsError
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.login import conninfo
 from ggshell.process.statistics import Section
 from ggshell.store.events import Severity
 from ggshell.store.home import Home
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 
 _COUNTED = {

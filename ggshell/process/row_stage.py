@@ -17,10 +17,11 @@ from ggshell.columns.projection import projected
 from ggshell.columns.stage import Programs, Stage
 from ggshell.columns.tokens import Tokens, TokenStage, compile_tokens
 from ggshell.errors import StatementError
-from ggshell.params import MapStatement, TableStatement
+from ggshell.params.files import MapStatement, TableStatement
 from ggshell.params.reperror import ReperrorRule
 from ggshell.process.tables import matches
-from ggshell.record import ChangeBatch, TableDefinition
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName
 

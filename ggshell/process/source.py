@@ -9,7 +9,7 @@ from ggshell.capture.bounded.objects import Definitions
 from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.decisions import Cursor
 from ggshell.capture.source import LogSource, LogState
-from ggshell.trail import Producer
+from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ggshell.databases.duckdb.session import is_duckdb
 from ggshell.errors import ParameterError
-from ggshell.params import ExtractParameters
+from ggshell.params.files import ExtractParameters
 from ggshell.process.lifecycle import GroupContext
 from ggshell.process.login import conninfo, redo_login
 from ggshell.process.postgres_source import PostgresSource

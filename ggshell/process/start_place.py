@@ -1,22 +1,27 @@
-"""Where START asked a Replicat to go on: kept in its checkpoint file until the target has confirmed something behind it."""
+"""Where START asked a Replicat to go on: kept in its checkpoint file until the target has confirmed something behind it.
+
+The trail is looked at only where a place is asked for; what reads trails is loaded then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.record import ChangeBatch
-from ggshell.trail import TrailName, TrailReader
-from ggshell.trail.finding import position_of_csn
-from ggshell.trail.span import behind_transaction
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
+
+if TYPE_CHECKING:
+    from ggshell.record.change import ChangeBatch
 
 OPTION = "start"
 REFUSED = "refused"
 """An option that stands from an abend until that is passed: sequence number and RBA of the record that could not be applied."""
 ADDED = "added"
 """An option that stands until the first run has a checkpoint: whether ADD REPLICAT named a place."""
+AT_CSN = "at_csn"
+"""An Extract's option that says: capture begins with the transaction behind ``begin_csn``, wherever that begins."""
 FIRST, PLACED = "first", "placed"
 ANYWHERE = TrailPosition(-1, -1)
 
@@ -54,6 +59,9 @@ class StartPlace(NamedTuple):
 
         A transaction is skipped once: not again when the group has moved on since it was asked to.
         """
+        from ggshell.trail.finding import position_of_csn
+        from ggshell.trail.span import behind_transaction
+
         if self.skipped:
             return present
         if self.skip:
@@ -69,6 +77,8 @@ class StartPlace(NamedTuple):
 
     def with_transaction(self, name: TrailName, refused: TrailPosition) -> StartPlace:
         """The same, that skips the transaction of a record as well."""
+        from ggshell.trail.reader import TrailReader
+
         reader = TrailReader(name, refused)
         try:
             batch = reader.read()
@@ -103,6 +113,8 @@ def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:
 
 
 def _end(name: TrailName) -> TrailPosition | None:
+    from ggshell.trail.reader import TrailReader
+
     reader = TrailReader(name)
     try:
         return reader.end()

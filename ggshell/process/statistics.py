@@ -8,7 +8,7 @@ from typing import Any
 
 from ggshell.clock import Clock, to_datetime
 from ggshell.process.lag_stats import LagStats
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 

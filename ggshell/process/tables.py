@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ggshell.params import TableStatement
+from ggshell.params.files import TableStatement
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name

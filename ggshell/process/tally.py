@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.types import TableName
 
 _FEW = 16

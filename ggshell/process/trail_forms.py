@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ggshell.errors import ParameterError
-from ggshell.params import load_globals
+from ggshell.params.files import load_globals
 from ggshell.params.trail_forms import TrailStatement
 from ggshell.store.home import Home
 from ggshell.store.wallet import Wallet
-from ggshell.trail import COMPATIBILITY, Keys, Protection, TrailName, WriterOptions
-from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.fileheader import COMPATIBILITY, FileHeader
+from ggshell.trail.name import TrailName
 from ggshell.trail.releases import compatibility_of
+from ggshell.trail.sealing import Keys, Protection
+from ggshell.trail.writer import WriterOptions
 
 
 def wallet_of(home: Home) -> Wallet:

@@ -13,8 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
-from ggshell.record.operation import NO_OPERATIONS
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.transaction import TransactionPiece
 from ggshell.types import Csn, TableName
 
 

@@ -9,7 +9,7 @@ from ggshell.errors import GgsError, NotFoundError
 from ggshell.shell.results import Note, Row
 
 if TYPE_CHECKING:
-    from ggshell.record import TableDefinition
+    from ggshell.record.definition import TableDefinition
     from ggshell.shell.session import Session
     from ggshell.spark.questions.span import Span
     from ggshell.spark.questions.trails import Trails

@@ -11,7 +11,7 @@ from ggshell.types import Csn, TrailPosition, parse_lsn
 
 if TYPE_CHECKING:
     from ggshell.shell.session import Session
-    from ggshell.trail import TrailName
+    from ggshell.trail.name import TrailName
 
 
 def begin_time(text: str, now: int) -> int:
@@ -37,7 +37,8 @@ def log_place(text: str) -> Csn:
 def starting_position(session: Session, trail: str, begin: str, seqno: int | None, rba: int | None) -> TrailPosition:
     """Where a new reader of a trail begins: the place given, its present end for BEGIN NOW, the first transaction that
     committed at or after the moment of BEGIN, else its first file.  Raises UsageError, TrailError."""
-    from ggshell.trail import TrailName, TrailReader
+    from ggshell.trail.name import TrailName
+    from ggshell.trail.reader import TrailReader
 
     name = TrailName.parse(trail, session.home.root)
     if seqno is not None or rba is not None:
@@ -56,7 +57,8 @@ def first_since(name: TrailName, moment: int) -> TrailPosition:
 
     Whole files before it are left out by the time of their first record.  Raises TrailError for damage.
     """
-    from ggshell.trail import TrailReader, read_position_time
+    from ggshell.trail.reader import TrailReader
+    from ggshell.trail.times import read_position_time
 
     sequences = name.sequences()
     start = sequences[0] if sequences else 0

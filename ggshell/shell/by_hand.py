@@ -44,7 +44,7 @@ def run(home: str, words: Sequence[str]) -> int:
     root = Path(home)
     parameters = _existing(root, files["parameters"])
     by_hand = HomeByHand(root, parameters, Path(files["report"]) if "report" in files else None)
-    from ggshell.params import load_extract, load_replicat
+    from ggshell.params.files import load_extract, load_replicat
 
     group = (load_extract if program == "extract" else load_replicat)(parameters).group
     code = int(import_module(f"ggshell.process.{program}").run(by_hand, group))

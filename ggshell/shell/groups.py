@@ -178,7 +178,8 @@ def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | 
         return None
     if 0 <= size < position.rba:
         raise TrailError(f"the trail ends at RBA {size}, before {position}, which was reached in it", where=str(path))
-    from ggshell.trail import TrailName, read_position_time
+    from ggshell.trail.name import TrailName
+    from ggshell.trail.times import read_position_time
 
     found = read_position_time(TrailName(path.parent, path.name), position)
     if found is None:
@@ -188,7 +189,7 @@ def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | 
 
 def _require_header(file: Path) -> None:
     """Bytes that are no trail look like one without records: raises TrailError for them."""
-    from ggshell.trail import decode_header
+    from ggshell.trail.fileheader import decode_header
 
     with file.open("rb") as content:
         data = content.read(1 << 16)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ggshell.clock import local_text
 from ggshell.errors import StateError, UsageError
-from ggshell.process.postgres_source import AT_CSN
-from ggshell.process.start_place import OPTION, StartPlace, refused_place
+from ggshell.process.start_place import AT_CSN, OPTION, StartPlace, refused_place
 from ggshell.shell import registrations
 from ggshell.shell.groups import View, is_wildcard, require_stopped
 from ggshell.shell.session import Session
 from ggshell.store.checkpoint import Checkpoint, GroupType, SourceType
-from ggshell.trail import TrailName
-from ggshell.trail.span import Span, span_between
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
+
+if TYPE_CHECKING:
+    from ggshell.trail.span import Span
 
 
 def start_place(atcsn: str, aftercsn: str, skip: bool) -> StartPlace | None:
@@ -46,6 +49,8 @@ def skipped_by_id(found: View, asked: StartPlace) -> list[str]:
 
 def told(session: Session, found: View, place: TrailPosition) -> list[str]:
     """What going on at a place would skip or apply again, in words."""
+    from ggshell.trail.span import span_between
+
     read = found.checkpoint.read
     present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
     name = TrailName.parse(read.trail, session.home.root)

@@ -35,7 +35,7 @@ def same_trail(session: Session, pattern: str, trail: str) -> bool:
 
 def require_unwritten(session: Session, trail: str) -> None:
     """Raises ConflictError when a group writes the trail, UsageError when it is no trail's name."""
-    from ggshell.trail import TrailName
+    from ggshell.trail.name import TrailName
 
     TrailName.parse(trail, session.home.root)
     for found, target in written(session):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ggshell.errors import NotFoundError, UsageError
-from ggshell.record import TransInd
+from ggshell.record.operation import TransInd
 from ggshell.spark import paths
-from ggshell.trail import TrailName
 from ggshell.trail.columnar import transaction_behind
 from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 _BEGINS = (TransInd.BEGIN, TransInd.SOLE)

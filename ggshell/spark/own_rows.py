@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from ggshell.errors import UsageError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.spark import values
 from ggshell.types import TableName
 

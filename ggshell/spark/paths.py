@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ggshell.errors import NotFoundError, UsageError
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 
 _FILE = re.compile(r"..(\d{9}|\d{6})")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")

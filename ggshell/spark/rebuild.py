@@ -16,9 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from ggshell.errors import ConflictError, UsageError
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.trail import iotypes
 from ggshell.types import Csn, TableName
 

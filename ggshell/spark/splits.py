@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from ggshell.errors import NotFoundError
-from ggshell.record import IoType, TableDefinition, TransInd
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail.columnar import sync_points
 from ggshell.trail.context import Context
 from ggshell.trail.look import LookedFile, Seen, definition_of

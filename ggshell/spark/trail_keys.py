@@ -11,7 +11,7 @@ from ggshell.store.wallet import Wallet
 
 @dataclass(frozen=True, slots=True)
 class HomeKeys:
-    """Keys for reading (``ggshell.trail.Keys``): a home, and where its wallet is if not in ``dirwlt`` (WALLETLOCATION)."""
+    """Keys for reading (``trail.sealing.Keys``): a home, and where its wallet is if not in ``dirwlt`` (WALLETLOCATION)."""
 
     home: str
     wallet: str = ""

@@ -24,12 +24,14 @@ from pyspark.sql import datasource as spark
 from ggshell.clock import SystemClock
 from ggshell.errors import UsageError
 from ggshell.files import locked
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.spark import own_rows, paths
 from ggshell.spark.layout import files_of
 from ggshell.spark.rebuild import Definitions, FrameRow, Shape, rebuild, rows_of
 from ggshell.spark.splits import metadata_records
-from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
 
 PRODUCER = Producer("SPARK", "Spark", "", "", "")

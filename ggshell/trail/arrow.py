@@ -17,9 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
-from ggshell.record import ChangeBatch, IoType, TableDefinition
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.distinct import distinct
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.record.ragged import items, shorts
 from ggshell.trail import iotypes
 from ggshell.trail.encode import trans_inds

@@ -18,7 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ggshell.errors import NotFoundError, TrailError
-from ggshell.record import Areas, ChangeBatch, TableDefinition, TransactionPiece, TransInd
+from ggshell.record.change import Areas, ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import TransInd
+from ggshell.record.transaction import TransactionPiece
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
 from ggshell.trail.context import Context

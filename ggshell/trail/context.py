@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.record import IoType, TableDefinition, TransactionHeader, TransInd
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType, TransInd
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.trail.decode import Records, damaged, parse, walk
 from ggshell.trail.fragments import Joined, join_fragments

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
-from ggshell.record import Areas
+from ggshell.record.change import Areas
 from ggshell.record.ragged import items, shorts
 from ggshell.trail import layout
 from ggshell.trail.checksums import first_unfit

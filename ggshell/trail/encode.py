@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record import ChangeBatch, IoType, TransInd
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType, TransInd
 from ggshell.record.ragged import copy_pieces, items
 from ggshell.trail import layout
 from ggshell.trail.tokens import transaction_tokens

@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType, TransInd
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.trail import layout
 from ggshell.trail.tokens import transaction_header
 

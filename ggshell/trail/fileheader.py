@@ -8,7 +8,7 @@ import zlib
 from typing import Final, NamedTuple
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.trail.sealing import Seal
 from ggshell.trail.tokens import transaction_header, transaction_tokens

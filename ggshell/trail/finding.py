@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ggshell.record import TransactionHeader, TransInd
+from ggshell.record.operation import TransInd
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import decode
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.look import LookedFile

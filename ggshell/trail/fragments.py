@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.record import Areas, IoType, TransInd
+from ggshell.record.change import Areas
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail.decode import Records, damaged
 
 

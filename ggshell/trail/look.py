@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.errors import DiskError, NotFoundError, TrailError
-from ggshell.record import IoType, TableDefinition
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.trail import header_tokens, layout
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.fileheader import SIGNATURE, decode_header

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record import IoType, TableDefinition, TransInd
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import layout
 from ggshell.trail.encode import encode_record
 from ggshell.trail.metadata import encode_definition

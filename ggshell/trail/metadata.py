@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.types import TableName
 
 

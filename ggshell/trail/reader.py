@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece, TransInd
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.distinct import distinct
+from ggshell.record.operation import IoType, TransInd
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.few import FEW_BYTES, read_few

@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, to_datetime
 from ggshell.errors import TrailError
-from ggshell.record import IoType
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.record.user_tokens import decode_user_tokens
 from ggshell.trail import layout
 

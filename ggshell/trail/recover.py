@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.errors import TrailError
-from ggshell.record import IoType, TransInd
+from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import decode, fileheader, layout
 from ggshell.trail.context import row_transaction
 from ggshell.trail.decode import Records, damaged

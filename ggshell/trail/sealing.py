@@ -17,7 +17,7 @@ import numpy as np
 
 from ggshell.cipher import KEY_SIZES, NONCE, TAG, Cipher, derived_key, random_bytes
 from ggshell.errors import TrailError
-from ggshell.record import Areas, ChangeBatch
+from ggshell.record.change import Areas, ChangeBatch
 
 ALGORITHMS: Final = ("AES128", "AES192", "AES256")
 OVERHEAD: Final = NONCE + TAG

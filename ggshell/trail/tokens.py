@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.types import Csn
 

@@ -15,7 +15,9 @@ import numpy as np
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.files import locked, sync_directory
-from ggshell.record import ChangeBatch, TableDefinition, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.transaction import TransactionPiece
 from ggshell.trail.blocks import BlockWriter, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.encode import encode_batch

@@ -27,9 +27,9 @@ from ggshell.spark.questions import beats, counts, lag
 from ggshell.spark.questions.trails import trails
 from ggshell.spark.settings import EngineChoice, Settings
 from ggshell.spark.views import ParquetView
-from ggshell.trail import TrailName
 from ggshell.trail.arrow import SCHEMA
 from ggshell.trail.columnar import read_columnar
+from ggshell.trail.name import TrailName
 
 _COLUMNS = ["owner", "table", "op", "length", "commit_ts", "trans_ind"]
 _COUNT = "SELECT owner, table, op, count(*) AS records, sum(length) AS bytes FROM rows GROUP BY owner, table, op"

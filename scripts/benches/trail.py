@@ -19,11 +19,16 @@ import pyarrow.parquet as pq
 
 from benches.figures import Figure, alternate, less_is_better, more_is_better
 from ggshell.clock import SystemClock
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
-from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.trail.columnar import read_columnar, read_table
+from ggshell.trail.fileheader import Producer
 from ggshell.trail.finding import position_of_csn, position_of_time
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import Csn, TableName
 
 SIZE = 100

@@ -13,8 +13,10 @@ from ggshell.apply.discard import DiscardFile
 from ggshell.apply.mapping import Mapper, MapRule
 from ggshell.apply.responses import Responses
 from ggshell.databases.postgres.target import PostgresTarget
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
 
 CHECKPOINTS = TableName("public", "ggs_checkpoint")

@@ -7,8 +7,9 @@ from batches import Row, Tx, make_batch
 
 from ggshell.apply.dependencies import KeyFinder, Touched
 from ggshell.apply.target import ForeignKey, TableMapping, TargetColumn, TargetTable
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 PARENT, CHILD = TableName("b", "parents"), TableName("b", "children")

@@ -7,7 +7,7 @@ from batches import Tx
 
 from ggshell.apply.groups import Group, Span, begin_of, boundary, contiguous, split_boundary, transactions
 from ggshell.apply.target import CheckpointRow, Split, TableMapping, TargetTable
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
 
 BATCHES = trail([Tx(1, [insert(1)]), Tx(2, [insert(2), insert(3), delete(1)]), Tx(3, [insert(4)])], rows_a_batch=3)

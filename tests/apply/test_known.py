@@ -6,7 +6,7 @@ import pytest
 
 from ggshell.apply.known import Known
 from ggshell.apply.target import CheckpointRow, Split
-from ggshell.record import TransactionHeader, TransactionPiece
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn, TrailPosition
 
 HERE = TrailPosition(0, 0)

@@ -7,7 +7,7 @@ import pytest
 from ggshell.apply.mapping import Mapper, MapRule, target_name
 from ggshell.apply.target import TargetColumn, TargetTable
 from ggshell.errors import ApplyError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.families import fits
 from ggshell.types import TableName
 

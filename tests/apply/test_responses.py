@@ -9,7 +9,7 @@ from batches import Tx
 from ggshell.apply.error_rules import ErrorRule, Response, states
 from ggshell.apply.responses import Responses
 from ggshell.apply.target import Refusal
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 
 DUPLICATE, MISSING = Refusal("duplicate", "23505"), Refusal("no row", missing=True)
 DISCARD, IGNORE, ABEND = Response.DISCARD, Response.IGNORE, Response.ABEND

@@ -16,9 +16,9 @@ from ggshell.columns.clauses import Clauses, Conversion
 from ggshell.columns.environment import Environment
 from ggshell.columns.stage import Stage
 from ggshell.errors import ApplyError, StatementError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
 from ggshell.record.image import decode_image, split_key_update
-from ggshell.record.operation import OPERATIONS
+from ggshell.record.operation import OPERATIONS, IoType
 from ggshell.syntax.clauses import ColumnMap, Filter, parse_clause
 from ggshell.types import TableName
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ggshell.apply.dependencies import Touched
 from ggshell.apply.scheduling import Entry, Scheduler
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TrailPosition
 
 Keys = tuple[frozenset[int], frozenset[int]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ggshell.apply.scheduling import Entry
 from ggshell.apply.target import CheckpointRow
 from ggshell.apply.watermarks import Marks, Watermarks
-from ggshell.record import TransactionHeader
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TrailPosition
 
 START = CheckpointRow(TrailPosition(0, 0), None)

@@ -10,7 +10,10 @@ import numpy as np
 from ggshell.capture.cache import Committed, OpenTransaction, TransactionCache
 from ggshell.capture.messages import Messages
 from ggshell.capture.source import LogState, MessageRun
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn, TableName
 
 TABLE = TableDefinition(TableName("shop", "t"), (Column("c", "text"),), (0,))

@@ -23,7 +23,7 @@ from ggshell.capture.decisions import Action, Decision
 from ggshell.capture.stream import Capture
 from ggshell.clock import FakeClock
 from ggshell.errors import DiskError
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.types import Csn
 
 HERE = Identity("north", "Linux", "1")

@@ -13,8 +13,10 @@ from ggshell.columns.environment import Environment
 from ggshell.columns.rows import Rows
 from ggshell.columns.scope import Scope
 from ggshell.columns.values import Value
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
 from ggshell.syntax.expression import parse_expression
 from ggshell.types import TableName
 

@@ -15,7 +15,7 @@ from ggshell.columns.environment import Environment
 from ggshell.columns.functions.table import makers
 from ggshell.columns.values import State, Value
 from ggshell.errors import GgsError, StatementError
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.syntax import pages
 from ggshell.syntax.expression import parse_expression
 from ggshell.syntax.functions import FUNCTIONS

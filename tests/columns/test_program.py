@@ -14,7 +14,8 @@ from ggshell.columns.images import cut
 from ggshell.columns.program import Program
 from ggshell.columns.projection import projected
 from ggshell.columns.rows import Rows
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType
 from ggshell.syntax.clauses import ColumnMap, parse_clause
 
 COLMAP = "(USEDEFAULTS, twice = @COMPUTE (id * 2), name = @STRUP (name), again = code)"

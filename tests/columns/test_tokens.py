@@ -11,7 +11,8 @@ from ggshell.columns.clauses import Clauses
 from ggshell.columns.environment import Environment
 from ggshell.columns.tokens import TokenStage, compile_tokens
 from ggshell.errors import GgsError, ParameterError, StatementError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType
 from ggshell.record.user_tokens import decode_user_tokens, encode_user_tokens
 from ggshell.syntax.clauses import TokenValues, parse_clause
 

@@ -13,7 +13,7 @@ from ggshell.databases.redo.folder import open_rows
 from ggshell.databases.redo.log import RedoLog
 from ggshell.demo import redo_cli
 from ggshell.demo.redo_figure import Figure, checkpoint_time
-from ggshell.params import load_extract
+from ggshell.params.files import load_extract
 from ggshell.types import LogPosition
 
 BEGINNING = LogPosition(0, 0, 0)

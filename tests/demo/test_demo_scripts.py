@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.params import load_extract, load_manager, load_replicat
+from ggshell.params.files import load_extract, load_manager, load_replicat
 from ggshell.syntax import grammar, statement
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

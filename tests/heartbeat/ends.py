@@ -19,9 +19,12 @@ from ggshell.heartbeat import hops
 from ggshell.heartbeat.courier import Courier
 from ggshell.heartbeat.names import HeartbeatNames
 from ggshell.heartbeat.row import time_text
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.route.selection import Selection
-from ggshell.trail import Producer, TrailName, TrailReader, TrailWriter
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import Csn, TableName, TrailPosition
 
 NAMES = HeartbeatNames("ggadmin")

@@ -16,7 +16,8 @@ from ggshell.databases.postgres.target import PostgresTarget
 from ggshell.heartbeat import hops
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS
 from ggshell.heartbeat.row import Beat, layout_of
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
 
 SEED = TableDefinition(TableName("s", "gg_heartbeat_seed"), tuple(Column(n, "text") for n in HEARTBEAT_COLUMNS), (0,))

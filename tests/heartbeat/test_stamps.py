@@ -13,8 +13,9 @@ from ggshell.heartbeat import hops, stamps
 from ggshell.heartbeat.courier import NOWHERE, Courier
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames, heartbeat_names
 from ggshell.heartbeat.row import Beat, layout_of, parse_time, time_text
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 SEED = TableDefinition(TableName("s", "gg_heartbeat_seed"), tuple(Column(n, "text") for n in HEARTBEAT_COLUMNS), (0,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from ggshell.lake.effects import Change, Values
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 
 KEY = ("id",)
 ids = st.integers(1, 4).map(str)

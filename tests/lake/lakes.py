@@ -16,10 +16,13 @@ from processes import until
 from ggshell.clock import FakeClock
 from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.target import Form, LakeTarget
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
 from ggshell.store.home import Home
-from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName, TrailPosition
 
 PEOPLE = TableDefinition(

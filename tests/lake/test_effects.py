@@ -8,7 +8,7 @@ from hypothesis import given
 
 from ggshell.errors import ApplyError
 from ggshell.lake.effects import Change, Effects, Values, effects, key_text
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 
 
 def laid_over(rows: dict[str, Values], found: Effects) -> dict[str, Values]:

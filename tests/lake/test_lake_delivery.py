@@ -13,7 +13,8 @@ from ggshell.lake.commits import Commit, CommitLog
 from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import LakeTables, open_tables
 from ggshell.lake.target import Form
-from ggshell.record import Column, IoType
+from ggshell.record.definition import Column
+from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

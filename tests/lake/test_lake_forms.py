@@ -19,7 +19,8 @@ from ggshell.lake.effects import Change, Values, effects
 from ggshell.lake.forms import Batch, LakeTables, open_tables
 from ggshell.lake.forms.iceberg import open_catalog
 from ggshell.lake.target import Form, LakeTarget
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
 
 THINGS = TableDefinition(

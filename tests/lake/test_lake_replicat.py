@@ -20,8 +20,8 @@ from processes import until_state
 from ggshell.lake.replicat import stream_failure
 from ggshell.lake.target import Form
 from ggshell.process.state import ProcessState
-from ggshell.record import IoType
 from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
 from ggshell.store.checkpoint import GroupType
 
 HERE = Path(__file__).parent

@@ -11,9 +11,9 @@ from trail.trail_kit import A, B, write_trail
 from ggshell.clock import FakeClock
 from ggshell.logdump.cli import Talk
 from ggshell.logdump.session import Session
-from ggshell.record import IoType
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.trail import TrailName
+from ggshell.record.operation import IoType
+from ggshell.trail.name import TrailName
 
 TRANSACTIONS = (
     Tx(1, [Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"one")]), 11)]),

@@ -16,11 +16,12 @@ from trail.trail_kit import A, B, write_trail
 
 from ggshell.logdump import fast_count
 from ggshell.logdump.registry import actions
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.syntax import grammar, pages
 from ggshell.syntax.gaps import gaps_of
 from ggshell.syntax.notation import compile_line
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 
 ELSEWHERE = {"OBEY", "O", "FC"}
 """Carried out by the conversation itself."""

@@ -19,11 +19,14 @@ from ggshell.errors import NotFoundError
 from ggshell.logdump import cli
 from ggshell.logdump.registry import actions
 from ggshell.logdump.talk import divided, earlier
-from ggshell.record import IoType
 from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
 from ggshell.store.home import Home
 from ggshell.store.wallet import Wallet
-from ggshell.trail import Protection, TrailName, TrailReader, TrailWriter, WriterOptions
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.sealing import Protection
+from ggshell.trail.writer import TrailWriter, WriterOptions
 
 
 @pytest.fixture

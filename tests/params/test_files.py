@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import ParameterError, StoreError
-from ggshell.params import (
+from ggshell.params.files import (
     ExtractParameters,
     LoginParameters,
     TableStatement,

@@ -9,7 +9,7 @@ import pytest
 from ggshell.columns.clauses import Conversion
 from ggshell.columns.conflicts import Compared, Conflict, Extent, Method, Resolution, read_compared, read_resolution
 from ggshell.errors import GgsError, StatementError
-from ggshell.params import load_extract, load_replicat
+from ggshell.params.files import load_extract, load_replicat
 
 
 def replicat(folder: Path, text: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import ParameterError
-from ggshell.params import ExtractParameters, load_extract
+from ggshell.params.files import ExtractParameters, load_extract
 from ggshell.params.transactions import capture_fingerprint, interval_seconds, nearest_multiple
 from ggshell.syntax.slots import INTERVAL
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from ways import EXT1, REP1, Way
 
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 
 KEYCOLS = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.items, KEYCOLS (name);\n"
 

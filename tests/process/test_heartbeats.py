@@ -1,21 +1,19 @@
-"""What a Replicat says of heartbeats that it cannot make full use of, and what GLOBALS and its own file say of them."""
+"""What a Replicat says of heartbeats that it cannot make full use of."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pytest
 from batches import Row, Tx, make_batch
 
 from ggshell.clock import FakeClock
-from ggshell.errors import ParameterError
 from ggshell.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames
 from ggshell.heartbeat.row import Beat, layout_of
-from ggshell.process.heartbeats import HeartbeatSettings, ReplicatHeartbeats, load_heartbeats
+from ggshell.process.heartbeat_settings import HeartbeatSettings
+from ggshell.process.heartbeats import ReplicatHeartbeats
 from ggshell.process.statistics import Statistics
-from ggshell.record import Column, IoType, TableDefinition
-from ggshell.store.home import Home
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 SEED = TableDefinition(TableName("s", "gg_heartbeat_seed"), tuple(Column(n, "text") for n in HEARTBEAT_COLUMNS), (0,))
@@ -68,17 +66,3 @@ def test_heartbeats_that_nothing_can_take_in_are_told_once() -> None:
     batch = replicat.carry(beats(3))
     assert {batch.tables[int(number)].name.name for number in batch.table} == {"nowhere"}
     assert [text.split()[0] for text in context.told] == ["OGG-02735"]
-
-
-def test_globals_names_the_objects_and_the_group_has_the_last_word(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.ensure()
-    assert load_heartbeats(home) == HeartbeatSettings()
-    home.globals.write_text("GGSCHEMA ggadmin\nHEARTBEATTABLE beats\nDISABLE_HEARTBEAT_TABLE\n")
-    assert load_heartbeats(home) == HeartbeatSettings(HeartbeatNames("ggadmin", "beats"), enabled=False)
-    own = home.parameters("rep1")
-    own.write_text("REPLICAT rep1\nENABLE_HEARTBEAT_TABLE\nLAGARCHIVE\nMAP a.*, TARGET b.*;\n")
-    assert load_heartbeats(home, own, "Replicat")[:3] == (HeartbeatNames("ggadmin", "beats"), True, True)
-    home.globals.write_text("HEARTBEATTABLE a.b.c\n")
-    with pytest.raises(ParameterError):
-        load_heartbeats(home)

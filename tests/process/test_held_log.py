@@ -8,7 +8,7 @@ import pytest
 
 from ggshell.clock import FakeClock
 from ggshell.errors import ParameterError
-from ggshell.params import load_extract
+from ggshell.params.files import load_extract
 from ggshell.process.held_log import HeldLog
 from ggshell.syntax import gaps
 from ggshell.syntax.grammar import PARAMETERS, parse

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from ways import Way
 
-from ggshell.record import IoType
-from ggshell.trail import TrailName
+from ggshell.record.operation import IoType
 from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
 from ggshell.trail.record import Record
 
 HEAD = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\n"

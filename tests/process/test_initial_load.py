@@ -16,7 +16,8 @@ from ggshell.process.load_state import LoadState
 from ggshell.process.state import ProcessState
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import GroupType
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn
 
 LOAD1, RLOAD = ("LOAD1", GroupType.EXTRACT), ("RLOAD", GroupType.REPLICAT)

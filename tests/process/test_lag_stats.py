@@ -8,7 +8,8 @@ from batches import Row, Tx, make_batch
 
 from ggshell.params.lines import read_parameters
 from ggshell.process.lag_stats import LagStats, delivered_lines, lag_stats
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName
 
 TABLE = TableDefinition(TableName("shop", "items"), (Column("id", "integer"),), (0,))

@@ -12,10 +12,10 @@ from hypothesis import strategies as some
 
 from ggshell.clock import FakeClock
 from ggshell.errors import StoreError
-from ggshell.params import PurgeRule
+from ggshell.params.files import PurgeRule
 from ggshell.process.purge import PurgeTimes, TrailFile, matching, needed_from, purge, removable
 from ggshell.store.home import Home
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 HOUR = 3_600_000_000

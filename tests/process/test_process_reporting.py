@@ -13,7 +13,7 @@ from ggshell.params.schedule import Schedule
 from ggshell.process.report import Report
 from ggshell.process.reporting import Reporting
 from ggshell.process.statistics import Statistics
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.store.home import Home
 from ggshell.types import TableName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ggshell.clock import FakeClock
-from ggshell.params import RestartRule
+from ggshell.params.files import RestartRule
 from ggshell.process.restarts import Restarts, rule_takes
 from ggshell.store.checkpoint import GroupType
 

@@ -12,7 +12,7 @@ import pytest
 
 from ggshell.clock import FakeClock, from_datetime, to_datetime
 from ggshell.process.statistics import KINDS, Section, Statistics
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 ITEMS, COPY = TableName("shop", "items"), TableName("copy", "items")

@@ -11,7 +11,8 @@ import pytest
 from processes import until
 from ways import REP1, Way
 
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 
 TABLES = (
     "CREATE TABLE {s}.parents (id int PRIMARY KEY, code text UNIQUE, n int)",

@@ -13,7 +13,8 @@ from ways import EXT1, REP1, Way
 
 from ggshell.clock import local_text
 from ggshell.process.state import ProcessState
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 
 EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\n{}TABLE a.*;\n"
 REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\n{}MAP a.*, TARGET b.*;\n"

@@ -13,9 +13,10 @@ from ways import REP1, Way
 
 from ggshell.process.start_place import StartPlace, from_csn
 from ggshell.process.state import read_process_file
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.store.checkpoint import GroupType
-from ggshell.trail import TrailName, decode_record
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import decode_record
 from ggshell.trail.span import Span, behind_transaction, span_between
 from ggshell.types import Csn, TrailPosition
 

@@ -9,8 +9,10 @@ import pytest
 from processes import until
 from ways import EXT1, REP1, Way
 
-from ggshell.trail import FileHeader, TrailName, TrailReader
+from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
+from ggshell.trail.reader import TrailReader
 
 SECRET = "nobody may read this"
 

@@ -8,7 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.route.selection import Selection
 from ggshell.types import Csn, TableName
 

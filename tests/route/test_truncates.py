@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from batches import Row, Tx, make_batch, read_rows
 
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.route.selection import Selection
 from ggshell.types import TableName
 

@@ -11,12 +11,15 @@ from shell.ground import Shell
 
 from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
 from ggshell.shell.asking import cell_text, told
 from ggshell.shell.key_values import key_values
 from ggshell.spark.views import Answer
-from ggshell.trail import Producer, TrailName, TrailWriter
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
 
 ORDERS = TableDefinition(

@@ -21,8 +21,8 @@ from trail_samples import (
 )
 
 from ggshell.errors import UsageError
-from ggshell.record import IoType
 from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.operation import IoType
 from ggshell.spark.questions.asof import Moment, as_of
 from ggshell.spark.questions.trails import Trails, trails
 from ggshell.spark.session import WarmSession

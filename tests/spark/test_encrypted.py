@@ -20,7 +20,7 @@ from ggshell.spark.session import WarmSession
 from ggshell.spark.trail_keys import HomeKeys
 from ggshell.store.home import Home
 from ggshell.store.wallet import Wallet
-from ggshell.trail import Protection
+from ggshell.trail.sealing import Protection
 from ggshell.trail.writer import WriterOptions
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trai
 
 from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
-from ggshell.record import TransInd
+from ggshell.record.operation import TransInd
 from ggshell.spark.questions import counts
 from ggshell.spark.questions.file_facts import unread_notes
 from ggshell.spark.questions.gaps import Finding, State, gaps
 from ggshell.spark.questions.trails import Trails, trails
 from ggshell.spark.session import WarmSession
-from ggshell.trail import TrailName, TrailWriter
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import Csn
 
 CHECKS = ("files", "damage", "continuity", "transactions", "csn", "restarts", "pauses")

@@ -13,8 +13,8 @@ from trail_samples import random_transactions, trail_in, write_trail
 from ggshell.errors import DiskError, NotFoundError, UsageError
 from ggshell.spark import paths
 from ggshell.spark.layout import Layout, files_of, plan
-from ggshell.trail import TrailName
 from ggshell.trail.durable import MarkReader
+from ggshell.trail.name import TrailName
 
 
 @pytest.fixture

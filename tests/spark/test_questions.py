@@ -13,8 +13,8 @@ from batches import Row
 from both import local_engine, spark_engine
 from trail_samples import BEGIN, EMPLOYEES, delete, insert, move, random_transactions, trail_in, update, write_trail
 
-from ggshell.record import IoType
 from ggshell.record.image import decode_image
+from ggshell.record.operation import IoType
 from ggshell.spark.questions import counts, finding, gaps
 from ggshell.spark.questions.span import Span
 from ggshell.spark.questions.trails import Trails, trails

@@ -17,8 +17,8 @@ from ggshell.spark import RECIPES
 from ggshell.spark.java import find_java
 from ggshell.spark.server import find_server, start_server, stop_server
 from ggshell.store.home import Home
-from ggshell.trail import TrailName
 from ggshell.trail.columnar import read_columnar
+from ggshell.trail.name import TrailName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

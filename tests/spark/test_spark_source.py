@@ -13,8 +13,9 @@ from trail_samples import BEGIN, EMPLOYEES, ODD, delete, insert, random_transact
 
 from ggshell.clock import to_datetime
 from ggshell.spark.facts import COLUMNS
-from ggshell.trail import TrailName, fileheader
+from ggshell.trail import fileheader
 from ggshell.trail.columnar import read_columnar
+from ggshell.trail.name import TrailName
 from ggshell.trail.writer import WriterOptions
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from batches import Tx, make_batch
 from trail_samples import NOTES, insert, open_writer, random_transactions, trail_in, write_trail
 
 from ggshell.spark.offsets import cut, is_between_transactions, position_of
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.trail.visible import VisibleEnd
 from ggshell.types import TrailPosition
 

@@ -11,8 +11,8 @@ import pytest
 from trail_samples import EMPLOYEES, random_transactions, trail_in, write_trail
 
 from ggshell.spark.splits import find_definitions
-from ggshell.trail import TrailName
 from ggshell.trail.columnar import read_columnar
+from ggshell.trail.name import TrailName
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from batches import Row, Tx, make_batch
 
 from ggshell.clock import FakeClock
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.trail import Producer, TrailName, TrailWriter
-from ggshell.trail.writer import DEFAULT_OPTIONS, WriterOptions
+from ggshell.record.operation import IoType
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import DEFAULT_OPTIONS, TrailWriter, WriterOptions
 from ggshell.types import TableName
 
 EMPLOYEES = TableDefinition(

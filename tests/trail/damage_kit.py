@@ -16,12 +16,15 @@ from batches import Row, Tx, make_batch
 from trail.trail_kit import PRODUCER, A, cut_records
 
 from ggshell.clock import FakeClock
-from ggshell.record import Column, IoType, TableDefinition, TransInd
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType, TransInd
 from ggshell.record.user_tokens import encode_user_tokens
-from ggshell.trail import Protection, TrailName, TrailWriter, WriterOptions, decode_record
 from ggshell.trail.fileheader import header_size
-from ggshell.trail.record import Record
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import Record, decode_record
+from ggshell.trail.sealing import Protection
+from ggshell.trail.writer import TrailWriter, WriterOptions
 from ggshell.types import TableName
 
 WIDE = TableDefinition(

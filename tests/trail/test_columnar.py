@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from trail_kit import A, B, cut_records, write_trail
 
 from ggshell.errors import NotFoundError, TrailError
-from ggshell.record import IoType
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.trail import TrailName, decode_record
+from ggshell.record.operation import IoType
 from ggshell.trail.columnar import FAULT, OnDamage, Wanted, read_columnar, read_table, sync_points
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import decode_record
 from ggshell.types import Csn
 
 TEXTS = st.one_of(st.none(), st.text(max_size=12), st.just("x" * 70_000))

@@ -13,7 +13,9 @@ from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
 from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
-from ggshell.trail import TrailName, TrailReader, reader
+from ggshell.trail import reader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.types import TrailPosition
 
 _ROUNDS = 40

@@ -9,7 +9,7 @@ import pytest
 from trail.damage_kit import KINDS, cuts, exhibit, flips, splices
 
 from ggshell.errors import TrailError
-from ggshell.trail import decode_record
+from ggshell.trail.record import decode_record
 
 RECORDS = {name: kind for name, kind in KINDS.items() if kind.pick is not None}
 

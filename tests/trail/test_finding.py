@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trail_kit import A, cut_records, write_trail
 
-from ggshell.record import IoType
-from ggshell.trail import TrailName, decode_record, finding
+from ggshell.record.operation import IoType
+from ggshell.trail import finding
 from ggshell.trail.finding import position_of_csn, position_of_time
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import decode_record
 from ggshell.types import Csn, TrailPosition
 
 TIME = 1_700_000_000_000_000

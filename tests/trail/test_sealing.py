@@ -13,11 +13,15 @@ from trail_kit import PRODUCER, A, cut_records, hand_made_rows, read_all, seal, 
 
 from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError, TrailError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType
 from ggshell.record.user_tokens import encode_user_tokens
-from ggshell.trail import Keys, Protection, TrailName, TrailReader, TrailWriter, WriterOptions
 from ggshell.trail.columnar import OnDamage, read_columnar
 from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.sealing import Keys, Protection
+from ggshell.trail.writer import TrailWriter, WriterOptions
 
 SECRETS = {("MASTER", 1): b"1" * 32, ("MASTER", 2): b"2" * 32, ("old", 0): b"k" * 16}
 

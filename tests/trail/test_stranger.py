@@ -18,10 +18,10 @@ from trail.damage_kit import KINDS, WIDE, exhibit, flips, splices
 from trail.stranger import Change, Stranger, durable_end
 from trail.trail_kit import A, B, open_writer
 
-from ggshell.record import IoType
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
 from ggshell.record.user_tokens import encode_user_tokens
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn
 
 VALUES = st.none() | st.binary(max_size=20) | st.sampled_from([b"", b"x" * 65_530, b"y" * 65_531, b"z" * 130_000])

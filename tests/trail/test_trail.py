@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from trail_kit import A, B, hand_made_rows, open_writer, read_all
 
 from ggshell.errors import ConflictError, TrailError
-from ggshell.record import IoType
-from ggshell.trail import TrailName, TrailReader, read_position_time
+from ggshell.record.operation import IoType
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.trail.recover import find_end
+from ggshell.trail.times import read_position_time
 from ggshell.types import Csn
 
 plans = st.lists(

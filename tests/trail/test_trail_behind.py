@@ -10,7 +10,8 @@ import pytest
 from trail_kit import open_writer, read_all, small
 
 from ggshell.errors import DiskError
-from ggshell.trail import TrailName, writer
+from ggshell.trail import writer
+from ggshell.trail.name import TrailName
 
 
 def test_rows_show_only_when_their_sync_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from batches import read_rows
 from trail_kit import cut_records, mark_file, read_all, small, write_trail
 
 from ggshell.errors import TrailError
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.trail.recover import find_end
 
 

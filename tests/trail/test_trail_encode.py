@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from trail_kit import A, hand_made_rows
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record import ChangeBatch, IoType, TransactionHeader
-from ggshell.trail import decode_record, layout
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader
+from ggshell.trail import layout
 from ggshell.trail.decode import good_records
 from ggshell.trail.encode import encode_at_once, encode_batch, encode_one_by_one
 from ggshell.trail.fragments import join_fragments
+from ggshell.trail.record import decode_record
 from ggshell.trail.tokens import transaction_header, transaction_headers, transaction_tokens
 from ggshell.types import Csn
 

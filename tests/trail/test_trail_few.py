@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trail_kit import A, B, open_writer
 
-from ggshell.record import ChangeBatch, IoType
-from ggshell.trail import TrailName, TrailReader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import IoType
 from ggshell.trail.few import FEW_BYTES, read_few
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 from ggshell.types import TrailPosition
 
 KINDS = [IoType.INSERT, IoType.DELETE, IoType.FIELD_COMP, IoType.KEY_FIELD_COMP]

@@ -26,9 +26,13 @@ from trail_kit import (
 )
 
 from ggshell.errors import TrailError
-from ggshell.record import Column, IoType, TableDefinition, TransInd
-from ggshell.trail import TrailName, TrailReader, decode_header, fileheader, layout, read_position_time
-from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, encode_header
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType, TransInd
+from ggshell.trail import fileheader, layout
+from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, decode_header, encode_header
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.times import read_position_time
 from ggshell.types import Csn, TableName, TrailPosition
 
 

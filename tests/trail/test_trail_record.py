@@ -15,10 +15,11 @@ from trail_kit import A, B, cut_records, open_writer
 
 import ggshell.trail
 from ggshell.errors import TrailError
-from ggshell.record import IoType
 from ggshell.record.image import encode_image, join_key_update
-from ggshell.trail import TrailName, decode_record
+from ggshell.record.operation import IoType
 from ggshell.trail.encode import encode_batch
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import decode_record
 
 HEADER = "450c 0041 1d00 0fff 352b deff 5315 f302 e850 0005 0000 0000 0000 0000 0352 0000 0001 0000"
 DATA = "0000 0a00 0000 0000 0000 0000 0001 0100 0b00 0000 0700 7465 7374 696e 67"

@@ -13,8 +13,10 @@ from batches import read_rows
 from trail_kit import cut_records, mark_file, open_writer, read_all, seal, small, write_trail
 
 from ggshell.errors import DiskError, TrailError
-from ggshell.record import IoType
-from ggshell.trail import TrailName, TrailReader, decode_record
+from ggshell.record.operation import IoType
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.record import decode_record
 from ggshell.trail.recover import find_end
 from ggshell.types import Csn, TrailPosition
 

@@ -14,7 +14,7 @@ from batches import read_rows
 from trail.trail_kit import open_writer, read_all, small
 
 from ggshell.errors import DiskError
-from ggshell.trail import TrailName
+from ggshell.trail.name import TrailName
 
 CALLS = ("write", "pwrite", "fdatasync", "fsync")
 TRANSACTIONS = range(1, 13)

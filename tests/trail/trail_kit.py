@@ -11,9 +11,13 @@ from batches import Row, Tx, make_batch, read_rows
 from hypothesis import strategies as st
 
 from ggshell.clock import FakeClock
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition
-from ggshell.trail import Producer, TrailName, TrailReader, TrailWriter
-from ggshell.trail.fileheader import header_size
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.trail.fileheader import Producer, header_size
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName, TrailPosition
 
 A = TableDefinition(TableName("hr", "a"), (Column("id", "integer", 23), Column("t", "text", 25)), (0,))

@@ -13,7 +13,8 @@ from ggshell.columns.nodes import Node
 from ggshell.columns.rows import Rows
 from ggshell.columns.scope import Scope
 from ggshell.columns.values import State, Value
-from ggshell.record import IoType, TransactionPiece
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionPiece
 from ggshell.syntax.expression_tree import Call, Column, Expression, Literal
 
 if TYPE_CHECKING:

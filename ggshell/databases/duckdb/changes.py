@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ggshell.apply.target import TableMapping
 from ggshell.errors import ApplyError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
 from ggshell.record.fields import Image, Value, split_image, values_of, walk
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
 
 
 class Kind(IntEnum):

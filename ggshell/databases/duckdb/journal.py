@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ggshell.apply.target import TableMapping
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 
 JOURNAL_BYTES = 256 << 20
 """How much of a transaction is kept; of a larger one nothing can be done again."""

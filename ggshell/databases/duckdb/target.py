@@ -23,7 +23,7 @@ from ggshell.databases.duckdb.refusals import missing, refusal
 from ggshell.databases.duckdb.statements import ROWS, Statements
 from ggshell.databases.duckdb.target_tables import target_table
 from ggshell.errors import ApplyError
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from ggshell.databases.postgres.copy_rows import copy_text
 from ggshell.databases.postgres.describe import quote_table
 from ggshell.databases.postgres.statements import Operation, Statements
 from ggshell.errors import ApplyError
-from ggshell.record import ChangeBatch, IoType
+from ggshell.record.change import ChangeBatch
 from ggshell.record.fields import Field, after_images, split_image, values_of, walk
 from ggshell.record.image import split_key_update
-from ggshell.record.operation import TWO_IMAGES
+from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.types import TableName
 
 BULK_ROWS = 20

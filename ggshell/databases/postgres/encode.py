@@ -24,9 +24,12 @@ from ggshell.databases.postgres.rows import (
 )
 from ggshell.databases.postgres.vectors import big32, encode_tuples
 from ggshell.errors import CaptureError
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import LONGEST_SHORT
+from ggshell.record.operation import IoType
 from ggshell.record.ragged import copy_pieces, items
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 
 FEW_ROWS = 24
 

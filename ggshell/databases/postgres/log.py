@@ -27,7 +27,8 @@ from ggshell.databases.postgres.history import UNKNOWN, History, require_same_hi
 from ggshell.databases.postgres.relations import Images, Keys, Relations, default_images, no_keys
 from ggshell.databases.postgres.slot import PUBLICATION, check_slot
 from ggshell.errors import ConnectionLostError, GgsError
-from ggshell.record import ChangeBatch, TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
 STREAMING_SINCE = 140_000

@@ -8,7 +8,7 @@ from typing import Any
 from ggshell.databases.postgres import describe, pgoutput
 from ggshell.databases.postgres.rows import TableShape
 from ggshell.errors import GgsError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.types import TableName
 

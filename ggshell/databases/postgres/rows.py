@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from ggshell.databases.postgres import pgoutput
 from ggshell.errors import CaptureError
-from ggshell.record import IoType, TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules, Unified
+from ggshell.record.operation import IoType
 
 Value = bytes | None
 OLD_KEY, OLD_ROW, NEW_ROW = ord("K"), ord("O"), ord("N")

@@ -17,7 +17,10 @@ from ggshell.databases.postgres import describe, session
 from ggshell.databases.postgres.copy_images import images_of_copy
 from ggshell.databases.postgres.session import execute
 from ggshell.errors import ConnectionLostError, GgsError, NotFoundError
-from ggshell.record import ChangeBatch, Column, IoType, TableDefinition, TransactionHeader, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn, TableName, parse_lsn
 
 BATCH_BYTES = 1 << 20

@@ -18,7 +18,7 @@ from ggshell.databases.postgres.apply_wire import CHECKPOINT_GONE, Step, Wire
 from ggshell.databases.postgres.present_row import fetch_row
 from ggshell.databases.postgres.target_tables import target_table
 from ggshell.errors import ApplyError, ConflictError
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

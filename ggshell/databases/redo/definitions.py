@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ggshell.databases.redo.names import folded, table_name
 from ggshell.errors import CaptureError, ParameterError
-from ggshell.record import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.types import TableName
 
 Keys = Callable[[TableName], tuple[str, ...]]

@@ -22,8 +22,11 @@ from ggshell.databases.redo.sql import (
     parse_update,
 )
 from ggshell.errors import CaptureError
-from ggshell.record import ChangeBatch, IoType, TableDefinition, TransactionPiece
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionPiece
 
 Problem = Callable[[str, str, str], None]
 """Told of what cannot be captured: owner, table, why."""

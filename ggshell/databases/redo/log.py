@@ -24,7 +24,8 @@ from ggshell.databases.redo.names import folded, table_name
 from ggshell.databases.redo.rows import Operation, RedoRow, format_xid
 from ggshell.databases.redo.undo import UndoStack
 from ggshell.errors import CaptureError
-from ggshell.record import ChangeBatch, TransactionHeader
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, LogPosition, TableName
 
 _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.DDL})

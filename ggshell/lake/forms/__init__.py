@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ggshell.lake.effects import Effects
 from ggshell.lake.target import Form, LakeTarget
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from ggshell.errors import ApplyError, DiskError
 from ggshell.lake.effects import Effects
 from ggshell.lake.forms import Batch
 from ggshell.lake.rows import KEY, Held, Next, log_rows, next_rows
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ggshell.lake.effects import Effects
 from ggshell.lake.forms import Batch
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.spark.values import arrow_type, spark_type, typed
 from ggshell.types import TableName, TrailPosition
 

@@ -17,7 +17,7 @@ def default_table(session: Session) -> TableName | None:
     """The table that GLOBALS names, None when it names none."""
     if not session.home.globals.exists():
         return None
-    from ggshell.params import load_globals
+    from ggshell.params.files import load_globals
 
     text = load_globals(session.home.globals).checkpoint_table
     return _parse(text) if text else None

@@ -43,7 +43,7 @@ LATE_SECONDS = 5
 def names_of(session: Session, table: str = "") -> HeartbeatNames:
     """The objects' names, by the statement or by GLOBALS.  Raises NotFoundError when neither names a schema."""
     from ggshell.heartbeat.names import heartbeat_names
-    from ggshell.process.heartbeats import home_names
+    from ggshell.process.heartbeat_settings import home_names
 
     found = home_names(session.home)
     if table:

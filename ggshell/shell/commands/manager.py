@@ -103,7 +103,7 @@ def port_info(session: Session, *, detail: bool = False) -> Facts:
 @command("SEND MGR GETPURGEOLDEXTRACTS")
 def purge_rules(session: Session) -> Listing:
     """The rules of PURGEOLDEXTRACTS that Manager runs with, and the oldest file that a reader of each trail still needs."""
-    from ggshell.params import PurgeRule
+    from ggshell.params.files import PurgeRule
     from ggshell.process.purge import needed_from
 
     answer = request(_running(session).socket, "GETPURGEOLDEXTRACTS")

@@ -74,9 +74,9 @@ def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, meg
 @command("PURGE EXTTRAIL")
 def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message:
     """Remove the files of a trail that every reader has left behind; with ``!`` all but the newest, read or not."""
-    from ggshell.params import PurgeRule
+    from ggshell.params.files import PurgeRule
     from ggshell.process.purge import needed_from, purge
-    from ggshell.trail import TrailName
+    from ggshell.trail.name import TrailName
 
     name = TrailName.parse(trail, session.home.root)
     if not name.sequences():

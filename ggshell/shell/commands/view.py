@@ -99,13 +99,13 @@ def checked(path: Path) -> Message:
 
 def _refused(path: Path, kind: str) -> list[GgsError]:
     """What the process itself would say at its start, of a file whose every line is right."""
-    from ggshell import params
+    from ggshell.params import files
 
     load: dict[str, Callable[[Path], object]] = {
-        "Extract": params.load_extract,
-        "Replicat": params.load_replicat,
-        "Manager": params.load_manager,
-        "GLOBALS": params.load_globals,
+        "Extract": files.load_extract,
+        "Replicat": files.load_replicat,
+        "Manager": files.load_manager,
+        "GLOBALS": files.load_globals,
     }
     try:
         load[kind](path)

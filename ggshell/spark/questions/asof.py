@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.clock import to_datetime
 from ggshell.errors import UsageError
-from ggshell.record import TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.spark.dialect import literal, quoted_name
 from ggshell.spark.pushdown import Condition
 from ggshell.spark.questions.finding import Key, key_in, records_of

@@ -8,13 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.spark.paths import is_elsewhere, local_copy
 from ggshell.spark.splits import whole_end
-from ggshell.trail import TrailName, layout
+from ggshell.trail import layout
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.fileheader import FileHeader, decode_header
 from ggshell.trail.look import LookedFile
+from ggshell.trail.name import TrailName
 from ggshell.types import Csn
 
 _RESTART: Final = bytes([ord("E"), layout.PARTITION_METADATA, 0, ord("A"), 0, 0, int(IoType.RESTART_OK)])

@@ -21,8 +21,9 @@ from ggshell.databases.duckdb.folding import works
 from ggshell.databases.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.databases.duckdb.target_tables import target_table
 from ggshell.errors import ApplyError, NotFoundError
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
 
 

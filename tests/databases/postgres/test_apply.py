@@ -28,7 +28,8 @@ from ggshell.apply.discard import DiscardFile
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import checkpoint_sql, session
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
 
 

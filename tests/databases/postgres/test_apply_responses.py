@@ -17,7 +17,7 @@ from ggshell.apply.responses import Responses
 from ggshell.clock import FakeClock
 from ggshell.databases.postgres import session
 from ggshell.errors import ApplyError
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import Csn
 
 DISCARD = [ErrorRule("DEFAULT", Response.DISCARD)]

@@ -22,7 +22,8 @@ from ggshell.apply import delivery as delivery_module
 from ggshell.apply import groups
 from ggshell.databases.postgres import session
 from ggshell.errors import ApplyError
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
 
 

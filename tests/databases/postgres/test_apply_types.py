@@ -23,8 +23,9 @@ from batches import Row, Tx
 
 from ggshell.databases.postgres import apply_steps, checkpoint_sql, session
 from ggshell.errors import ApplyError
-from ggshell.record import Column, IoType, TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 LONG = "ä" * 40_000 + "\\end"

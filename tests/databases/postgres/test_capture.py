@@ -11,8 +11,8 @@ from databases.postgres.slot_reading import capturing, collect, prepare, values
 from ggshell.databases.postgres import encode, log, session, slot, trandata, wire
 from ggshell.databases.postgres.server import PostgresServer
 from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
-from ggshell.record import IoType
 from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 Rows = list[tuple[str, int, list[tuple[int, bytes | None]]]]

@@ -10,7 +10,7 @@ from processes import until
 
 from ggshell.databases.postgres.copy_images import images_of_copy
 from ggshell.databases.postgres.table_copy import TableCopy
-from ggshell.record import ChangeBatch
+from ggshell.record.change import ChangeBatch
 from ggshell.record.image import LONGEST_SHORT, decode_image
 from ggshell.types import TableName
 

@@ -16,7 +16,8 @@ from ggshell.record.image import decode_image
 from ggshell.store import checkpoint as checkpoints
 from ggshell.store.checkpoint import Checkpoint, GroupType
 from ggshell.store.home import Home
-from ggshell.trail import TrailName, TrailReader
+from ggshell.trail.name import TrailName
+from ggshell.trail.reader import TrailReader
 
 PARAMETERS = """EXTRACT ext1
 SOURCEDB redo://{folder}

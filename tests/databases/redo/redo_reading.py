@@ -12,8 +12,9 @@ from ggshell.capture.stream import Capture
 from ggshell.databases.redo.definitions import Definitions
 from ggshell.databases.redo.folder import open_rows
 from ggshell.databases.redo.log import RedoLog
-from ggshell.record import IoType, TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image, split_key_update
+from ggshell.record.operation import IoType
 from ggshell.types import Csn, LogPosition, TableName
 
 BEGINNING = LogPosition(0, 0, 0)

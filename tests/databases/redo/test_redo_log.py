@@ -10,7 +10,7 @@ from redo_reading import capturing, collect, read_all
 
 from ggshell.demo.redo_writer import RedoWriter
 from ggshell.errors import CaptureError
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import LogPosition
 
 

@@ -18,7 +18,7 @@ from ggshell.databases.redo.segments import find_segment, list_segments, scn_of,
 from ggshell.demo.redo_workload import Shape, Workload, redo_writers, write_definitions
 from ggshell.demo.redo_writer import Change, RedoWriter
 from ggshell.errors import CaptureError, ParameterError
-from ggshell.record import IoType
+from ggshell.record.operation import IoType
 from ggshell.types import LogPosition, TableName
 
 
