@@ -16,7 +16,6 @@ from ggshell.capture.decisions import Decision
 from ggshell.capture.stream import Capture
 from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.params.files import ExtractParameters, load_extract
-from ggshell.process import initial_load, path
 from ggshell.process.backoff import Backoff
 from ggshell.process.bounded_recovery import ExtractRecovery, refuse_bounded
 from ggshell.process.bounded_requests import BoundedRequests
@@ -29,8 +28,8 @@ from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
 from ggshell.process.reconnecting import connected, run_sessions
 from ggshell.process.row_environment import queries_login, row_environment
-from ggshell.process.row_stage import TableStage
 from ggshell.process.sources import source_of
+from ggshell.process.table_stage import TableStage
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms
@@ -61,19 +60,24 @@ def _body(context: GroupContext) -> None:
         [table.ignored for table in parameters.tables],
     )
     if context.checkpoint.read.source is SourceType.TRAIL:
-        refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
-        trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
-        rows = TableStage(
-            parameters.tables, row_environment(context, trail, None, queries_login(context.home, parameters))
-        )
-        ending = Ending(context, parameters.end)
-        path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows, ending)
-        return
-    if context.checkpoint.read.source is SourceType.TABLE:
+        _pump(context, parameters, tables)
+    elif context.checkpoint.read.source is SourceType.TABLE:
+        from ggshell.process import initial_load
+
         initial_load.load(context, parameters, tables, _forms(context, parameters))
-        return
-    _refuse_load(context, parameters)
-    LogExtract(context, parameters, tables).run()
+    else:
+        _refuse_load(context, parameters)
+        LogExtract(context, parameters, tables).run()
+
+
+def _pump(context: GroupContext, parameters: ExtractParameters, tables: TableFilter) -> None:
+    from ggshell.process import path
+
+    refuse_bounded(context, parameters.bounded, "a trail holds committed transactions only")
+    trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
+    environment = row_environment(context, trail, None, queries_login(context.home, parameters))
+    rows, ending = TableStage(parameters.tables, environment), Ending(context, parameters.end)
+    path.forward(context, tables, parameters.checkpoint_seconds, _forms(context, parameters), rows, ending)
 
 
 def _refuse_load(context: GroupContext, parameters: ExtractParameters) -> None:

@@ -20,7 +20,7 @@ from ggshell.process.load_state import OPTION, LoadState
 from ggshell.process.login import conninfo, redo_login
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.row_environment import queries_login, row_environment
-from ggshell.process.row_stage import TableStage
+from ggshell.process.table_stage import TableStage
 from ggshell.process.tables import TableFilter, keycols_of, matches
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms

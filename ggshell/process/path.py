@@ -10,7 +10,7 @@ from ggshell.process.heartbeats import path_heartbeats
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.outputs import Outputs, open_outputs
 from ggshell.process.progress import Progress
-from ggshell.process.row_stage import UNTOUCHED, TableStage
+from ggshell.process.table_stage import UNTOUCHED, TableStage
 from ggshell.process.tables import TableFilter
 from ggshell.process.tally import tally
 from ggshell.process.trail_forms import TrailForms, reader_keys
