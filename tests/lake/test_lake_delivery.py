@@ -2,90 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from batches import Row
+from deliveries import BEGIN, Deliveries, Ended
 from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person
 
 from ggshell.errors import StoreError
-from ggshell.lake.commits import Commit, CommitLog
-from ggshell.lake.delivery import LakeDelivery
-from ggshell.lake.forms import LakeTables, open_tables
+from ggshell.lake.commits import CommitLog
 from ggshell.lake.target import Form
 from ggshell.record.definition import Column
 from ggshell.record.operation import IoType
-from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.parametrize("lake", list(Form), indirect=True)
-WRITES = ("append", "merge")
-
-
-class _Ended(BaseException):
-    """The process has ended here, as far as the test goes."""
-
-
-def _end(*_: Any) -> None:
-    raise _Ended
-
-
-class Ending:
-    """Tables that let so many writes through; ``None``: all."""
-
-    def __init__(self, tables: LakeTables, left: int | None) -> None:
-        self._tables = tables
-        self._left = left
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in WRITES or self._left is None:
-            return getattr(self._tables, name)
-        if self._left == 0:
-            return _end
-        self._left -= 1
-        return getattr(self._tables, name)
-
-
-class _Uncommitted(CommitLog):
-    """The process ends before it has committed."""
-
-    def add(self, commit: Commit) -> None:
-        raise _Ended
-
-
-class Deliveries:
-    """What a process does with batches, again and again from what the lake holds."""
-
-    def __init__(self, lake: Lake, spark: SparkSession) -> None:
-        self.lake = lake
-        self.told: list[str] = []
-        self.counted: dict[str, int] = {}
-        self._spark = spark
-
-    def rows(self, first: TrailPosition, last: TrailPosition) -> DataFrame:
-        found = self._spark.read.format("ggtrail").load(str(self.lake.trail))
-        return found.where(f"rba >= {first.rba} AND rba < {last.rba}")
-
-    def batch(
-        self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
-    ) -> None:
-        """A process begins, writes a batch, and ends; after so many writes, if a number is given, or before the commit."""
-        tables: Any = Ending(open_tables(self.lake.target, "LAKE", self.told.append), writes)
-        log = CommitLog(self.lake.target, "LAKE") if commits else _Uncommitted(self.lake.target, "LAKE")
-        delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.told.append)
-        delivery.write(self._spark, self.rows(first, last), number)
-
-    def _count(self, table: TableName, _: int, number: int) -> None:
-        self.counted[str(table)] = self.counted.get(str(table), 0) + number
 
 
 def place(number: int) -> Row:
     return Row(PLACES, IoType.INSERT, image(str(number), "2026-11-21"))
-
-
-BEGIN = TrailPosition(0, 0)
 
 
 @pytest.mark.timeout(900)
@@ -98,9 +35,9 @@ def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSessi
     long = lake.write([moved(PEOPLE, 3, 4), moved(PEOPLE, 2, 3)], [moved(PLACES, 2, 3), moved(PLACES, 1, 2), place(1)])
     before, after = (short, long) if comes_again == "longer" else (long, short)
     for writes in (0, 1, 2) if lake.form is Form.PARQUET else (0, 1, 1):  # before the log, behind it, behind Places
-        with pytest.raises(_Ended):
+        with pytest.raises(Ended):
             deliveries.batch(1, first, before, writes)
-    with pytest.raises(_Ended):
+    with pytest.raises(Ended):
         deliveries.batch(1, first, before, commits=False)
     deliveries.batch(1, first, after)
     deliveries.batch(1, first, after)

@@ -31,6 +31,19 @@ _EFFECTS = pa.schema(
     [("_key", pa.string()), ("_base", pa.string()), ("_gone", pa.bool_()), ("_laid", _HELD), ("_order", pa.int64())]
 )
 
+_MERGE = """
+SELECT /*+ BROADCAST(e) */ r._key, r._held
+  FROM ggs_rows r LEFT ANTI JOIN (SELECT _key FROM ggs_effects) e ON r._key = e._key
+UNION ALL
+SELECT /*+ MERGE(b) */ e._key,
+       map_concat(map_filter(coalesce(b._held, map()), (k, v) -> NOT map_contains_key(e._laid, k)), e._laid) AS _held
+  FROM ggs_effects e
+  LEFT JOIN (SELECT /*+ BROADCAST(t) */ r._key, r._held
+               FROM ggs_rows r LEFT SEMI JOIN (SELECT _base FROM ggs_effects WHERE NOT _gone) t ON r._key = t._base) b
+    ON b._key = e._base
+ WHERE NOT e._gone"""
+"""Only keys are held in memory: left to itself Spark holds all rows, when they are small in their compressed files."""
+
 
 class ParquetTables:
     """The Parquet files below a folder: what a batch without commit has left is written over."""
@@ -54,15 +67,10 @@ class ParquetTables:
         if before is None or effects.cleared:
             merged = made.where("NOT _gone").selectExpr("_key", "_laid AS _held")
         else:
-            old = spark.read.parquet(str(version_folder(self._folder, name, before))).select(*HIDDEN)
             made.createOrReplaceTempView("ggs_effects")
+            old = spark.read.parquet(str(version_folder(self._folder, name, before))).select(*HIDDEN)
             old.createOrReplaceTempView("ggs_rows")
-            merged = spark.sql(
-                "SELECT r._key, r._held FROM ggs_rows r LEFT ANTI JOIN ggs_effects e ON r._key = e._key UNION ALL"
-                " SELECT e._key, map_concat(map_filter(coalesce(r._held, map()),"
-                " (k, v) -> NOT map_contains_key(e._laid, k)), e._laid) AS _held"
-                " FROM ggs_effects e LEFT JOIN ggs_rows r ON r._key = e._base WHERE NOT e._gone"
-            )
+            merged = spark.sql(_MERGE)
         shown = merged.mapInArrow(lambda batches: _typed(batches, definition), _ddl(definition))
         shown.write.mode("overwrite").parquet(str(version_folder(self._folder, name, batch.number)))
         _forget(self._folder, name, batch.number, before)

@@ -1,0 +1,39 @@
+"""What a lake Replicat leaves in Java, in which it runs for months."""
+
+from __future__ import annotations
+
+import gc
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deliveries import BEGIN, Deliveries
+from lakes import Lake, person
+
+from ggshell.lake.target import Form
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lake", [Form.PARQUET], indirect=True)
+def test_nothing_of_a_batch_stays_in_java(lake: Lake, spark: SparkSession) -> None:
+    deliveries, chance = Deliveries(lake, spark), random.Random(7)
+    places, held = [BEGIN], []
+    for number in range(6):
+        places.append(lake.write([person(row, chance.randbytes(40_000).hex(), "1") for row in range(100)]))
+        deliveries.batch(number, places[-2], places[-1])
+        held.append(_held_by_java(spark))
+    batch = (places[-1].rba - places[-2].rba) >> 20
+    assert batch > 6
+    assert held[-1] - held[1] < 2 * batch, held
+
+
+def _held_by_java(spark: SparkSession) -> int:
+    """Megabytes that nothing can free."""
+    gc.collect()  # what Python no longer names, Java need not keep
+    jvm: Any = spark.sparkContext._jvm
+    jvm.System.gc()
+    runtime = jvm.Runtime.getRuntime()
+    return int(runtime.totalMemory() - runtime.freeMemory()) >> 20
