@@ -237,15 +237,11 @@ def _loaded_by(*modules: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_the_command_line_starts_without_the_heavy_libraries() -> None:
+def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libraries() -> None:
     """Start-up time is a feature: they are imported where they are first needed."""
-    assert _loaded_by("ggshell.shell.cli", "ggshell.shell.groups") == []
-
-
-def test_commands_and_manager_start_with_no_more_than_what_speaks_to_processes() -> None:
     files = (ROOT / "ggshell" / "shell" / "commands").glob("*.py")
     commands = [f"ggshell.shell.commands.{file.stem}" for file in files if file.stem not in ("__init__", "wallet")]
-    assert _loaded_by("ggshell.process.manager", *commands) == ["msgspec"]
+    assert _loaded_by("ggshell.shell.cli", "ggshell.process.manager", *commands) == []
 
 
 def test_no_two_test_modules_have_one_name() -> None:

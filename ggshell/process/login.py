@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ggshell.databases.duckdb.session import file_of, is_duckdb, login_of
 from ggshell.databases.postgres.session import connection_info
-from ggshell.databases.redo.folder import is_redo
+from ggshell.databases.redo.login import is_redo
 from ggshell.errors import ParameterError
 from ggshell.params.files import LoginParameters
 from ggshell.store.credential import CredentialStore

@@ -9,8 +9,9 @@ from typing import Any
 from ggshell.capture.cache import OpenTransaction
 from ggshell.capture.source import LogState
 from ggshell.databases.redo.definitions import Definitions, read_definitions
-from ggshell.databases.redo.folder import folder_of, open_rows
+from ggshell.databases.redo.folder import open_rows
 from ggshell.databases.redo.log import RedoLog, RowDefinitions
+from ggshell.databases.redo.login import folder_of
 from ggshell.databases.redo.messages import unpack_row
 from ggshell.databases.redo.rows import Operation, format_xid, parse_xid
 from ggshell.params.files import ExtractParameters

@@ -31,7 +31,7 @@ def scn_number(text: str) -> int:
 def redo_place(login: str, begin: str, lsn: str, scn: str, now: int) -> tuple[Csn, int]:
     """(the SCN behind which capture begins, its time): NOW is the log's present end, a time its first row of that time."""
     from ggshell.databases.redo.bounds import bound_at, last_bound
-    from ggshell.databases.redo.folder import folder_of
+    from ggshell.databases.redo.login import folder_of
 
     folder = folder_of(login)
     if lsn:

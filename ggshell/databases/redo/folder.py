@@ -10,13 +10,12 @@ from collections import deque
 from pathlib import Path
 from typing import Protocol
 
+from ggshell.databases.redo.login import folder_of
 from ggshell.databases.redo.notify import FolderWatch
 from ggshell.databases.redo.rows import RedoRow
 from ggshell.databases.redo.segments import Segment, ThreadReader, find_segment, first_scn, list_segments
-from ggshell.errors import CaptureError, DatabaseError
+from ggshell.errors import CaptureError
 from ggshell.types import LogPosition
-
-SCHEME = "redo://"
 
 
 class RowSource(Protocol):
@@ -34,21 +33,6 @@ class RowSource(Protocol):
     def fileno(self) -> int: ...
 
     def close(self) -> None: ...
-
-
-def is_redo(login: str) -> bool:
-    """Whether a login names a folder of redo."""
-    return login.strip().lower().startswith(SCHEME)
-
-
-def folder_of(login: str) -> Path:
-    """The folder of ``redo:///folder``.  Raises DatabaseError when there is none."""
-    folder = Path(login.strip()[len(SCHEME) :])
-    if not folder.is_dir():
-        raise DatabaseError(
-            f"there is no redo folder {folder}", hint="redo:///folder, holding segments such as redo_1_000000001.jsonl"
-        )
-    return folder
 
 
 def open_rows(login: str, start: LogPosition) -> RowSource:

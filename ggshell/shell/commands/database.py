@@ -13,7 +13,7 @@ DEFAULT_DOMAIN = "OracleGoldenGate"
 def log_in(session: Session, userid: str, password: str | None, source: str | None = None) -> Message:
     """Connect, and keep the connection for the statements that follow.  Raises DatabaseError and leaves the old login."""
     from ggshell.databases.duckdb.session import is_duckdb
-    from ggshell.databases.redo.folder import is_redo
+    from ggshell.databases.redo.login import is_redo
 
     if is_redo(source or userid):
         return _log_in_to_redo(session, (source or userid).strip())
@@ -42,7 +42,7 @@ def log_in(session: Session, userid: str, password: str | None, source: str | No
 def _log_in_to_redo(session: Session, login: str) -> Message:
     """A folder of redo: there is nothing to connect to, but it must be there."""
     from ggshell.databases.redo.bounds import first_bound, last_bound
-    from ggshell.databases.redo.folder import folder_of
+    from ggshell.databases.redo.login import folder_of
 
     folder = folder_of(login)
     first, last = first_bound(folder), last_bound(folder)

@@ -1,0 +1,24 @@
+"""The login of a source that is a folder of redo: ``redo:///folder``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ggshell.errors import DatabaseError
+
+SCHEME = "redo://"
+
+
+def is_redo(login: str) -> bool:
+    """Whether a login names a folder of redo."""
+    return login.strip().lower().startswith(SCHEME)
+
+
+def folder_of(login: str) -> Path:
+    """The folder of ``redo:///folder``.  Raises DatabaseError when there is none."""
+    folder = Path(login.strip()[len(SCHEME) :])
+    if not folder.is_dir():
+        raise DatabaseError(
+            f"there is no redo folder {folder}", hint="redo:///folder, holding segments such as redo_1_000000001.jsonl"
+        )
+    return folder
