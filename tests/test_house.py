@@ -240,7 +240,7 @@ def _loaded_by(*modules: str) -> list[str]:
 def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libraries() -> None:
     """Start-up time is a feature: they are imported where they are first needed."""
     files = (ROOT / "ggshell" / "shell" / "commands").glob("*.py")
-    commands = [f"ggshell.shell.commands.{file.stem}" for file in files if file.stem not in ("__init__", "wallet")]
+    commands = [f"ggshell.shell.commands.{file.stem}" for file in files if file.stem != "__init__"]
     assert _loaded_by("ggshell.shell.cli", "ggshell.process.manager", *commands) == []
 
 

@@ -14,10 +14,10 @@ from ggshell.lake.delivery import LakeDelivery
 from ggshell.lake.forms import open_tables
 from ggshell.lake.target import lake_target
 from ggshell.params.files import load_replicat
+from ggshell.process.home_wallet import wallet_of
 from ggshell.process.lifecycle import GroupContext, run_group
 from ggshell.process.progress import Progress
 from ggshell.process.tables import TableFilter
-from ggshell.process.trail_forms import wallet_of
 from ggshell.spark.session import WarmSession, out_of_memory
 from ggshell.spark.settings import load_settings
 from ggshell.spark.trail_keys import HomeKeys

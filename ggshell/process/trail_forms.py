@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ggshell.errors import ParameterError
-from ggshell.params.files import load_globals
 from ggshell.params.trail_forms import TrailStatement
+from ggshell.process.home_wallet import wallet_of
 from ggshell.store.home import Home
-from ggshell.store.wallet import Wallet
 from ggshell.trail.fileheader import COMPATIBILITY, FileHeader
 from ggshell.trail.name import TrailName
 from ggshell.trail.releases import compatibility_of
 from ggshell.trail.sealing import Keys, Protection
 from ggshell.trail.writer import WriterOptions
-
-
-def wallet_of(home: Home) -> Wallet:
-    """The home's wallet, where GLOBALS says it is.  Raises ParameterError."""
-    found = load_globals(home.globals)
-    return Wallet(home, found.wallet_location, found.master_key)
 
 
 def reader_keys(home: Home) -> Keys:

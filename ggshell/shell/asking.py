@@ -48,7 +48,7 @@ def trails_of(session: Session, texts: Sequence[str]) -> Trails:
 
 def home_keys(session: Session) -> HomeKeys:
     """The home's keys for encrypted trails; the wallet is looked into when a file needs it."""
-    from ggshell.process.trail_forms import wallet_of
+    from ggshell.process.home_wallet import wallet_of
     from ggshell.spark.trail_keys import HomeKeys
 
     return HomeKeys.of(session.home, wallet_of(session.home))

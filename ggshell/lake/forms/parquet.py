@@ -42,7 +42,7 @@ SELECT /*+ MERGE(b) */ e._key,
                FROM ggs_rows r LEFT SEMI JOIN (SELECT _base FROM ggs_effects WHERE NOT _gone) t ON r._key = t._base) b
     ON b._key = e._base
  WHERE NOT e._gone"""
-"""Only keys are held in memory: left to itself Spark holds all rows, when they are small in their compressed files."""
+"""Of the table's rows only those that a batch touches are sorted and joined; the others pass by the keys, held in memory."""
 
 
 class ParquetTables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ggshell.clock import to_datetime
-from ggshell.process.trail_forms import wallet_of
+from ggshell.process.home_wallet import wallet_of
 from ggshell.shell.listings import Listing
 from ggshell.shell.registry import command
 from ggshell.shell.results import Message
