@@ -1,4 +1,4 @@
-"""The only reader of time.  Everything that needs the hour is given a ``Clock``; tests give a ``FakeClock``."""
+"""The clock.  Code that needs the time receives a ``Clock``; tests pass a ``FakeClock``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 JULIAN_EPOCH_MICROSECONDS = 210_866_760_000_000_000
-"""Microseconds from noon UTC of Julian day 0 to 1970-01-01 (day 2440587.5): the zero of trail timestamps."""
+"""Microseconds from Julian day 0, noon UTC, to 1970-01-01 (day 2440587.5).  Trail timestamps count from Julian day 0."""
 
 
 class Clock(Protocol):
-    """Wall time in microseconds since 1970-01-01 UTC, and a steady count of seconds for intervals."""
+    """Wall-clock time in microseconds since 1970-01-01 UTC, and monotonic seconds for measuring intervals."""
 
     def now(self) -> int: ...
 
@@ -20,7 +20,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of the operating system."""
 
     def now(self) -> int:
         return time.time_ns() // 1000
@@ -30,7 +30,7 @@ class SystemClock:
 
 
 class FakeClock:
-    """A clock that moves only when told to; wall time and steady time move together."""
+    """A clock that moves only with ``advance``; wall-clock time and monotonic time move together."""
 
     def __init__(self, start: int = 1_700_000_000_000_000) -> None:
         self._now = start
@@ -47,15 +47,15 @@ class FakeClock:
 
 
 def to_datetime(microseconds: int) -> datetime:
-    """Microseconds since 1970 as an aware UTC datetime."""
+    """Convert microseconds since 1970 to a timezone-aware UTC datetime."""
     return EPOCH + timedelta(microseconds=microseconds)
 
 
 def from_datetime(moment: datetime) -> int:
-    """An aware datetime as microseconds since 1970."""
+    """Convert a timezone-aware datetime to microseconds since 1970."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def local_text(microseconds: int, style: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A moment in the machine's local time, as reports and INFO show it."""
+    """Format a timestamp (microseconds since 1970) in the machine's local time, as reports and INFO show it."""
     return to_datetime(microseconds).astimezone().strftime(style)

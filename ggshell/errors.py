@@ -1,17 +1,20 @@
-"""The one error tree: the class is the meaning, the code is the number an administrator looks up.
+"""The error classes of ggshell.  The class gives the meaning; the code is the number that an administrator looks up.
 
-Vendor numbers (``OGG-nnnnn``) are used only with the meaning that the vendor's message pages and public logs give them;
-every event of our own has a ``GGS-nnnnn`` number.  A code is never reused for another meaning.
+Vendor codes (``OGG-nnnnn``) are used only with the meaning that the vendor's message pages and public logs document.
+ggshell's own events use ``GGS-nnnnn`` codes.  A code is never reused with another meaning.
 """
 
 from __future__ import annotations
 
+OUT_OF_MEMORY = "not enough memory - raise the memory limit (ulimit -v), or process less data at a time"
+"""The text of GGS-00807: Python or a library could not allocate memory."""
+
 
 class GgsError(Exception):
-    """Anything ggshell refuses or fails at, in words an administrator can act on.
+    """The base class of all errors.  Its text is written so that an administrator can act on it.
 
-    ``code`` names the kind, ``message`` says what happened, ``where`` the place (file:line:column, trail and RBA, table),
-    ``hint`` what to do now.
+    ``code`` identifies the kind of error, ``message`` says what happened, ``where`` is the location (file:line:column,
+    trail and RBA, or table), and ``hint`` is the action to take.
     """
 
     code = "GGS-00001"
@@ -25,7 +28,7 @@ class GgsError(Exception):
             self.code = code
 
     def __str__(self) -> str:
-        """One line: message, place and remedy, without the code."""
+        """Return message, location and hint on one line, without the code."""
         parts = [self.message]
         if self.where:
             parts.append(f"({self.where})")
@@ -35,15 +38,17 @@ class GgsError(Exception):
 
 
 class UsageError(GgsError):
-    """The command line or a statement asks for something that cannot be meant."""
+    """A command line or a statement is not valid."""
 
     code = "GGS-00002"
 
 
 class StatementError(GgsError):
-    """A statement or a parameter that the grammar refuses, with its place."""
+    """The grammar rejects a statement or a parameter; the error carries line and column."""
 
     code = "GGS-00101"
+    spot = -1
+    """The 0-based offset of the error in ``source``, set when ``line`` and ``column`` refer to the file instead."""
 
     def __init__(
         self,
@@ -65,25 +70,25 @@ class StatementError(GgsError):
 
 
 class ParameterError(StatementError):
-    """A parameter file with an unknown parameter, a wrong value, or a wrong combination."""
+    """A parameter file contains an unknown parameter, an invalid value, or an invalid combination."""
 
     code = "OGG-10143"
 
 
 class NotFoundError(GgsError):
-    """A named thing (group, trail, alias, table) does not exist."""
+    """A named object (group, trail, alias, table) does not exist."""
 
     code = "GGS-00201"
 
 
 class ConflictError(GgsError):
-    """A thing exists already, runs already, or is in use."""
+    """An object already exists, is already running, or is in use."""
 
     code = "GGS-00202"
 
 
 class StateError(GgsError):
-    """The command does not fit the present state (a stopped group is stopped again, no login)."""
+    """The command is not valid in the current state, for example STOP of a stopped group, or no login."""
 
     code = "GGS-00203"
 
@@ -95,37 +100,52 @@ class StoreError(GgsError):
 
 
 class TrailError(GgsError):
-    """A trail's bytes are not what they must be, or a file of it is missing."""
+    """A trail is damaged or not valid, or one of its files is missing."""
 
     code = "OGG-01028"
 
 
 class DiskError(GgsError):
-    """Writing failed: no space, no permission, an I/O error."""
+    """A write failed: no space, no permission, or an I/O error."""
 
     code = "GGS-00303"
 
 
 class DatabaseError(GgsError):
-    """A database refuses, or lacks a setting, a privilege or an object that replication needs."""
+    """A database refuses a request, or lacks a setting, a privilege or an object that replication requires."""
 
     code = "GGS-00401"
 
 
 class ConnectionLostError(DatabaseError):
-    """A database or a process went away; trying again may help."""
+    """The connection to a database or a process was lost; a retry may succeed."""
 
     code = "GGS-00402"
 
 
+class LogRefusedError(ConnectionLostError):
+    """The server ended the log stream with an error: it cannot decode what comes next, at least not in this form."""
+
+    code = "GGS-00507"
+
+
+class StoppedError(ConnectionLostError):
+    """A statement was cancelled because its process is stopping; the connection is still open."""
+
+    code = "GGS-00403"
+
+
 class CaptureError(GgsError):
-    """Extract cannot go on without losing or doubling changes."""
+    """Extract cannot continue without losing or duplicating changes."""
 
     code = "GGS-00501"
 
 
 class ApplyError(GgsError):
-    """Replicat cannot apply an operation; ``place``: sequence number and RBA of the record, where it is one of the trail."""
+    """Replicat cannot apply an operation.
+
+    ``place``: the sequence number and RBA of the record, or None if the operation is not from a trail.
+    """
 
     code = "OGG-01296"
 
@@ -142,8 +162,21 @@ class ApplyError(GgsError):
         self.place = place
 
 
+class RowGoneError(ApplyError):
+    """The checkpoint table lacks rows that a group needs, so it no longer shows what the group has applied.
+
+    ``low``: the CSN up to which everything is known to be applied, or None if no row records it.
+    """
+
+    code = "GGS-00516"
+
+    def __init__(self, message: str, *, hint: str = "", low: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.low = low
+
+
 class TransactionAbortedError(GgsError):
-    """A transaction was rolled back and is to be begun anew, ``pause`` seconds from now."""
+    """A transaction was rolled back and must be started again after ``pause`` seconds."""
 
     code = "GGS-00563"
 
@@ -152,7 +185,25 @@ class TransactionAbortedError(GgsError):
         self.pause = pause
 
 
+class TargetChangedError(GgsError):
+    """A target table no longer matches the prepared statements.
+
+    The transaction is rolled back completely and applied again.
+    """
+
+    code = "GGS-00571"
+
+
 class ProcessError(GgsError):
-    """A process cannot be started, reached, or ended."""
+    """A process cannot be started, reached or stopped."""
 
     code = "GGS-00601"
+
+
+class HomeMovedError(ProcessError):
+    """The home directory is no longer at the path where the process was started.
+
+    Files that the process wrote there now would belong to no home or to another home.
+    """
+
+    code = "GGS-00805"

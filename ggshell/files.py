@@ -1,21 +1,42 @@
-"""Atomic writes, locks and directory syncs.  What a crash may interrupt goes through here."""
+"""Crash-safe file operations: atomic writes, locks and directory syncs."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Final
 
 from ggshell.errors import ConflictError, DiskError
 
+CLOSED: Final = 0o027
+"""The umask of a home: the group cannot write a file and others cannot read it.
+
+Files have mode 0640, folders 0750, secrets and sockets 0600.
+"""
+
+
+def close_to_others() -> None:
+    """Add ``CLOSED`` to this process's umask, so that it also applies to libraries (DuckDB, the lakes') and to Java."""
+    os.umask(os.umask(CLOSED) | CLOSED)
+
+
+def read_json(data: str | bytes | bytearray) -> Any:
+    """Parse a JSON text.  Raises ValueError, also if the text is nested too deeply."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
 
 def write_atomically(path: Path, data: bytes, *, keep_previous: bool = False, mode: int = 0o640) -> None:
-    """Replace a file so that a crash leaves the old or the new content, never a mixture.
+    """Replace a file so that a crash leaves either the old or the new content, never a mixture.
 
-    Temporary file, fsync, rename, fsync of the folder.  With ``keep_previous`` the content before stays under the
-    name + ``.previous``.  Raises DiskError naming the path; the old file is then untouched.
+    Steps: temporary file, fsync, rename, fsync of the folder.  With ``keep_previous``, the previous content is kept in
+    ``<name>.previous``.  Raises DiskError, which names the path; the old file is then unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -31,26 +52,39 @@ def write_atomically(path: Path, data: bytes, *, keep_previous: bool = False, mo
             _keep_previous(path)
         temporary.replace(path)
         sync_directory(path.parent)
+    except DiskError:
+        temporary.unlink(missing_ok=True)
+        raise
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise DiskError(
-            f"cannot write {path}: {error.strerror}", hint="free space or mend the permissions, then start again"
-        ) from error
+        raise DiskError(f"cannot write {path}: {error.strerror}", hint=remedy(path)) from error
+
+
+def remedy(path: Path) -> str:
+    """Return the hint for a file that cannot be written."""
+    if path.is_dir():
+        return "a folder has this name: remove it, then start again"
+    return "free space or correct the permissions, then start again"
 
 
 def _keep_previous(path: Path) -> None:
-    """Give the present content a second name, itself without a moment where neither name exists."""
+    """Keep the current content as ``<name>.previous``: hard-link it, then rename the link, so a file always exists."""
     if not path.exists():
         return
     link = path.with_name(f".{path.name}.{os.getpid()}.link")
     link.unlink(missing_ok=True)
     os.link(path, link)
-    link.replace(path.with_name(path.name + ".previous"))
+    kept = path.with_name(path.name + ".previous")
+    try:
+        link.replace(kept)
+    except OSError as error:
+        link.unlink(missing_ok=True)
+        raise DiskError(f"cannot write {kept}: {error.strerror}", hint=remedy(kept)) from error
 
 
 def sync_directory(path: Path) -> None:
-    """Make a rename or a new name in a folder durable."""
+    """Sync a folder so that a rename or a new file in it is durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -59,18 +93,22 @@ def sync_directory(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, what: str, *, code: str = "OGG-01454") -> Iterator[None]:
-    """Hold an exclusive lock on a file for the block's length; it goes with the process, however that ends.
+def locked(path: Path, what: str, *, code: str = "OGG-01454", wait: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock on a file during the block.  The lock ends with the process, however the process ends.
 
-    Raises ConflictError at once when another process holds it.
+    Raises ConflictError immediately if another process holds the lock; with ``wait``, for short changes only, it waits for
+    the other process instead.  Raises DiskError if the file cannot be opened.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    except OSError as error:
+        raise DiskError(f"cannot open lock file {path}: {error.strerror}", hint=remedy(path)) from error
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            raise ConflictError(f"{what} is held by another process", code=code, where=str(path)) from error
+            raise ConflictError(f"{what} is locked by another process", code=code, where=str(path)) from error
         yield
     finally:
         os.close(descriptor)

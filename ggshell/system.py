@@ -1,4 +1,4 @@
-"""Commands of the operating system, as a shell's user gives them (SHELL, HOST, Logdump's X)."""
+"""Operating system commands that a user runs from a shell (SHELL, HOST, Logdump's X)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it wrote where it did not have the terminal itself."""
+    """A command's exit code, and its output if it did not write to the terminal directly."""
 
     code: int
     output: str
 
 
 def run_command(text: str, *, terminal: bool) -> Done:
-    """Run a command line until it ends; with ``terminal`` it reads and writes there, otherwise it has no input."""
+    """Run a command line until it ends.
+
+    With ``terminal``, the command reads and writes the terminal; otherwise it has no input and its output is returned.
+    """
     done = subprocess.run(
         ["/bin/sh", "-c", text],
         check=False,

@@ -1,6 +1,6 @@
-"""Small ordered values that the whole house passes around: positions, numbers of commits, names.
+"""Basic value types that all packages share: CSNs, positions and table names.
 
-A position is a type, never a bare number.  Everything here is immutable, comparable and printable, and knows no I/O.
+A position is a type, never a bare number.  All types here are immutable, comparable and printable, and do no I/O.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
 
 class Csn(NamedTuple):
-    """A commit sequence number: orders the commits of one source database.
+    """A commit sequence number, which orders the commits of one source database.
 
-    PostgreSQL: the LSN after the commit record, printed ``00000000/050056B8`` (``lsn=True``);
-    Oracle: the SCN, printed in decimal.  ``Csn(0)`` stands before every commit.
+    PostgreSQL: the LSN after the commit record, printed as ``00000000/050056B8`` (``lsn=True``).
+    Oracle: the SCN, printed in decimal.  ``Csn(0)`` precedes every commit.
     """
 
     value: int
@@ -23,12 +23,12 @@ class Csn(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Csn:
-        """Read either printed form.  Raises ValueError for anything else."""
+        """Parse either printed form.  Raises ValueError for any other text."""
         high, slash, low = text.partition("/")
         if not slash:
             return cls(int(text), False)
         if not (0 < len(high) <= 8 and 0 < len(low) <= 8):
-            raise ValueError(f"not a CSN: {text!r}")
+            raise ValueError(f"{text!r} is not a valid CSN")
         return cls(int(high, 16) << 32 | int(low, 16), True)
 
     def __str__(self) -> str:
@@ -38,20 +38,20 @@ class Csn(NamedTuple):
 
 
 def format_lsn(value: int) -> str:
-    """PostgreSQL's own short form of an LSN, as its functions and slots print it: ``0/50056B8``."""
+    """Return an LSN in PostgreSQL's short form, as its functions and slots print it: ``0/50056B8``."""
     return f"{value >> 32:X}/{value & 0xFFFFFFFF:X}"
 
 
 def parse_lsn(text: str) -> int:
-    """The number behind ``0/50056B8``.  Raises ValueError when the text is no LSN."""
+    """Return the numeric value of an LSN such as ``0/50056B8``.  Raises ValueError if the text is not an LSN."""
     match = _LSN.fullmatch(text.strip())
     if not match:
-        raise ValueError(f"not an LSN: {text!r}")
+        raise ValueError(f"{text!r} is not a valid LSN")
     return int(match[1], 16) << 32 | int(match[2], 16)
 
 
 class TrailPosition(NamedTuple):
-    """A place in a trail: file sequence number and relative byte address in that file."""
+    """A position in a trail: the file's sequence number and the relative byte address in that file."""
 
     seqno: int
     rba: int
@@ -61,10 +61,10 @@ class TrailPosition(NamedTuple):
 
 
 class LogPosition(NamedTuple):
-    """A place in a database's log.
+    """A position in a database log.
 
-    ``sequence`` and ``rba`` are the log file's number and the byte in it (PostgreSQL: the two halves of the LSN),
-    ``csn`` the position as the database counts (LSN or SCN), ``thread`` the redo thread (0 where there is none).
+    ``sequence`` and ``rba`` are the log file's number and the byte offset in it (PostgreSQL: the two halves of the LSN).
+    ``csn`` is the position in the database's own numbering (LSN or SCN).  ``thread`` is the redo thread, or 0 for none.
     """
 
     sequence: int
@@ -81,20 +81,20 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*")
 
 
 class TableName(NamedTuple):
-    """A table as the database spells it (case kept, no quotes)."""
+    """A table name as the database stores it: case preserved, no quotes."""
 
     owner: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Read ``owner.table``; double quotes keep case and dots, unquoted parts are folded to lower case.
+        """Parse ``owner.table``.  Double quotes preserve case and dots; unquoted parts are folded to lower case.
 
-        Raises ValueError when there are not exactly two parts.
+        Raises ValueError unless there are exactly two parts.
         """
         parts = split_name(text)
         if len(parts) != 2:
-            raise ValueError(f"a table is written schema.table: {text!r}")
+            raise ValueError(f"{text!r} is not a valid table name: write schema.table")
         return cls(*parts)
 
     def __str__(self) -> str:
@@ -102,18 +102,30 @@ class TableName(NamedTuple):
 
 
 def display_part(part: str) -> str:
-    """A name part as an administrator types it: quoted only when folding would change it."""
-    return part if _PLAIN.fullmatch(part) else '"' + part.replace('"', '""') + '"'
+    """Return a name part as an administrator types it, quoted only if it is not a plain lower-case identifier."""
+    return part if _PLAIN.fullmatch(part) else quote(part)
+
+
+def quote(name: str) -> str:
+    """Quote an identifier for SQL. All dialects that ggshell writes do it in this way."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_table(table: TableName) -> str:
+    return f"{quote(table.owner)}.{quote(table.name)}"
 
 
 def split_name(text: str) -> list[str]:
-    """The parts of a dotted name; quoted parts keep their case, others are folded to lower case (PostgreSQL's rule)."""
+    """Split a dotted name into its parts.
+
+    Quoted parts keep their case; other parts are folded to lower case (PostgreSQL's rule).  Raises ValueError.
+    """
     parts: list[str] = []
     rest = text.strip()
     while True:
         match = re.match(r'\s*(?:"((?:[^"]|"")+)"|([^".\s]+))\s*(\.|$)', rest)
         if not match:
-            raise ValueError(f"not a name: {text!r}")
+            raise ValueError(f"{text!r} is not a valid name")
         parts.append(match[1].replace('""', '"') if match[1] is not None else match[2].lower())
         rest = rest[match.end() :]
         if match[3] != ".":

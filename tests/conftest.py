@@ -1,21 +1,39 @@
-"""Session fixtures: two real PostgreSQL servers, started once for the whole run."""
+"""Session fixtures: two real PostgreSQL servers and one Spark session, started once for the whole run."""
 
 from __future__ import annotations
 
-import itertools
 import os
+import re
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
+from servers import new_database
 
-from ggshell.databases.postgres.server import PostgresServer, find_binaries
+from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
+from ggshell.errors import StateError
+from ggshell.query.driver import find_java
+from ggshell.query.session import WarmSession
+from ggshell.query.settings import QuerySettings
 
-_NUMBERS = itertools.count(1)
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
+
+pytest_plugins = ("marks",)
+
+# The suite starts over a thousand Pythons; each starts in two thirds of the time where the first may keep what it compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# No test depends on the configuration file of the user who runs it.
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 # Java's second compiler pays off after minutes; here each of a dozen Javas lives for seconds.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -26,17 +44,67 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+SLOWEST = (
+    "connectors/lake/",
+    "query/",
+    "test_readme",
+    "faults/",
+    "scenarios/",
+    "groups/",
+    "demo/",
+    "cli/",
+    "pipeline/",
+)
+"""Where the tests with servers, processes and Spark are: they come first, so that no worker is alone with one at the end."""
+
+
+def _path(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).as_posix()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the slowest first; ``scripts/test`` lets pytest-xdist keep this order."""
+
+    def place(item: pytest.Item) -> int:
+        return next((number for number, start in enumerate(SLOWEST) if _path(item).startswith(start)), len(SLOWEST))
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """A file stays with one worker, and all files that ask Spark stay with one: a second Java costs 20 s of CPU time."""
+    from xdist.scheduler import LoadFileScheduling
+
+    @cache
+    def asks_spark(file: str) -> bool:
+        return (
+            re.search(r"\b(warm|spark|spark_log): ", (config.rootpath / file).read_text(encoding="utf-8")) is not None
+        )
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return "spark" if asks_spark(file) else file
+
+    return Scheduling(config, log)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
+UNSAFE = {"fsync": "off"}
+"""A test's server survives no crash of the machine; a crash of the server itself loses nothing with this."""
+
+
 def _serve(folder: Path, name: str) -> PostgresServer:
     server = PostgresServer(
         data=folder / f"data-{name}", sockets=folder / f"s-{name}", port=free_port(), binaries=find_binaries()
     )
-    server.initialise()
+    server.initialise({**REPLICATION_SETTINGS, **UNSAFE, "max_prepared_transactions": "10"})
     server.start()
     return server
 
@@ -69,46 +137,44 @@ def south_server(server_folder: Path) -> Iterator[PostgresServer]:
     server.stop("immediate")
 
 
-def _database(server: PostgresServer) -> Iterator[str]:
-    name = f"t{next(_NUMBERS)}"
-    with psycopg.connect(server.dsn(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield server.dsn(name)
-    with psycopg.connect(server.dsn(), autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s AND active", [name]
-        )
-        slots = connection.execute("SELECT slot_name FROM pg_replication_slots WHERE database = %s", [name]).fetchall()
-        for (slot,) in slots:
-            _drop_slot(connection, slot)
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _drop_slot(connection: psycopg.Connection, slot: str) -> None:
-    """Drop a slot as soon as its walsender has ended (the server takes a moment to notice)."""
-    connection.execute("SET statement_timeout = '20s'")
-    connection.execute(
-        f"""DO $$ BEGIN LOOP
-             IF NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '{slot}' AND active) THEN EXIT; END IF;
-             PERFORM pg_sleep(0.01);
-           END LOOP; END $$"""
-    )
-    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
-
-
 @pytest.fixture
 def north(north_server: PostgresServer) -> Iterator[str]:
     """The DSN of a new, empty database on the north server; its slots go with it."""
-    yield from _database(north_server)
+    yield from new_database(north_server)
 
 
 @pytest.fixture
 def south(south_server: PostgresServer) -> Iterator[str]:
     """The DSN of a new, empty database on the south server."""
-    yield from _database(south_server)
+    yield from new_database(south_server)
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Spark can run here; without a Java the test is skipped with the reason."""
+    try:
+        find_java()
+    except StateError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def warm(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
+    """The session as the shell holds it: local, two cores.  One for all folders: a process has one Java for Spark."""
+    home = tmp_path_factory.mktemp("spark")
+    (home / "dirtmp").mkdir()
+    session = WarmSession(QuerySettings(master="local[2]", memory="1g"), home / "dirrpt" / "spark.log")
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="session")
+def spark(warm: WarmSession) -> SparkSession:
+    """The same as PySpark knows it; ``ggtrail`` is registered."""
+    return warm.get()
 
 
 @pytest.fixture
 def hub(south_server: PostgresServer) -> Iterator[str]:
     """The DSN of a third database, between north and south."""
-    yield from _database(south_server)
+    yield from new_database(south_server)

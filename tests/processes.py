@@ -7,21 +7,32 @@ import threading
 import time
 from collections.abc import Callable
 
-from ggshell.process.state import ProcessState, state_of
-from ggshell.store.checkpoint import GroupType
-from ggshell.store.home import Home
+from time_limits import Limit
+
+from ggshell.groups.state import ProcessState, state_of
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
+
+
 def until(what: str, done: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for something that another process does; the limit is for a machine that does much else."""
-    limit, pause = time.monotonic() + seconds, threading.Event()
+    """Wait for something that another process does; the limit grows with the machine's load.
+
+    It pauses for twice as long as a look takes: a look that connects or runs a command must not take the core from the process
+    that it waits for.
+    """
+    limit, pause = Limit(seconds), threading.Event()
+    begun = time.monotonic()
     while not done():
-        assert time.monotonic() < limit, f"{what}: not within {seconds} seconds"
-        pause.wait(0.01)
+        assert not limit.has_passed(), f"{what}: not within {seconds} seconds"
+        pause.wait(min(max(SHORTEST_PAUSE, 2 * (time.monotonic() - begun)), LONGEST_PAUSE))
+        begun = time.monotonic()
 
 
-def until_state(home: Home, group: str, kind: GroupType, state: ProcessState, seconds: float = 60) -> None:
+def until_state(home: Home, group: str, kind: GroupKind, state: ProcessState, seconds: float = 60) -> None:
     """Wait until a group's process file says, truly, that it is in a state."""
     until(f"{group} is {state}", lambda: state_of(home.process(group, kind))[0] is state, seconds)

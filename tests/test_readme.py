@@ -1,4 +1,4 @@
-"""What README and the scripts tell people to type is understood."""
+"""What README, docs and the scripts tell people to type is understood, and the examples run as they are written."""
 
 from __future__ import annotations
 
@@ -8,74 +8,146 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
+from processes import until
 
+from ggshell.check.cli import check_sources
+from ggshell.check.findings import FindingSeverity
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import open_servers
-from ggshell.syntax.grammar import COMMANDS, LOGDUMP, parse
-from ggshell.syntax.statement import split
+from ggshell.language.grammar import COMMANDS, LOGDUMP, parse
+from ggshell.language.statement import split
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text()
-GIVEN = [
-    *(
-        (item.text, COMMANDS)
-        for text in re.findall(r'ggshell (?!logdump)[^"\n]*-c "([^"]+)"', README)
-        for item in split(text)
-    ),
-    *((line, LOGDUMP) for text in re.findall(r'ggshell logdump -c "([^"]+)"', README) for line in text.splitlines()),
-    *(
-        (item.text, COMMANDS)
-        for script in ("quickstart.oby", "questions.oby")
-        for item in split((ROOT / "scripts" / script).read_text())
-    ),
-]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+}
+README = PAGES["README.md"]
 
 
-@pytest.mark.parametrize(("statement", "kind"), GIVEN)
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def _given() -> Iterator[object]:
+    """Every statement of the pages and scripts, with where it is from."""
+    for page, text in PAGES.items():
+        scripts = [*re.findall(r'ggshell (?!logdump)[^"\n]*-c "([^"]+)"', text), *blocks(text, "ggsci")]
+        scripts += re.findall(r"ggshell [^\n]*- <<'EOP'\n(.*?)^EOP$", text, re.DOTALL | re.MULTILINE)
+        for script in scripts:
+            for item in split(script):
+                yield pytest.param(item.text, COMMANDS, id=f"{page}: {item.text}")
+        for script in re.findall(r'ggshell logdump -c "([^"]+)"', text):
+            for line in script.splitlines():
+                yield pytest.param(line, LOGDUMP, id=f"{page}: {line}")
+    for name in ("quickstart.oby", "questions.oby"):
+        for item in split((ROOT / "scripts" / name).read_text()):
+            yield pytest.param(item.text, COMMANDS, id=f"{name}: {item.text}")
+
+
+@pytest.mark.parametrize(("statement", "kind"), list(_given()))
 def test_statements_that_are_shown_are_understood(statement: str, kind: str) -> None:
     assert parse(statement, kind).key
 
 
-def test_files_that_readme_links_exist() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+PARAMETER_FILES = [
+    pytest.param(text, id=f"{page}: {text.splitlines()[0]}")
+    for page, content in PAGES.items()
+    for text in blocks(content, "prm")
+]
+
+
+@pytest.mark.parametrize("text", PARAMETER_FILES)
+def test_parameter_files_that_are_shown_are_accepted(text: str) -> None:
+    found = check_sources([("shown.prm", text)]).findings
+    assert [finding for finding in found if finding.severity is FindingSeverity.ERROR] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_that_is_shown_compiles(page: str) -> None:
+    for code in blocks(PAGES[page], "python"):
+        compile(code, page, "exec")
 
 
 def test_the_two_commands_come_first() -> None:
-    assert README.index("git clone") < README.index("scripts/quickstart") < README.index("## ")
+    assert README.index("git clone") < README.index("scripts/quickstart") < README.index("## Five-minute tour")
 
 
-def test_the_tour_runs_as_it_is_written() -> None:
-    tour = (
-        README[README.index("## A tour") : README.index("## Checking")]
-        + README[README.index("## DuckDB as a target") :]
-    )
-    tour = tour[: tour.index("## Initial load")]
-    home = Path(tempfile.mkdtemp(prefix="ggs-tour-", dir="/tmp"))
-    script = "\n".join(["set -e", *re.findall(r"```sh\n(.*?)```", tour, re.DOTALL)]).replace("/tmp/tour", str(home))  # noqa: S108 - as README says
+def test_the_first_page_is_short() -> None:
+    assert README.count("\n") <= 250
+
+
+def section(title: str) -> str:
+    """A section of README, to the next one."""
+    text = README[README.index(f"## {title}") :]
+    return text[: text.index("\n## ")]
+
+
+def run_blocks(text: str, written: str, home: Path) -> str:
+    """What the shell blocks of a text print, in ``home`` instead of the place that is ``written`` there; they must succeed."""
+    script = "\n".join(["set -e", *blocks(text, "sh")]).replace(written, str(home))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    try:
-        ran = subprocess.run(
-            ["bash", "-c", script],
-            cwd=ROOT,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-        assert "Total operations" in ran.stdout
-        assert "From north to south   ==> EXT1 ==> REP1 ==>" in ran.stdout
-        assert '"rows": [["MANAGER", "RUNNING"' in ran.stdout
-        assert "Killed process" in ran.stdout
-        with duckdb.connect(str(home / "copy.duckdb")) as file:
-            assert file.execute("SELECT count(*) > 0 FROM shop.order_history").fetchall() == [(True,)]
-        assert [each for each in home.glob("dirpcs/*") if each.suffix in (".pce", ".pcr", ".pcm")] == []
-    finally:
-        end_processes(home)
-        open_servers(home).remove()
-        shutil.rmtree(home, ignore_errors=True)
+    ran = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return ran.stdout
+
+
+@pytest.fixture
+def demo_home() -> Iterator[Path]:
+    """A home with demo servers; nothing is left of either."""
+    folder = Path(tempfile.mkdtemp(prefix="ggs-tour-", dir="/tmp"))
+    yield folder
+    end_processes(folder)
+    open_servers(folder).remove()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_tour_runs_as_it_is_written(demo_home: Path) -> None:
+    """With the pages that go on in the home of the tour."""
+    text = section("Five-minute tour") + PAGES["docs/checking-scripts.md"] + PAGES["docs/duckdb.md"]
+    printed = run_blocks(text, "/tmp/tour", demo_home)  # noqa: S108 - as README says
+    assert "Total operations" in printed
+    assert "From north to south   ==> EXT1 ==> REP1 ==>" in printed
+    assert '"rows": [["MANAGER", "RUNNING"' in printed
+    assert "Killed process" in printed
+    checked = blocks(PAGES["docs/checking-scripts.md"], "text")[0].replace("/tmp/tour", str(demo_home))  # noqa: S108
+    begin, end = checked.split("…\n")
+    assert begin in printed
+    assert end in printed
+    with duckdb.connect(str(demo_home / "copy.duckdb")) as file:
+        assert file.execute("SELECT count(*) > 0 FROM shop.order_history").fetchall() == [(True,)]
+    assert [each for each in demo_home.glob("dirpcs/*") if each.suffix in (".pce", ".pcr", ".pcm")] == []
+
+
+def test_ten_lines_replicate_two_databases_of_one_s_own(demo_home: Path, north: str, south: str) -> None:
+    """The example of README with the logins of two other databases."""
+    for dsn in (north, south):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE public.people (id int PRIMARY KEY, name text)")
+    text = section("Your own two")
+    for name, dsn in (("source", north), ("target", south)):
+        facts = psycopg.conninfo.conninfo_to_dict(dsn)
+        login = f"{facts['user']}@{facts['host']}:{facts['port']}/{facts['dbname']}"
+        text = text.replace(f"ggadmin@{name}.example.com:5432/shop", login)
+    run_blocks(text, "/tmp/own", demo_home)  # noqa: S108 - as README says
+    with psycopg.connect(north, autocommit=True) as connection:
+        connection.execute("INSERT INTO public.people VALUES (1, 'Ada')")
+    with psycopg.connect(south, autocommit=True) as target:
+        until("the row arrives", lambda: target.execute("SELECT * FROM public.people").fetchall() == [(1, "Ada")])
+
+
+def test_the_example_in_both_directions_runs_and_resolves_its_conflict(demo_home: Path) -> None:
+    printed = run_blocks(PAGES["docs/two-way.md"], "/tmp/two-way", demo_home)  # noqa: S108 - as the page says
+    assert len(re.findall(r"CDR resolutions succeeded +1\.00", printed)) == 2
+    assert len(re.findall(r"^bank\.accounts +2 +2  equal", printed, re.MULTILINE)) == 2
+    for here, there, number in (("north", "south", 1), ("south", "north", 2)):
+        assert f"From {here} to {there}   ==> EXT{number} ==> REP{number} ==>" in printed

@@ -14,6 +14,8 @@ import pytest
 
 import ggshell
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -26,7 +28,7 @@ def _run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
         env=environment,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -69,6 +71,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_carries_the_manual_the_types_and_the_demo(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.startswith("ggshell/_grammar/commands/") and name.endswith(".md") for name in names)
+    assert "ggshell/_grammar/messages/ggs-00503.md" in names
     assert {"ggshell/py.typed", "ggshell/demo/schema.sql", "ggshell/demo/rows.sql"} <= names
     assert not [name for name in names if name.startswith(("tests/", "scripts/"))]
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from command_line import run_ggshell
 from processes import until, until_state
+from trail.trail_kit import cut_records
 
 from ggshell.demo.processes import end_processes
-from ggshell.process.state import ProcessState, state_of
-from ggshell.store.checkpoint import GroupType
-from ggshell.store.credential import CredentialStore
-from ggshell.store.home import Home
+from ggshell.groups.state import ProcessState, state_of
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
+from ggshell.trail.name import TrailName
+from ggshell.trail.record import decode_record
 
 TABLE = "CREATE TABLE {schema}.items (id int PRIMARY KEY, name text, price numeric)"
-EXT1, REP1 = ("EXT1", GroupType.EXTRACT), ("REP1", GroupType.REPLICAT)
+EXT1, REP1 = ("EXT1", GroupKind.EXTRACT), ("REP1", GroupKind.REPLICAT)
 ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
 
 
@@ -55,35 +57,76 @@ class Way:
         return self._run(["--format", form], statements, fails=False)
 
     def _run(self, options: list[str], statements: tuple[str, ...], *, fails: bool) -> str:
-        command = [sys.executable, "-m", "ggshell.shell.cli", "--home", str(self.home.root), "--auto-manager", *options]
-        text = "\n".join(statements)
-        result = subprocess.run([*command, "-c", text], capture_output=True, text=True, check=False, timeout=60)
+        result = run_ggshell("--home", self.home.root, "--auto-manager", *options, "-c", "\n".join(statements))
         assert (result.returncode != 0) is fails, result.stdout + result.stderr
         return result.stdout + result.stderr
 
-    def add(self) -> None:
-        """Add everything; nothing runs yet."""
+    def add(self, tables: str = "a.items", kind: str = "") -> None:
+        """Add everything; nothing runs yet.  ``kind``: words of ADD REPLICAT before EXTTRAIL, with their comma."""
         self.run(
             "DBLOGIN USERIDALIAS north",
-            "ADD TRANDATA a.items",
+            f"ADD TRANDATA {tables}",
             "REGISTER EXTRACT ext1",
             "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
             "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
             "DBLOGIN USERIDALIAS south",
             "ADD CHECKPOINTTABLE b.checks",
-            "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+            f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
         )
+
+    def start_both_ways(self, extract: str = "", replicat: str = "") -> None:
+        """EXT1 and REP1 carry schema s from north to south, EXT2 and REP2 back; with more lines in their files."""
+        statements: list[str] = []
+        for number, here, there in ((1, "north", "south"), (2, "south", "north")):
+            trail = f"./dirdat/e{number}"
+            self.write(
+                f"ext{number}", f"EXTRACT ext{number}\nUSERIDALIAS {here}\n{extract}EXTTRAIL {trail}\nTABLE s.*;\n"
+            )
+            self.write(f"rep{number}", f"REPLICAT rep{number}\nUSERIDALIAS {there}\n{replicat}MAP s.*, TARGET s.*;\n")
+            statements += [
+                f"DBLOGIN USERIDALIAS {here}",
+                "ADD TRANDATA s.*, ALLCOLS",
+                f"REGISTER EXTRACT ext{number}",
+                f"ADD EXTRACT ext{number}, TRANLOG, BEGIN NOW",
+                f"ADD EXTTRAIL {trail}, EXTRACT ext{number}",
+                f"DBLOGIN USERIDALIAS {there}",
+                f"ADD CHECKPOINTTABLE public.c{number}",
+                f"ADD REPLICAT rep{number}, EXTTRAIL {trail}, CHECKPOINTTABLE public.c{number}",
+            ]
+        self.run(*statements)
+        self.start("ext1", "ext2", "rep1", "rep2")
 
     def start(self, *groups: str) -> None:
         self.run(*(f"START {group}" for group in groups or ("ext1", "rep1")))
 
-    def ends(self, group: tuple[str, GroupType]) -> str:
+    def ends(self, group: tuple[str, GroupKind]) -> str:
         """Wait for a group to abend; its report."""
         until_state(self.home, *group, ProcessState.ABENDED)
         return self.home.report(group[0]).read_text()
 
-    def is_running(self, group: tuple[str, GroupType]) -> bool:
+    def is_running(self, group: tuple[str, GroupKind]) -> bool:
         return state_of(self.home.process(*group))[0] in ALIVE
+
+    def csns(self, count: int) -> list[str]:
+        """The CSNs of the transactions in the trail, once there are so many."""
+        name = TrailName.parse("./dirdat/ea", self.home.root)
+
+        def found() -> list[str]:
+            files = [name.file(seqno).read_bytes() for seqno in name.sequences()]
+            records = [decode_record(data) for content in files for _, data in cut_records(content)]
+            return [each.tokens["L"].decode() for each in records if "L" in each.tokens]
+
+        until(f"{count} transactions are in the trail", lambda: len(found()) >= count)
+        return found()
+
+    def insert(self, *numbers: int) -> None:
+        """A row in north for each number, each in a transaction of its own."""
+        for number in numbers:
+            self.in_north(f"INSERT INTO a.items VALUES ({number}, 'row {number}', {number})")
+
+    def ids(self) -> list[int]:
+        """The keys of the rows in south."""
+        return [row[0] for row in self.in_south("SELECT id FROM b.items ORDER BY id")]
 
     def arrives(self, count: int) -> None:
         """Wait until so many rows are in south."""

@@ -1,1 +1,1 @@
-"""The offline check: obey files and parameter files are read together, and nothing is run, asked or written."""
+"""The offline check: reads obey files and parameter files together; it runs, queries and writes nothing."""

@@ -1,27 +1,61 @@
-"""``ggshell check FILE...``: without a home, without a database; exit code 0, or 3 when something is wrong."""
+"""``ggshell check FILE...``: checks files without a home or a database; exits with 0, or 3 if something is wrong.
+
+Each file is checked by its type, then all of them are checked for contradictions.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ggshell.check.across import across
+from ggshell.check.facts import StatedFacts
+from ggshell.check.findings import Checked, CheckFinding, CheckReport, FilePlace
 from ggshell.check.formats import FORMATS
-from ggshell.check.parameter_files import KINDS
-from ggshell.check.run import OBEY, check_sources
+from ggshell.check.parameter_files import check_parameters, kind_of
+from ggshell.check.scripts import check_script
 from ggshell.errors import UsageError
+from ggshell.parameters.loading import KINDS
+from ggshell.terminal import colors_wanted
+
+OBEY = "obey"
+
+
+def check_sources(sources: Iterable[tuple[str, str]], kind: str | None = None) -> CheckReport:
+    """Check (name, text) pairs.
+
+    Obey files, parameter files and GLOBALS are distinguished by their contents unless a kind is given: ``obey``,
+    Extract, Replicat, Manager or GLOBALS.
+    """
+    facts = StatedFacts()
+    checked: list[Checked] = []
+    for name, text in sources:
+        own = kind or kind_of(text, name)
+        is_script = own in ("", OBEY)
+        checked += check_script(text, name, facts) if is_script else check_parameters(text, name, own, facts)
+    return CheckReport(tuple(_with(checked, across(facts))))
+
+
+def _with(checked: list[Checked], findings: list[CheckFinding]) -> list[Checked]:
+    """Attach each finding to the statement that it is about."""
+    by_place: dict[FilePlace, list[CheckFinding]] = {}
+    for finding in findings:
+        by_place.setdefault(finding.place, []).append(finding)
+    return [each._replace(findings=(*each.findings, *by_place.get(each.place, ()))) for each in checked]
+
 
 PASSED, FAILED = 0, 3
 _KINDS = {OBEY: OBEY} | {kind.lower(): kind for kind in KINDS}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check files; the exit code.  Raises UsageError for a file that cannot be read."""
+    """Check files and return the exit code. Raises UsageError for a file that cannot be read."""
     options = _parser().parse_args(arguments)
     report = check_sources([(name, _read(name)) for name in options.files], _KINDS.get(options.kind))
     write = FORMATS[options.format]
-    color = not options.no_color and sys.stdout.isatty()
+    color = not options.no_color and colors_wanted(sys.stdout)
     text = write(report, color=color) if options.format == "text" else write(report, strict=options.strict)
     sys.stdout.write(text)
     return FAILED if report.failed(strict=options.strict) else PASSED
@@ -33,8 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "files", nargs="+", metavar="FILE", help="obey files, parameter files, GLOBALS; - is standard input"
     )
     parser.add_argument("--format", choices=list(FORMATS), default="text")
-    parser.add_argument("--kind", choices=list(_KINDS), help="what the files are, where their contents do not tell")
-    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    parser.add_argument(
+        "--kind", choices=list(_KINDS), help="the type of the files, if it cannot be determined from their contents"
+    )
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
     parser.add_argument("--no-color", action="store_true")
     return parser
 
@@ -47,4 +83,6 @@ def _read(name: str) -> str:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"cannot read {name}: line {line} is not UTF-8", hint="save the file as UTF-8") from error
+        raise UsageError(
+            f"cannot read {name}: line {line} is not valid UTF-8", hint="save the file as UTF-8"
+        ) from error

@@ -1,4 +1,4 @@
-"""What the files say about groups, trails and aliases; held together by ``across``."""
+"""Facts that the checked files state about groups, trails and aliases; ``across`` compares them."""
 
 from __future__ import annotations
 
@@ -7,58 +7,63 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ggshell.check.findings import Place
+from ggshell.check.findings import FilePlace
 
 
-class Group(NamedTuple):
-    """A group that a script adds: ``kind`` EXTRACT, REPLICAT or DISTPATH; ``source`` the trail it reads, "" for a log;
-    ``deleted``: a script deletes it again."""
+class AddedGroup(NamedTuple):
+    """A group that a script adds.
+
+    ``kind``: EXTRACT, REPLICAT or DISTPATH; ``source``: the trail that it reads, "" for a log; ``deleted``: a script
+    deletes it later.
+    """
 
     name: str
     kind: str
-    place: Place
+    place: FilePlace
     source: str = ""
     deleted: bool = False
 
 
 class Use(NamedTuple):
-    """A name that is used somewhere: a trail by a group, a group by START, an alias by a login."""
+    """A use of a name: a trail by a group, a group by START, or an alias by a login."""
 
     name: str
-    place: Place
+    place: FilePlace
     group: str = ""
     kind: str = ""
     deleted: bool = False
 
 
 class MapUse(NamedTuple):
-    """A MAP of a Replicat's file."""
+    """A MAP statement in a Replicat's parameter file."""
 
     group: str
     source: str
     target: str
-    place: Place
+    place: FilePlace
+    columns: tuple[str, ...] = ()
+    """The columns that COMPARECOLS and RESOLVECONFLICT name."""
 
 
 class ParameterFile(NamedTuple):
-    """A parameter file: whose it is."""
+    """A parameter file and the group that it belongs to."""
 
     kind: str
     group: str
-    place: Place
+    place: FilePlace
 
 
 @dataclass(slots=True)
-class Facts:
-    """Everything that was said, in the order of the files."""
+class StatedFacts:
+    """All facts, in the order of the files."""
 
-    groups: list[Group] = field(default_factory=list)
+    groups: list[AddedGroup] = field(default_factory=list)
     trails: list[Use] = field(default_factory=list)
-    """Trails that a script adds, for the group that writes them."""
+    """Trails that scripts add, with the group that writes them."""
     written: list[Use] = field(default_factory=list)
     """Trails that parameter files name."""
     loaded: list[Use] = field(default_factory=list)
-    """Files of EXTFILE and RMTFILE."""
+    """Files that EXTFILE and RMTFILE name."""
     started: list[Use] = field(default_factory=list)
     aliases: list[Use] = field(default_factory=list)
     logins: list[Use] = field(default_factory=list)
@@ -66,7 +71,7 @@ class Facts:
     files: list[ParameterFile] = field(default_factory=list)
     _places: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
-    def add_group(self, group: Group) -> None:
+    def add_group(self, group: AddedGroup) -> None:
         self._places.setdefault((group.kind, group.name.upper()), []).append(len(self.groups))
         self.groups.append(group)
 
@@ -75,7 +80,7 @@ class Facts:
         self.trails.append(use)
 
     def delete_groups(self, kind: str, pattern: str) -> None:
-        """A script deletes what it added: it may be added again."""
+        """Mark groups as deleted by a script, so that they may be added again."""
         exact = (kind, pattern.upper())
         names = [exact] if not is_pattern(pattern) else [key for key in self._places if _fits(key, exact)]
         for place in (place for name in names for place in self._places.pop(name, ())):
@@ -95,5 +100,5 @@ def _fits(key: tuple[str, str], pattern: tuple[str, str]) -> bool:
 
 
 def trail(text: str) -> str:
-    """A trail's name in one spelling: ``./dirdat/ea``, ``dirdat/ea`` and ``DIRDAT\\ea`` of another system are the same."""
+    r"""Normalize a trail name: ``./dirdat/ea``, ``dirdat/ea`` and ``dirdat\ea`` are the same."""
     return posixpath.normpath(text.strip("'\"").replace("\\", "/")).removeprefix("./")

@@ -1,20 +1,25 @@
-"""What a check says: one finding a fault, with its place, and one result a statement."""
+"""Results of a check: one finding for each fault, with its place, and one result for each statement."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from ggshell.language.grammar import COMMANDS, Parsed
+from ggshell.language.redaction import starred
+from ggshell.language.unsupported import CODE, UnsupportedPart
 
-class Severity(StrEnum):
-    """How bad a finding is.  A note is about what this version does not carry out yet."""
+
+class FindingSeverity(StrEnum):
+    """The severity of a finding. A note is about something that this version does not support."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """A place in a file; lines and columns count from 1."""
 
     file: str
@@ -22,11 +27,14 @@ class Place(NamedTuple):
     column: int = 1
 
 
-class Finding(NamedTuple):
-    """One fault: ``page`` is the manual's page to read, ``source`` the text with the fault, ``spot`` its place there from 0."""
+class CheckFinding(NamedTuple):
+    """One fault.
 
-    place: Place
-    severity: Severity
+    ``page``: the manual page to read; ``source``: the text with the fault; ``spot``: its position in that text, from 0.
+    """
+
+    place: FilePlace
+    severity: FindingSeverity
     code: str
     message: str
     hint: str = ""
@@ -36,25 +44,43 @@ class Finding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """One statement or parameter, without secrets, and what is wrong with it."""
+    """One statement or parameter, without secrets, and its findings."""
 
-    place: Place
+    place: FilePlace
     statement: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
 
 
-class Report(NamedTuple):
+class CheckReport(NamedTuple):
     """Everything that was checked, in the order of files and lines."""
 
     checked: tuple[Checked, ...]
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[CheckFinding]:
         return [finding for each in self.checked for finding in each.findings]
 
-    def count(self, severity: Severity) -> int:
+    def count(self, severity: FindingSeverity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
 
     def failed(self, *, strict: bool) -> bool:
-        """Whether the exit code is 3; ``strict`` counts warnings as errors."""
-        return bool(self.count(Severity.ERROR) or (strict and self.count(Severity.WARNING)))
+        """Whether the check failed (exit code 3); ``strict`` counts warnings as errors."""
+        return bool(self.count(FindingSeverity.ERROR) or (strict and self.count(FindingSeverity.WARNING)))
+
+
+def noted(
+    found: Iterable[UnsupportedPart], parsed: Parsed, text: str, at: Callable[[int], FilePlace], kind: str = COMMANDS
+) -> list[CheckFinding]:
+    """Convert the notes about a statement or parameter to findings; ``at`` returns the place of a column."""
+    return [
+        CheckFinding(
+            at(note.column),
+            FindingSeverity.NOTE,
+            CODE,
+            note.about(parsed.key),
+            page=parsed.page,
+            source=starred(text, kind),
+            spot=max(0, note.column - 1),
+        )
+        for note in found
+    ]

@@ -1,4 +1,4 @@
-"""A report as text, JSON lines, JUnit or SARIF."""
+"""Formats a report as text, JSON lines, JUnit or SARIF."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from ggshell import __version__
-from ggshell.check.findings import Checked, Finding, Report, Severity
+from ggshell.check.findings import Checked, CheckFinding, CheckReport, FindingSeverity
 
 _WIDTH = 110
-_COLORS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_COLORS = {FindingSeverity.ERROR: "31", FindingSeverity.WARNING: "33", FindingSeverity.NOTE: "36"}
+_LEVELS = {FindingSeverity.ERROR: "error", FindingSeverity.WARNING: "warning", FindingSeverity.NOTE: "note"}
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_text(report: Report, *, color: bool = False) -> str:
-    """One block a finding: place, what, the text with the spot underlined; the counts at the end."""
+def as_text(report: CheckReport, *, color: bool = False) -> str:
+    """Format each finding as a block: place, message, and the text with the position marked. The counts follow."""
     lines: list[str] = []
     for each in report.checked:
         for finding in each.findings:
             lines += _block(each, finding, color=color)
-    counts = ", ".join(_counted(report.count(severity), str(severity)) for severity in Severity)
+    counts = ", ".join(_counted(report.count(severity), str(severity)) for severity in FindingSeverity)
     return "\n".join([*lines, f"{_counted(len(report.checked), 'statement')} checked: {counts}", ""])
 
 
@@ -31,7 +31,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _block(checked: Checked, finding: Finding, *, color: bool) -> list[str]:
+def _block(checked: Checked, finding: CheckFinding, *, color: bool) -> list[str]:
     place = finding.place
     word = f"\033[{_COLORS[finding.severity]}m{finding.severity}\033[0m" if color else str(finding.severity)
     lines = [f"{place.file}:{place.line}:{place.column}: {word} {finding.code}: {finding.message}"]
@@ -41,25 +41,25 @@ def _block(checked: Checked, finding: Finding, *, color: bool) -> list[str]:
         lines.append(f"    {' ' * spot}^")
     if finding.hint:
         lines.append(f"  hint: {finding.hint}")
-    if finding.page and finding.severity is Severity.ERROR:
+    if finding.page and finding.severity is FindingSeverity.ERROR:
         lines.append(f"  see: HELP {finding.page.replace('_', ' ').upper()}")
     return lines
 
 
 def _window(text: str, spot: int) -> tuple[str, int]:
-    """The part of a long text around a place, and the place in it."""
+    """The part of a long text around a position, and the position within it."""
     text = re.sub(r"\s", " ", text)
     first = 0 if len(text) <= _WIDTH else max(0, min(spot - _WIDTH // 2, len(text) - _WIDTH))
     before, behind = "… " if first else "", " …" if first + _WIDTH < len(text) else ""
     return f"{before}{text[first : first + _WIDTH]}{behind}", spot - first + len(before) if spot >= 0 else -1
 
 
-def as_json(report: Report, **_: Any) -> str:
-    """One object a finding, and one for each statement without any."""
+def as_json(report: CheckReport, **_: Any) -> str:
+    """Format one JSON object per finding, and one per statement without findings."""
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in _entries(report))
 
 
-def _entries(report: Report) -> list[dict[str, Any]]:
+def _entries(report: CheckReport) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for each in report.checked:
         if not each.findings:
@@ -82,12 +82,12 @@ def _entry(checked: Checked, line: int, column: int, status: str, code: str, mes
     }
 
 
-def _full(finding: Finding) -> str:
+def _full(finding: CheckFinding) -> str:
     return f"{finding.message} - {finding.hint}" if finding.hint else finding.message
 
 
-def as_junit(report: Report, *, strict: bool = False, **_: Any) -> str:
-    """A test case a statement; errors fail it, and with ``strict`` warnings do."""
+def as_junit(report: CheckReport, *, strict: bool = False, **_: Any) -> str:
+    """Format one test case per statement; errors fail it, and with ``strict`` warnings do too."""
     files: dict[str, list[Checked]] = {}
     for each in report.checked:
         files.setdefault(each.place.file, []).append(each)
@@ -118,16 +118,16 @@ def _suite(file: str, checked: list[Checked], strict: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without the control characters that XML cannot hold."""
+    """Replace the control characters that XML cannot contain."""
     return "".join(letter if letter >= " " or letter in "\t\n" else " " for letter in text)
 
 
-def _fails(finding: Finding, strict: bool) -> bool:
-    return finding.severity is Severity.ERROR or (strict and finding.severity is Severity.WARNING)
+def _fails(finding: CheckFinding, strict: bool) -> bool:
+    return finding.severity is FindingSeverity.ERROR or (strict and finding.severity is FindingSeverity.WARNING)
 
 
-def as_sarif(report: Report, **_: Any) -> str:
-    """SARIF 2.1.0, as code hosts show it beside the lines."""
+def as_sarif(report: CheckReport, **_: Any) -> str:
+    """Format SARIF 2.1.0, which code hosts show next to the lines."""
     findings = report.findings
     rules = [{"id": code} for code in dict.fromkeys(finding.code for finding in findings)]
     driver = {"name": "ggshell check", "version": __version__, "rules": rules}
@@ -136,7 +136,7 @@ def as_sarif(report: Report, **_: Any) -> str:
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: CheckFinding) -> dict[str, Any]:
     region = {"startLine": finding.place.line, "startColumn": max(1, finding.place.column)}
     location = {"physicalLocation": {"artifactLocation": {"uri": finding.place.file}, "region": region}}
     return {

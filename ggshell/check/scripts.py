@@ -1,4 +1,4 @@
-"""Obey files: every statement, understood as the shell would, and what it says about groups, trails and aliases."""
+"""Checks obey files: parses every statement as the shell would, and collects groups, trails and aliases."""
 
 from __future__ import annotations
 
@@ -6,84 +6,92 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ggshell.check.facts import Facts, Group, Use, trail
-from ggshell.check.findings import Checked, Finding, Place, Severity
-from ggshell.check.gaps import gaps
-from ggshell.check.secrets import masked
+from ggshell.check.facts import AddedGroup, StatedFacts, Use, trail
+from ggshell.check.findings import Checked, CheckFinding, FilePlace, FindingSeverity, noted
 from ggshell.errors import StatementError
-from ggshell.syntax import grammar
-from ggshell.syntax.grammar import COMMANDS
-from ggshell.syntax.statement import Statement, split
+from ggshell.home.checkpoint import GroupKind
+from ggshell.language import grammar
+from ggshell.language.redaction import starred
+from ggshell.language.statement import Statement, split
+from ggshell.language.unsupported import refusal_of
 
 
-def check_script(text: str, file: str, facts: Facts) -> list[Checked]:
-    """The statements of an obey file; what they say goes into ``facts``."""
+def check_script(text: str, file: str, facts: StatedFacts) -> list[Checked]:
+    """Check the statements of an obey file, and add what they state to ``facts``."""
     return [_check(statement, facts) for statement in split(text, file)]
 
 
-def _check(statement: Statement, facts: Facts) -> Checked:
-    def at(column: int) -> Place:
-        return Place(statement.file, *statement.at(column))
+def _check(statement: Statement, facts: StatedFacts) -> Checked:
+    def at(column: int) -> FilePlace:
+        return FilePlace(statement.file, *statement.at(column))
 
     place = at(1)
     try:
-        parsed = grammar.parse(statement.text)
+        parsed = grammar.parse(statement.text, suspect=statement.suspect)
     except StatementError as error:
-        return Checked(place, masked(statement.text), (refused(error, at(error.column), statement.text),))
+        shown = starred(statement.text, suspect=statement.suspect)
+        return Checked(place, shown, (refused(error, at(error.column), shown),))
     taker = _TAKERS.get(parsed.key)
     if taker is not None:
         taker(parsed.args, place, facts)
-    return Checked(place, masked(statement.text), tuple(gaps(COMMANDS, parsed, statement.text, at)))
+    refusal = refusal_of(parsed, statement.text)  # the same error as in the shell
+    if refusal is not None:
+        findings = [refused(refusal, at(refusal.column), statement.text)]
+    else:
+        findings = noted(parsed.notes, parsed, statement.text, at)
+    return Checked(place, starred(statement.text), tuple(findings))
 
 
-def refused(error: StatementError, place: Place, text: str) -> Finding:
-    """A syntax error as a finding at its place; its column counts in the text."""
+def refused(error: StatementError, place: FilePlace, text: str) -> CheckFinding:
+    """Convert a syntax error to a finding at its place; the error's column is relative to the text."""
     spot = error.column - 1
-    return Finding(place, Severity.ERROR, error.code, error.message, error.hint, error.page, masked(text), spot)
+    return CheckFinding(
+        place, FindingSeverity.ERROR, error.code, error.message, error.hint, error.page, starred(text), spot
+    )
 
 
 Arguments = dict[str, Any]
-Taker = Callable[[Arguments, Place, Facts], None]
+Taker = Callable[[Arguments, FilePlace, StatedFacts], None]
 
 
-def _add_extract(args: Arguments, place: Place, facts: Facts) -> None:
+def _add_extract(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     source = str(args.get("exttrailsource") or "")
-    facts.add_group(Group(str(args["group_name"]), "EXTRACT", place, trail(source) if source else ""))
+    facts.add_group(AddedGroup(str(args["group_name"]), GroupKind.EXTRACT, place, trail(source) if source else ""))
 
 
-def _add_replicat(args: Arguments, place: Place, facts: Facts) -> None:
-    source = str(args.get("exttrail") or "")
-    facts.add_group(Group(str(args["group_name"]), "REPLICAT", place, trail(source) if source else ""))
+def _add_replicat(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
+    source = str(args.get("exttrail") or args.get("file") or "")
+    facts.add_group(AddedGroup(str(args["group_name"]), GroupKind.REPLICAT, place, trail(source) if source else ""))
 
 
-def _add_path(args: Arguments, place: Place, facts: Facts) -> None:
+def _add_path(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     name = str(args["path_name"])
     source, target = urlsplit(str(args.get("source", ""))), urlsplit(str(args.get("target", "")))
     read = parse_qs(source.query).get("trail", [source.netloc + source.path])[0]
-    facts.add_group(Group(name, "DISTPATH", place, trail(read)))
+    facts.add_group(AddedGroup(name, GroupKind.PATH, place, trail(read)))
     written = parse_qs(target.query).get("trail", [target.netloc + target.path])[0]
-    facts.add_trail(Use(trail(written), place, name, "DISTPATH"))
+    facts.add_trail(Use(trail(written), place, name, GroupKind.PATH))
 
 
-def _add_trail(args: Arguments, place: Place, facts: Facts) -> None:
-    facts.add_trail(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), "EXTRACT"))
+def _add_trail(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
+    facts.add_trail(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), GroupKind.EXTRACT))
 
 
 def _delete(kind: str) -> Taker:
-    """A group or trail that is deleted may be added again."""
+    """Collect a deletion: a deleted group may be added again."""
 
-    def take(args: Arguments, _: Place, facts: Facts) -> None:
+    def take(args: Arguments, _: FilePlace, facts: StatedFacts) -> None:
         facts.delete_groups(kind, str(args.get("group_name") or args.get("path_name") or ""))
 
     return take
 
 
-def _delete_trail(args: Arguments, _: Place, facts: Facts) -> None:
+def _delete_trail(args: Arguments, _: FilePlace, facts: StatedFacts) -> None:
     facts.delete_trail(trail(str(args["trail"])))
 
 
 def _start(kind: str) -> Taker:
-    def take(args: Arguments, place: Place, facts: Facts) -> None:
+    def take(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
         name = str(args.get("group_name") or args.get("path_name") or "")
         if name:
             facts.started.append(Use(name, place, kind=kind))
@@ -91,11 +99,11 @@ def _start(kind: str) -> Taker:
     return take
 
 
-def _add_alias(args: Arguments, place: Place, facts: Facts) -> None:
+def _add_alias(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     facts.aliases.append(Use(str(args.get("alias") or args.get("user") or ""), place))
 
 
-def _login(args: Arguments, place: Place, facts: Facts) -> None:
+def _login(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     name = args.get("useridalias") or args.get("alias")
     if name:
         facts.logins.append(Use(str(name), place))
@@ -104,20 +112,21 @@ def _login(args: Arguments, place: Place, facts: Facts) -> None:
 _TAKERS: dict[str, Taker] = {
     "ADD EXTRACT": _add_extract,
     "ADD REPLICAT": _add_replicat,
+    "ADD REPLICAT EXTFILE": _add_replicat,
     "ADD DISTPATH": _add_path,
     "ADD EXTTRAIL": _add_trail,
     "ADD RMTTRAIL": _add_trail,
-    "DELETE EXTRACT": _delete("EXTRACT"),
-    "DELETE REPLICAT": _delete("REPLICAT"),
-    "DELETE DISTPATH": _delete("DISTPATH"),
+    "DELETE EXTRACT": _delete(GroupKind.EXTRACT),
+    "DELETE REPLICAT": _delete(GroupKind.REPLICAT),
+    "DELETE DISTPATH": _delete(GroupKind.PATH),
     "DELETE EXTTRAIL": _delete_trail,
     "DELETE RMTTRAIL": _delete_trail,
-    "START EXTRACT": _start("EXTRACT"),
-    "START REPLICAT": _start("REPLICAT"),
-    "START DISTPATH": _start("DISTPATH"),
+    "START EXTRACT": _start(GroupKind.EXTRACT),
+    "START REPLICAT": _start(GroupKind.REPLICAT),
+    "START DISTPATH": _start(GroupKind.PATH),
     "START ER": _start(""),
-    "RESTART EXTRACT": _start("EXTRACT"),
-    "RESTART REPLICAT": _start("REPLICAT"),
+    "RESTART EXTRACT": _start(GroupKind.EXTRACT),
+    "RESTART REPLICAT": _start(GroupKind.REPLICAT),
     "RESTART ER": _start(""),
     "START": _start(""),
     "ALTER CREDENTIALSTORE ADD USER": _add_alias,

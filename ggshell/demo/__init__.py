@@ -1,1 +1,1 @@
-"""Two embedded databases, real rows and a workload: what the quickstart, the fault tests and the benches stand on."""
+"""Two embedded databases with rows and a workload, for the quickstart, the fault tests and the benchmarks."""

@@ -1,4 +1,4 @@
-"""``ggshell demo up | load | status | down``: the two databases and the workload, by hand."""
+"""``ggshell demo up | load | status | down``: manages the two demo databases and the workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ggshell.errors import GgsError, NotFoundError, StateError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one demo command; the exit code (0 done, 1 refused, 2 wrong usage)."""
+    """Run one demo command and return the exit code (0 done, 1 refused, 2 wrong usage)."""
     options = _parser().parse_args(arguments)
     home = Path(options.home or os.environ.get("GGSHELL_HOME") or ".").resolve()
     try:
@@ -26,10 +26,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ggshell demo", description=__doc__)
-    # The same option before and after the action: whichever is given counts.
+    # The option is accepted before and after the action.
     home = argparse.ArgumentParser(add_help=False)
     home.add_argument(
-        "--home", default=argparse.SUPPRESS, help="home directory (GGSHELL_HOME, else the present folder)"
+        "--home", default=argparse.SUPPRESS, help="home directory (default: GGSHELL_HOME, or the current folder)"
     )
     parser.add_argument("--home", default=None, help=argparse.SUPPRESS)
     actions = parser.add_subparsers(required=True, metavar="up | load | status | down")
@@ -37,20 +37,20 @@ def _parser() -> argparse.ArgumentParser:
         "up", parents=[home], help="start both servers, fill north, add the aliases north and south"
     )
     up.add_argument(
-        "--copy", action="store_true", help="copy north's rows to south as well: a start point for replication"
+        "--copy", action="store_true", help="also copy north's rows to south, as a start point for replication"
     )
     up.add_argument("--mirror", action="store_true", help="add a second target, the schema mirror in south")
     up.add_argument("--seed", type=int, default=7)
     up.set_defaults(action=_up)
     load = actions.add_parser("load", parents=[home], help="run the workload on north until Ctrl-C")
-    load.add_argument("--rate", type=float, default=100.0, help="transactions a second; 0 for no limit")
+    load.add_argument("--rate", type=float, default=100.0, help="transactions per second; 0 for no limit")
     load.add_argument("--seconds", type=float)
     load.add_argument("--seed", type=int, default=7)
     load.set_defaults(action=_load)
-    status = actions.add_parser("status", parents=[home], help="servers, rows and replication slots")
+    status = actions.add_parser("status", parents=[home], help="show servers, rows and replication slots")
     status.set_defaults(action=_status)
-    down = actions.add_parser("down", parents=[home], help="stop both servers; their data stays")
-    down.add_argument("--remove", action="store_true", help="delete the data as well")
+    down = actions.add_parser("down", parents=[home], help="stop both servers and keep their data")
+    down.add_argument("--remove", action="store_true", help="also delete the data")
     down.set_defaults(action=_down)
     return parser
 
@@ -61,7 +61,7 @@ def _say(text: str) -> None:
 
 
 def bring_up(home: Path, *, copy: bool = False, mirror: bool = False, seed: int = 7) -> DemoServers:
-    """Make everything that ``demo up`` promises; whatever is there already stays."""
+    """Create everything that ``demo up`` promises; what already exists is kept."""
     import psycopg
 
     from ggshell.demo import load
@@ -81,9 +81,9 @@ def bring_up(home: Path, *, copy: bool = False, mirror: bool = False, seed: int 
 
 
 def store_aliases(servers: DemoServers) -> None:
-    """Put the replication role's logins into the home's credential store, as north and south."""
-    from ggshell.store.credential import CredentialStore
-    from ggshell.store.home import Home
+    """Add the replication role's logins to the home's credential store, with the aliases north and south."""
+    from ggshell.home.credential import CredentialStore
+    from ggshell.home.home import Home
 
     home = Home(servers.home)
     home.ensure()
@@ -97,6 +97,7 @@ def _up(home: Path, options: argparse.Namespace) -> int:
     servers = bring_up(home, copy=options.copy, mirror=options.mirror, seed=options.seed)
     for name, server in servers.both():
         _say(f"{name}: running on port {server.port}, database {name}, log in with: DBLOGIN USERIDALIAS {name}")
+        _say(f"    psql '{servers.dsn(name)}'")
     return 0
 
 
@@ -114,7 +115,7 @@ def _status(home: Path, options: argparse.Namespace) -> int:
     import psycopg
 
     if not exists(home):
-        raise NotFoundError(f"no demo in {home}", hint="ggshell demo up")
+        raise NotFoundError(f"there is no demo in {home}", hint="ggshell demo up")
     servers = open_servers(home)
     for name, server in servers.both():
         if server.pid() is None:
@@ -127,7 +128,7 @@ def _status(home: Path, options: argparse.Namespace) -> int:
         for schema, count, rows in tables:
             _say(f"    schema {schema}: {count} tables, about {rows} rows")
         for slot, active in slots:
-            _say(f"    slot {slot}: {'being read' if active else 'nobody reads it'}")
+            _say(f"    slot {slot}: {'active' if active else 'inactive'}")
     return 0
 
 
@@ -139,7 +140,7 @@ SELECT schemaname, count(*), sum(n_live_tup) FROM pg_stat_user_tables
 
 def _down(home: Path, options: argparse.Namespace) -> int:
     if not exists(home):
-        _say(f"no demo in {home}: nothing to stop")
+        _say(f"there is no demo in {home}: nothing to stop")
         return 0
     servers = open_servers(home)
     if options.remove:
@@ -148,14 +149,14 @@ def _down(home: Path, options: argparse.Namespace) -> int:
         _say("both servers are stopped and deleted")
     else:
         servers.stop()
-        _say("both servers are stopped; their data stays for the next 'ggshell demo up'")
+        _say("both servers are stopped; their data is kept for the next 'ggshell demo up'")
     return 0
 
 
 def _running(home: Path) -> DemoServers:
     if not exists(home):
-        raise NotFoundError(f"no demo in {home}", hint="ggshell demo up")
+        raise NotFoundError(f"there is no demo in {home}", hint="ggshell demo up")
     servers = open_servers(home)
     if not all(servers.running().values()):
-        raise StateError("the demo's servers do not run", hint="ggshell demo up")
+        raise StateError("the demo's servers are not running", hint="ggshell demo up")
     return servers

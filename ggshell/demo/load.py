@@ -1,12 +1,14 @@
-"""Fill the demo: schemas on both servers, deterministic rows in north, and a consistent copy to a target.
+"""Fills the demo: schemas on both servers, deterministic rows in north, a consistent copy to a target, and a final
+transaction as a marker: where it is visible, every transaction before it is visible too.
 
-Rows are computed in the database from their number and a seed, so that the same seed gives the same shop on every machine.
+The database computes rows from their number and a seed, so the same seed creates the same shop on every machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.resources import files
+from uuid import uuid4
 
 import psycopg
 from psycopg import sql
@@ -19,7 +21,7 @@ DEFAULT_SEED = 7
 
 
 def prepare_database(servers: DemoServers, name: str, schemas: tuple[str, ...]) -> None:
-    """Make a server's database, the replication role and the named schemas, all empty; what is there stays as it is."""
+    """Create a server's database, the replication role and the given schemas without rows; what exists is kept."""
     server = dict(servers.both())[name]
     with psycopg.connect(server.dsn(), autocommit=True) as connection:
         _make_role(connection)
@@ -39,7 +41,7 @@ def _make_role(connection: psycopg.Connection) -> None:
 
 
 def _grant(connection: psycopg.Connection) -> None:
-    """What replication needs beyond owning the tables: a schema of its own, and the origin that marks its own writes."""
+    """Grant what replication needs besides the tables: a schema, session_replication_role and replication origins."""
     admin = sql.Identifier(ADMIN)
     connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {} AUTHORIZATION {}").format(admin, admin))
     connection.execute(sql.SQL("GRANT SET ON PARAMETER session_replication_role TO {}").format(admin))
@@ -49,7 +51,7 @@ def _grant(connection: psycopg.Connection) -> None:
 
 
 def make_schema(connection: psycopg.Connection, schema: str) -> bool:
-    """Make the shop's tables, empty, under a schema's name; False when the schema is there already."""
+    """Create the shop's empty tables in a schema; returns False if the schema exists."""
     if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", [schema]).fetchall():
         return False
     name, admin = sql.Identifier(schema), sql.Identifier(ADMIN)
@@ -62,7 +64,7 @@ def make_schema(connection: psycopg.Connection, schema: str) -> bool:
 
 
 def load_rows(connection: psycopg.Connection, schema: str = SCHEMA, *, seed: int = DEFAULT_SEED) -> int:
-    """Fill an empty shop in one transaction; the number of rows."""
+    """Fill an empty shop in one transaction and return the number of rows."""
     with connection.transaction():
         connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(schema)))
         connection.execute("SET LOCAL timezone TO 'UTC'")
@@ -79,16 +81,16 @@ def _text(name: str) -> str:
 
 
 def is_empty(connection: psycopg.Connection, schema: str = SCHEMA) -> bool:
-    """Whether the shop has no customer yet."""
+    """Whether the shop has no customers yet."""
     query = sql.SQL("SELECT FROM {} LIMIT 1").format(sql.Identifier(schema, "customers"))
     return not connection.execute(query).fetchall()
 
 
 def copy_rows(source: str, target: str, pairs: tuple[tuple[str, str], ...]) -> int:
-    """Replace the target's rows by the source's, all tables as of one moment; the number of rows copied.
+    """Replace the target's rows with a consistent snapshot of the source's, and return the number of rows copied.
 
-    ``pairs`` are (source schema, target schema).  The target's foreign keys are not checked row by row: what one snapshot of
-    the source holds satisfies them.
+    ``pairs`` are (source schema, target schema). The target's foreign keys are not checked row by row: a snapshot of
+    the source satisfies them.
     """
     rows = 0
     with psycopg.connect(source) as reader, psycopg.connect(target) as writer:
@@ -101,7 +103,7 @@ def copy_rows(source: str, target: str, pairs: tuple[tuple[str, str], ...]) -> i
 
 
 def _copied_columns(reader: psycopg.Connection, schema: str) -> Iterator[tuple[str, list[str]]]:
-    """Every table of a schema (a partitioned one as a whole) with its columns but the generated ones."""
+    """The tables of a schema (a partitioned table counts once) with all columns that are not generated."""
     rows = reader.execute(
         """SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -124,3 +126,18 @@ def _copy_table(
             for block in taken:
                 given.write(block)
         return into.rowcount
+
+
+def send_marker(source: str) -> str:
+    """Commit one row in the source's shop and return the text that identifies it."""
+    text = f"last {uuid4()}"
+    statement = 'INSERT INTO {} ("User", "When", "select") VALUES (%s, now(), NULL)'
+    with psycopg.connect(source, autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(sql.Identifier(SCHEMA, "Audit Trail")), (text,))
+    return text
+
+
+def has_marker(target: psycopg.Connection, schema: str, text: str) -> bool:
+    """Whether the row has reached a schema of the target."""
+    query = sql.SQL('SELECT FROM {} WHERE "User" = %s').format(sql.Identifier(schema, "Audit Trail"))
+    return bool(target.execute(query, (text,)).fetchall())

@@ -1,7 +1,8 @@
-"""End every process of one home, whatever state it is in: for an interrupted quickstart, and after fault tests and benches.
+"""Ends every process of a home, in any state, for an interrupted quickstart and after fault tests and benchmarks.
 
-A process belongs to a home by its process file (pid and start time), or by a command line that names exactly this home:
-one that is just starting has no file yet.  Nothing of another home, and no later process with the same number, is touched.
+A process belongs to a home if the home has a process file with its PID and start time, or if its command line names
+exactly this home: a process that is just starting has no file yet. Processes of other homes, and later processes with
+the same PID, are not affected.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.errors import ProcessError
-from ggshell.process.state import alive, read_process_file
+from ggshell.groups.state import alive, read_process_file
 
 _ENDINGS = (".pcm", ".pce", ".pcr", ".pcd")
 _ATTEMPTS = 200
@@ -23,14 +24,14 @@ _PAUSE_SECONDS = 0.025
 
 
 class Running(NamedTuple):
-    """A process of the home: its number, and the name of its process file or its kind and group."""
+    """A process of the home: its PID, and the name of its process file or its type and group."""
 
     pid: int
     name: str
 
 
 def running_processes(home: Path) -> list[Running]:
-    """Every process of the home that lives, Manager first (it would start the others again)."""
+    """Return every running process of the home, Manager first, since it would restart the others."""
     found = {process.pid: process for process in (*_by_file(home), *_by_command_line(home))}
     return sorted(found.values(), key=lambda process: not process.name.upper().startswith(("MGR", "MANAGER")))
 
@@ -44,23 +45,23 @@ def _by_file(home: Path) -> Iterator[Running]:
 
 
 def _by_command_line(home: Path) -> Iterator[Running]:
-    """Where the system has /proc; elsewhere the process files have to do."""
+    """Find processes by command line on systems with /proc; on others, only the process files are used."""
     system = Path("/proc")
     for folder in system.iterdir() if system.is_dir() else ():
         if not folder.name.isdigit():
             continue
-        with contextlib.suppress(OSError):  # it ended while we looked
+        with contextlib.suppress(OSError):  # it ended during the search
             words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "ggshell.process" in words and "--home" in words and words[words.index("--home") + 1] == str(home):
-                kind, *rest = words[words.index("ggshell.process") + 1 :]
+            if "ggshell.groups" in words and "--home" in words and words[words.index("--home") + 1] == str(home):
+                kind, *rest = words[words.index("ggshell.groups") + 1 :]
                 group = rest[rest.index("--group") + 1] if "--group" in rest else ""
                 yield Running(int(folder.name), f"{kind} {group}".strip())
 
 
 def end_processes(home: Path) -> list[str]:
-    """Kill what runs and wait until nothing does; the names of what was ended.
+    """Kill all processes of the home, wait until they have ended, and return their names.
 
-    Raises ProcessError when something still lives after five seconds.
+    Raises ProcessError if one is still running after five seconds.
     """
     ended: dict[int, str] = {}
     pause = threading.Event()
@@ -70,7 +71,7 @@ def end_processes(home: Path) -> list[str]:
             return list(ended.values())
         for process in found:
             ended.setdefault(process.pid, process.name)
-            with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
                 os.kill(process.pid, signal.SIGKILL)
         pause.wait(_PAUSE_SECONDS)
-    raise ProcessError(f"processes of {home} do not end: {', '.join(ended.values())}")
+    raise ProcessError(f"processes of {home} could not be stopped: {', '.join(ended.values())}")

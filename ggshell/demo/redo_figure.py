@@ -1,9 +1,10 @@
-"""The vendor manual's example of Bounded Recovery as a log, with its transactions' own numbers.
+"""Writes the vendor manual's example of Bounded Recovery as a log, with the transaction numbers of the manual.
 
-The interval is four hours; checkpoint n falls on 12:00 of the log's first day, n+1 on 16:00, n+3000 on 12:00 of a day 500
-days later.  At n five transactions are open: 27 and 45 for longer than an interval, 801, 950 and 1024 for less, 801 the
-longest of these.  45 changes between n and n+1.  Before n+2999 all but 27 and 45 have ended.  In the interval before n+3000
-begin 208412 and then 208863, both still open at n+3000; soon after it the log breaks off, as by a power failure.
+The interval is four hours; checkpoint n is at 12:00 of the log's first day, n+1 at 16:00, n+3000 at 12:00 of a day 500
+days later. At n, five transactions are open: 27 and 45 for longer than an interval, 801, 950 and 1024 for less, 801 the
+longest of these. 45 changes between n and n+1. Before n+2999 all but 27 and 45 have ended. In the interval before
+n+3000, 208412 and then 208863 begin; both are still open at n+3000. Soon after it the log ends abruptly, as in a power
+failure.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from pathlib import Path
 from ggshell.demo.redo_writer import OpenXid, RedoWriter
 
 START = 1_767_225_600_000_000
-"""2026-01-01 00:00:00 UTC, the log's zero."""
+"""2026-01-01 00:00:00 UTC, the start of the log."""
 INTERVAL = 4.0
-"""Hours."""
+"""Checkpoint interval in hours."""
 CHECKPOINT_N = 12.0
-"""Hours behind the zero, at which checkpoint n falls."""
+"""Checkpoint n is this many hours after the start of the log."""
 LAST = 3000
 TABLE = "ITEMS"
 
 
 def checkpoint_time(number: int) -> int:
-    """When checkpoint n + number falls, in microseconds since 1970."""
+    """The time of checkpoint n + number, in microseconds since 1970."""
     return at(CHECKPOINT_N + number * INTERVAL)
 
 
 def at(hours: float) -> int:
-    """Hours of the example as a time."""
+    """Convert hours after the start of the log to a time in microseconds since 1970."""
     return START + round(hours * 3_600_000_000)
 
 
 class Figure:
-    """Writes the example step by step, so that a test can look between two of them."""
+    """Writes the example step by step, so that a test can check the state between two steps."""
 
     def __init__(self, folder: Path, *, segment_bytes: int = 1 << 20) -> None:
         self.writer = RedoWriter(folder, time=START, segment_bytes=segment_bytes)
@@ -43,7 +44,7 @@ class Figure:
         self._items = 0
 
     def until_n(self) -> None:
-        """Up to checkpoint n."""
+        """Write the log up to checkpoint n."""
         self._begin(0.5, 27)
         self._begin(2.0, 45)
         self._short(5.0)
@@ -54,13 +55,13 @@ class Figure:
         self._to(CHECKPOINT_N)
 
     def until_n_plus_1(self) -> None:
-        """Up to checkpoint n+1; 45 changes on the way."""
+        """Write the log up to checkpoint n+1; transaction 45 makes a change."""
         self._change(13.25, 45)
         self._short(14.0)
         self._to(CHECKPOINT_N + INTERVAL)
 
     def until_n_plus_3000(self) -> None:
-        """Up to checkpoint n+3000: 500 days, of which each interval has a short transaction."""
+        """Write the log up to checkpoint n+3000: 500 days with a short transaction in each interval."""
         last = CHECKPOINT_N + LAST * INTERVAL
         self._commit(17.0, 801)
         self._commit(18.5, 950)
@@ -74,19 +75,11 @@ class Figure:
         self._to(last)
 
     def until_the_end(self) -> None:
-        """A little more, and the power fails."""
+        """Write a little more, up to the power failure."""
         last = CHECKPOINT_N + LAST * INTERVAL
         self._short(last + 0.5)
         self._change(last + 1.0, 208_412)
         self._to(last + 1.5)
-
-    def commit_all(self) -> None:
-        """What happens after the power has come back: everything that is open commits, the oldest last."""
-        hour = CHECKPOINT_N + LAST * INTERVAL + 2.0
-        for number in sorted(self.open, reverse=True):
-            self._commit(hour, number)
-            hour += 0.01
-        self.writer.flush()
 
     @property
     def parts(self) -> tuple[Callable[[], None], ...]:
@@ -120,7 +113,7 @@ class Figure:
         self.writer.insert(xid, TABLE, {"ID": str(self._items), "NAME": name})
 
     def _to(self, hours: float) -> None:
-        """A transaction without captured rows marks the moment, so that the log's time stands there."""
+        """Write a transaction without captured rows, so that the log reaches this time."""
         self._at(hours)
         self._numbers += 1
         self.writer.commit(self.writer.begin(self._numbers))
@@ -128,7 +121,7 @@ class Figure:
 
 
 def write_figure(folder: Path) -> RedoWriter:
-    """The whole example up to the power failure."""
+    """Write the whole example up to the power failure."""
     figure = Figure(folder)
     for part in figure.parts:
         part()

@@ -1,7 +1,7 @@
-"""A workload as redo: orders that are made, changed and deleted by interleaved transactions, over any span of log time.
+"""Generates a workload as redo: interleaved transactions insert, update and delete orders, over any span of log time.
 
-Everything follows from the seed.  What the transactions do is right: a change names the row as it was committed last, no two
-open transactions touch one row, and a rollback undoes in reverse order.
+Everything is derived from the seed. The transactions are consistent: a change contains the row as last committed, no
+two open transactions change the same row, and a rollback undoes changes in reverse order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import NamedTuple
 from ggshell.demo.redo_writer import OpenXid, RedoWriter
 
 SECOND = 1_000_000
+PROGRESS_EVENTS = 1000
+"""After how many events the progress is reported."""
 TABLE = "ORDERS"
 COLUMNS = ("ORDER_ID", "CUSTOMER_ID", "STATUS", "AMOUNT", "CREATED", "NOTE")
 _STATES = ("NEW", "PAID", "PACKED", "SENT", "BACK")
@@ -33,12 +35,13 @@ End of definition
 """
 
 
-class Shape(NamedTuple):
-    """What a log is to look like.
+class WorkloadShape(NamedTuple):
+    """The parameters of a generated log.
 
-    ``span`` in seconds of log time; ``rate``: transactions a second; ``rollbacks`` and ``statement_rollbacks``: shares of the
-    transactions; ``rows``: the most changes of one (sizes fall off towards it); ``open_seconds``: how long one is open at most;
-    ``long_share`` of them stay open for up to ``long_seconds``.
+    ``span``: seconds of log time; ``rate``: transactions per second; ``rollbacks`` and ``statement_rollbacks``: shares
+    of the transactions; ``rows``: the maximum number of changes in a transaction (small transactions are more
+    frequent); ``open_seconds``: the maximum duration of a transaction; ``long_share``: the share of transactions that
+    last up to ``long_seconds``.
     """
 
     span: float = 60.0
@@ -53,8 +56,8 @@ class Shape(NamedTuple):
     threads: int = 1
 
 
-class Made(NamedTuple):
-    """What a log holds."""
+class RedoTotals(NamedTuple):
+    """The contents of a generated log."""
 
     transactions: int
     committed: int
@@ -64,7 +67,7 @@ class Made(NamedTuple):
 
 
 class _Plan:
-    """One transaction's life: how many changes it still makes, and how it ends."""
+    """The plan of one transaction: how many changes are left, and how it ends."""
 
     def __init__(self, xid: OpenXid, writer: RedoWriter, changes: int, until: int, ending: str) -> None:
         self.xid = xid
@@ -77,18 +80,24 @@ class _Plan:
 
 
 class Workload:
-    """Makes one log.  ``committed`` is told the commit SCN and the rows that a transaction left (None: deleted)."""
+    """Generates one log.
+
+    ``committed`` is called with each commit SCN and the rows that the transaction changed (None: deleted);
+    ``progress`` from time to time with the seconds of log time that are written.
+    """
 
     def __init__(
         self,
-        shape: Shape,
+        shape: WorkloadShape,
         writers: list[RedoWriter],
         committed: Callable[[int, dict[int, dict[str, str | None] | None]], object] | None = None,
+        progress: Callable[[float], object] = lambda _: None,
     ) -> None:
         self._shape = shape
         self._writers = writers
         self._committed = committed
-        self._random = random.Random(shape.seed)  # noqa: S311 - to be repeated, not to be secret
+        self._progress = progress
+        self._random = random.Random(shape.seed)  # noqa: S311 - reproducible, not secret
         self._rows: dict[int, dict[str, str | None]] = {}
         self._row_ids: dict[int, str] = {}
         self._free: list[int] = []
@@ -96,8 +105,8 @@ class Workload:
         self._transactions = self._commits = self._changes = 0
         self._scn = writers[0].scn
 
-    def run(self) -> Made:
-        """Write the whole log; transactions that are still open at its end stay open."""
+    def run(self) -> RedoTotals:
+        """Write the whole log. Transactions that are open at its end stay open."""
         start = self._writers[0].time
         end = start + round(self._shape.span * SECOND)
         events: list[tuple[int, int, _Plan | None]] = [(start, 0, None)]
@@ -107,6 +116,8 @@ class Workload:
             for writer in self._writers:
                 writer.time = time
             number += 1
+            if number % PROGRESS_EVENTS == 0:
+                self._progress((time - start) / SECOND)
             if plan is None:
                 plan = self._begin(time)
                 heapq.heappush(
@@ -118,7 +129,7 @@ class Workload:
                 heapq.heappush(events, (following, number, plan))
         for writer in self._writers:
             writer.flush()
-        return Made(
+        return RedoTotals(
             self._transactions,
             self._commits,
             self._ended - self._commits,
@@ -141,11 +152,11 @@ class Workload:
         return _Plan(writer.begin(self._transactions), writer, changes, time + round(seconds * SECOND), ending)
 
     def _turn(self, writer: RedoWriter) -> None:
-        """All threads count one SCN."""
+        """Advance the SCN, which all threads share."""
         writer.scn = self._scn = max(self._scn, writer.scn) + 1
 
     def _step(self, plan: _Plan, time: int) -> int | None:
-        """A change, or the end; when the next is due."""
+        """Write the transaction's next change or its end; return the time of the following one, or None."""
         self._turn(plan.writer)
         if plan.left <= 0:
             self._end(plan)
@@ -180,7 +191,7 @@ class Workload:
             self._note(plan, order, old, None)
 
     def _pick(self) -> int:
-        """A committed row that no open transaction has touched; it is locked from now on."""
+        """Choose a committed row that no open transaction has changed, and lock it."""
         at = self._random.randrange(len(self._free))
         self._free[at], self._free[-1] = self._free[-1], self._free[at]
         return self._free.pop()
@@ -235,13 +246,13 @@ class Workload:
 
 
 def write_definitions(folder: Path) -> Path:
-    """The definitions file of the workload's table, beside the segments."""
+    """Write the definitions file of the workload's table into the folder of the segments."""
     path = folder / "redo.def"
     path.write_text(_DEFINITION)
     return path
 
 
 def redo_writers(folder: Path, threads: int, **options: object) -> Iterator[RedoWriter]:
-    """A writer for each thread."""
+    """Create one writer for each thread."""
     for thread in range(1, threads + 1):
         yield RedoWriter(folder, thread=thread, **options)  # type: ignore[arg-type]

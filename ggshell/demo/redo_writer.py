@@ -1,6 +1,7 @@
-"""Writes redo as V$LOGMNR_CONTENTS shows it, for demonstrations and tests: segments of JSON lines that a RedoLog reads.
+"""Writes redo in the form of V$LOGMNR_CONTENTS, for demonstrations and tests: segments of JSON lines for a RedoLog.
 
-A change is given as columns and their texts; the statement, its undo, and what a rollback logs are made of that.
+A change is given as columns with their values as text; the SQL statement, its undo and the records of a rollback are
+derived from it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.clock import to_datetime
+from ggshell.types import quote
 
 Row = Mapping[str, str | None]
 BLOCK = 512
 _CODES = {"INSERT": 1, "DELETE": 2, "UPDATE": 3, "DDL": 5, "START": 6, "COMMIT": 7, "ROLLBACK": 36, "UNSUPPORTED": 255}
+_CODES |= {"SELECT_LOB_LOCATOR": 9, "LOB_WRITE": 10, "LOB_TRIM": 11, "LOB_ERASE": 29, "XML DOC BEGIN": 68}
 _OPPOSITE = {"INSERT": "DELETE", "DELETE": "INSERT", "UPDATE": "UPDATE"}
 LONGEST_SQL = 4000
-"""The view's columns hold no more; a longer statement goes on in the next row (CSF)."""
+"""Maximum length of the view's SQL columns; a longer statement continues in the next row (CSF)."""
 
 
-class Change(NamedTuple):
-    """What a transaction did, as its undo needs it."""
+class RedoChange(NamedTuple):
+    """A change of a transaction, with what is needed to undo it."""
 
     operation: str
     table: str
@@ -32,11 +35,11 @@ class Change(NamedTuple):
 
 
 class OpenXid:
-    """A transaction that the writer has begun: its numbers, and its changes that were not taken back."""
+    """An open transaction of the writer: its XID and its changes that were not rolled back."""
 
     def __init__(self, number: int) -> None:
         self.usn, self.slot, self.sequence = number % 10 + 1, number % 32, number
-        self.changes: list[Change] = []
+        self.changes: list[RedoChange] = []
 
     @property
     def text(self) -> str:
@@ -48,8 +51,10 @@ class OpenXid:
 
 
 class RedoWriter:
-    """One thread of redo in a folder.  ``time`` (microseconds since 1970) and ``scn`` go on by the caller's will: each row
-    takes the next SCN unless ``hold`` is set."""
+    """Writes one redo thread to a folder.
+
+    The caller sets ``time`` (microseconds since 1970) and ``scn``: each row takes the next SCN unless ``hold`` is set.
+    """
 
     def __init__(
         self,
@@ -82,68 +87,75 @@ class RedoWriter:
 
     @property
     def path(self) -> Path:
-        """The segment that grows."""
+        """The segment that is being written."""
         return self.folder / f"redo_{self.thread}_{self.segment:09d}.jsonl"
 
     def begin(self, number: int = 0) -> OpenXid:
-        """A new transaction; ``number`` chooses its sequence."""
+        """Begin a transaction; ``number`` sets its XID sequence."""
         self._number = number or self._number + 1
         xid = OpenXid(self._number)
         self._write(xid, "START", sql="set transaction read write;")
         return xid
 
     def insert(self, xid: OpenXid, table: str, row: Row) -> str:
-        """A new row; its address."""
+        """Insert a row and return its ROWID."""
         self._row_ids += 1
         row_id = f"AAAR{self._row_ids:014d}"
         redo, undo = self._insert_sql(table, row), self._delete_sql(table, row, row_id)
-        self._change(xid, Change("INSERT", table, row_id, redo, undo))
+        self._change(xid, RedoChange("INSERT", table, row_id, redo, undo))
         return row_id
 
     def update(self, xid: OpenXid, table: str, row_id: str, old: Row, new: Row) -> None:
-        """``old``: the columns that the log holds of the row as it was; ``new``: the changed ones."""
+        """Update a row.
+
+        ``old``: the columns that the log holds of the row before the change; ``new``: the changed columns.
+        """
         changed = {name: old.get(name) for name in new}
         redo = self._update_sql(table, new, {**old, **changed}, row_id)
         undo = self._update_sql(table, changed, {**old, **new}, row_id)
-        self._change(xid, Change("UPDATE", table, row_id, redo, undo))
+        self._change(xid, RedoChange("UPDATE", table, row_id, redo, undo))
 
     def delete(self, xid: OpenXid, table: str, row_id: str, old: Row) -> None:
         redo, undo = self._delete_sql(table, old, row_id), self._insert_sql(table, old)
-        self._change(xid, Change("DELETE", table, row_id, redo, undo))
+        self._change(xid, RedoChange("DELETE", table, row_id, redo, undo))
 
-    def change(self, xid: OpenXid, change: Change) -> None:
-        """A change whose statements are given."""
+    def change(self, xid: OpenXid, change: RedoChange) -> None:
+        """Write a change with given statements."""
         self._change(xid, change)
 
     def take_back(self, xid: OpenXid, count: int = 1) -> None:
-        """Undo the last changes of a transaction, as the rollback of a statement does."""
+        """Undo the last changes of a transaction, as a statement-level rollback does."""
         for _ in range(count):
             found = xid.changes.pop()
             back = found._replace(operation=_OPPOSITE[found.operation], redo=found.undo, undo="")
             self._write(xid, back.operation, back, rollback=True)
 
     def commit(self, xid: OpenXid) -> int:
-        """End it; the commit SCN."""
+        """Commit a transaction and return its commit SCN."""
         self._write(xid, "COMMIT", sql="commit;")
         return self.scn
 
     def rollback(self, xid: OpenXid) -> None:
-        """Undo everything, and end it."""
+        """Undo all changes of a transaction and end it."""
         self.take_back(xid, len(xid.changes))
         self._write(xid, "ROLLBACK", sql="rollback;")
 
     def ddl(self, table: str, sql: str) -> int:
-        """A statement of its own transaction; its commit SCN."""
+        """Write a DDL statement in its own transaction and return its commit SCN."""
         xid = self.begin()
-        self._write(xid, "DDL", Change("DDL", table, "", sql, ""))
+        self._write(xid, "DDL", RedoChange("DDL", table, "", sql, ""))
         return self.commit(xid)
 
+    def lob(self, xid: OpenXid, table: str, operation: str, sql: str) -> None:
+        """Write a LOB operation, with the statement that LogMiner prints for it."""
+        self._write(xid, operation, RedoChange(operation, table, "", sql, ""))
+
     def unsupported(self, xid: OpenXid, table: str) -> None:
-        """A change that LogMiner could not take apart."""
-        self._write(xid, "UNSUPPORTED", Change("UNSUPPORTED", table, "", "Unsupported", ""))
+        """Write a change that LogMiner could not reconstruct."""
+        self._write(xid, "UNSUPPORTED", RedoChange("UNSUPPORTED", table, "", "Unsupported", ""))
 
     def roll(self) -> None:
-        """Complete the segment, and begin the next."""
+        """Complete the segment and begin the next one."""
         self._file.close()
         done = self.path
         if self._packed:
@@ -157,18 +169,18 @@ class RedoWriter:
             done.unlink()
 
     def flush(self) -> None:
-        """Let readers see everything."""
+        """Make everything written so far visible to readers."""
         self._file.flush()
 
     def close(self) -> None:
         self._file.close()
 
-    def _change(self, xid: OpenXid, change: Change) -> None:
+    def _change(self, xid: OpenXid, change: RedoChange) -> None:
         xid.changes.append(change)
         self._write(xid, change.operation, change)
 
     def _write(
-        self, xid: OpenXid, operation: str, change: Change | None = None, *, sql: str = "", rollback: bool = False
+        self, xid: OpenXid, operation: str, change: RedoChange | None = None, *, sql: str = "", rollback: bool = False
     ) -> None:
         if not self.hold:
             self.scn += 1
@@ -187,7 +199,7 @@ class RedoWriter:
         self,
         xid: OpenXid,
         operation: str,
-        change: Change | None,
+        change: RedoChange | None,
         record: str,
         redo: str,
         undo: str,
@@ -211,27 +223,25 @@ class RedoWriter:
         self.rows += 1
 
     def _table(self, table: str) -> str:
-        return f"{quoted(self._owner)}.{quoted(table)}"
+        return f"{quote(self._owner)}.{quote(table)}"
 
     def _insert_sql(self, table: str, row: Row) -> str:
-        names, values = ",".join(map(quoted, row)), ",".join(map(literal, row.values()))
+        names, values = ",".join(map(quote, row)), ",".join(map(literal, row.values()))
         return f"insert into {self._table(table)}({names}) values ({values});"
 
     def _delete_sql(self, table: str, row: Row, row_id: str) -> str:
         return f"delete from {self._table(table)} where {_where(row, row_id)};"
 
     def _update_sql(self, table: str, new: Row, old: Row, row_id: str) -> str:
-        changes = ", ".join(f"{quoted(name)} = {literal(value)}" for name, value in new.items())
+        changes = ", ".join(f"{quote(name)} = {literal(value)}" for name, value in new.items())
         return f"update {self._table(table)} set {changes} where {_where(old, row_id)};"
 
 
-def quoted(name: str) -> str:
-    """An Oracle name as LogMiner prints it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def literal(value: str | None) -> str:
-    """A value as LogMiner prints a text.  One that begins with ``=`` is printed as it stands behind that: a function."""
+    """Format a value as LogMiner prints text.
+
+    A value that begins with ``=`` is an expression and is printed without the sign.
+    """
     if value is None:
         return "NULL"
     if value.startswith("="):
@@ -241,7 +251,7 @@ def literal(value: str | None) -> str:
 
 def _where(row: Row, row_id: str) -> str:
     parts = [
-        f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {literal(value)}"
+        f"{quote(name)} IS NULL" if value is None else f"{quote(name)} = {literal(value)}"
         for name, value in row.items()
     ]
     return " and ".join([*parts, f"ROWID = '{row_id}'"])

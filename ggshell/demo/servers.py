@@ -1,8 +1,9 @@
-"""The two demo servers, north and south: where they live, their ports, their roles.  No rows here, and no groups.
+"""The two demo servers, north and south: their folders, ports and roles. Tables and groups are created elsewhere.
 
-Ports are chosen once and remembered in ``<home>/demo/demo.json``.  Sockets live in a short folder named after the home's
-path (a socket's path may have 107 bytes).  Data folders live in the home, unless PostgreSQL's user could not reach them
-there: root's servers run as an unprivileged user, and a home below a closed folder (``/root``) is out of that user's reach.
+Ports are chosen once and saved in ``<home>/demo/demo.json``. Sockets are in a short folder whose name is derived from
+the home's path, because a socket path may have at most 107 bytes. Data folders are in the home, unless PostgreSQL's
+user cannot reach it: under root, the servers run as an unprivileged user, which cannot enter a home below a closed
+folder (``/root``).
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from ggshell.databases.postgres.server import PostgresServer, find_binaries
+from ggshell.demo.postgres_server import PostgresServer, find_binaries
 from ggshell.errors import ConflictError, StoreError
-from ggshell.files import write_atomically
+from ggshell.files import read_json, write_atomically
 
 ADMIN = "ggadmin"
-ADMIN_PASSWORD = "north-to-south"  # noqa: S105 - a demo's password: the servers listen on this machine only
+ADMIN_PASSWORD = "north-to-south"  # noqa: S105 - the password of a demo: the servers listen on this machine only
 NAMES = ("north", "south")
 _LOCAL_ACCESS = f"""# The replication role logs in with its password, everybody else on this machine without one.
 local   all          {ADMIN}  scram-sha-256
@@ -34,7 +35,7 @@ local   replication  all      trust
 
 @dataclass(frozen=True, slots=True)
 class DemoServers:
-    """The pair of servers of one home, each with a database of its own name."""
+    """The two servers of a home; the database of each has the server's name."""
 
     home: Path
     sockets: Path
@@ -45,11 +46,11 @@ class DemoServers:
         return (("north", self.north), ("south", self.south))
 
     def dsn(self, name: str) -> str:
-        """The superuser's connection string to the database of a server (``north`` or ``south``)."""
+        """The superuser's connection string for the database of a server (``north`` or ``south``)."""
         return dict(self.both())[name].dsn(name)
 
     def login(self, name: str) -> str:
-        """The replication role's login as a credential store takes it: ``user@folder:port/database``."""
+        """The replication role's login in the form of the credential store: ``user@folder:port/database``."""
         server = dict(self.both())[name]
         return f"{ADMIN}@{server.sockets}:{server.port}/{name}"
 
@@ -57,7 +58,7 @@ class DemoServers:
         return {name: server.pid() is not None for name, server in self.both()}
 
     def start(self) -> None:
-        """Start what does not run yet.  Raises DatabaseError with the server's own words."""
+        """Start the servers that are not running. Raises DatabaseError with the server's message."""
         for _, server in self.both():
             fresh = not (server.data / "PG_VERSION").exists()
             server.initialise()
@@ -66,12 +67,12 @@ class DemoServers:
             server.start()
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop what runs and wait for its end."""
+        """Stop the running servers and wait until they have ended."""
         for _, server in self.both():
             server.stop(mode)
 
     def remove(self) -> None:
-        """Stop the servers at once and delete every byte of them."""
+        """Stop the servers immediately and delete all their files."""
         self.stop("immediate")
         for _, server in self.both():
             shutil.rmtree(server.data, ignore_errors=True)
@@ -80,12 +81,12 @@ class DemoServers:
 
 
 def exists(home: Path) -> bool:
-    """Whether this home has demo servers (running or not)."""
+    """Whether the home has demo servers, running or not."""
     return _note(home).exists()
 
 
 def open_servers(home: Path) -> DemoServers:
-    """The home's two servers, as remembered or newly chosen; nothing is started."""
+    """Return the home's two servers with saved or newly chosen settings; starts nothing."""
     home = home.resolve()
     short = _short_folder(home)
     if not exists(home):
@@ -104,7 +105,7 @@ def _note(home: Path) -> Path:
 
 
 def _choose(home: Path, short: Path) -> None:
-    """Decide once where the servers live and where they listen."""
+    """Choose and save the folders and ports of the servers."""
     folder = home / "demo"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -115,7 +116,7 @@ def _choose(home: Path, short: Path) -> None:
 
 def _read_note(home: Path) -> tuple[Path, dict[str, int]]:
     try:
-        found = json.loads(_note(home).read_text())
+        found = read_json(_note(home).read_text())
         return Path(found["data"]), {name: int(found[name]) for name in NAMES}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
@@ -124,7 +125,7 @@ def _read_note(home: Path) -> tuple[Path, dict[str, int]]:
 
 
 def _short_folder(home: Path) -> Path:
-    """A folder for this home alone, named so that no other home meets it; owned by the present user or refused."""
+    """Return a folder that belongs to this home alone. Raises ConflictError if another user owns it."""
     key = hashlib.sha256(os.fsencode(home)).hexdigest()[:10]
     folder = Path(tempfile.gettempdir()) / f"ggs-{os.geteuid()}-{key}"
     folder.mkdir(mode=0o755, exist_ok=True)
@@ -135,7 +136,7 @@ def _short_folder(home: Path) -> Path:
 
 
 def _reachable(folder: Path) -> bool:
-    """Whether the servers' user can enter every folder on the way."""
+    """Whether the servers' user can enter the folder and all its parents."""
     if os.geteuid() != 0:
         return True
     return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))

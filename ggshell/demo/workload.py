@@ -1,8 +1,8 @@
-"""A shop at work: mixed transactions at a steady rate, in a process of its own, until SIGTERM or the time is over.
+"""Runs a web shop's workload: mixed transactions at a steady rate, in its own process, until SIGTERM or the time limit.
 
     python -m ggshell.demo.workload --dsn DSN [--rate 200] [--seconds 60] [--transactions N] [--seed 7]
 
-The seed decides which transactions follow each other.  At the end one line says how many were committed.
+The seed determines the sequence of transactions. At the end, one line reports how many were committed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = tuple[Any, ...]
 
 
 class Totals(NamedTuple):
-    """What a run did: transactions committed and rolled back, seconds taken."""
+    """Result of a run: transactions committed and rolled back, and elapsed seconds."""
 
     committed: int
     rolled_back: int
@@ -39,29 +39,29 @@ class Totals(NamedTuple):
         )
 
 
-class _RollBack(Exception):  # noqa: N818 - not an error: a customer changes their mind
-    """Raised inside a transaction that is to leave no trace."""
+class _RollBack(Exception):  # noqa: N818 - not an error: a customer cancels
+    """Raised inside a transaction to roll it back."""
 
 
 class Shop:
-    """The transactions of the workload.  Each is called inside an open transaction and does its statements."""
+    """The transactions of the workload. Each method runs its statements inside an open transaction."""
 
     def __init__(self, connection: psycopg.Connection, seed: int) -> None:
         self._connection = connection
-        self._random = random.Random(seed)  # noqa: S311 - reproducible rows, nothing secret
+        self._random = random.Random(seed)  # noqa: S311 - reproducible rows, no secrets
         self._seed = seed
         self._number = self._one("SELECT coalesce(max(order_id), 0) FROM orders")[0]
         self._customers = self._one("SELECT coalesce(max(customer_id), 1) FROM customers")[0]
         self._sensor_turn = 0
 
     def pick(self) -> Callable[[], None]:
-        """The next transaction, by weight."""
+        """Choose the next transaction by weight."""
         names = list(_WEIGHTS)
         chosen: Callable[[], None] = getattr(self, self._random.choices(names, weights=list(_WEIGHTS.values()))[0])
         return chosen
 
     def place_order(self) -> None:
-        """Order, items, stock and audit: five tables' worth of foreign keys in one commit."""
+        """Insert an order and its items, update the stock, and write an audit row, in one commit."""
         customer = self._random.randint(1, self._customers)
         order = self._one(
             "INSERT INTO orders (customer_id, ordered, promised, comment) SELECT customer_id, now(), '2 days', %s"
@@ -92,7 +92,7 @@ class Shop:
         self._do("UPDATE orders SET status = 'paid' WHERE order_id = %s AND status = 'new'", (order,))
 
     def ship_orders(self) -> None:
-        """One statement, many rows: they share a log position."""
+        """Update many rows in one statement, so that they share a log position."""
         first = self._order()
         self._do(
             "UPDATE orders SET status = 'shipped', comment = NULL WHERE order_id BETWEEN %s AND %s AND status = 'paid'",
@@ -133,7 +133,7 @@ class Shop:
         )
 
     def move_stock(self) -> None:
-        """An update of a key: the row that was in one warehouse is in another."""
+        """Update a primary key: move a row from one warehouse to another."""
         sku, target = self._sku(), self._random.randint(3, 9)
         self._do(
             "UPDATE inventory SET warehouse = %s, counted = '-infinity' WHERE sku = %s AND warehouse ="
@@ -142,7 +142,7 @@ class Shop:
         )
 
     def rename_sku(self) -> None:
-        """Delete and insert of the same key in one transaction."""
+        """Delete and insert the same key in one transaction."""
         warehouse, sku = 1, self._sku()
         found = self._one(
             "DELETE FROM inventory WHERE warehouse = %s AND sku = %s RETURNING quantity", (warehouse, sku)
@@ -151,7 +151,7 @@ class Shop:
             self._do("INSERT INTO inventory VALUES (%s, %s, %s, now())", (warehouse, sku, found[0] + 10))
 
     def log_events(self) -> None:
-        """Rows of a table without a key, single and in bulk."""
+        """Insert one or several rows into a table that has no key."""
         self._do(
             "INSERT INTO events SELECT now() + i * interval '1 ms', %s, '192.168.0.1', jsonb_build_object('i', i), %s + i"
             " FROM generate_series(1, %s) i",
@@ -165,7 +165,7 @@ class Shop:
         )
 
     def edit_document(self) -> None:
-        """Mostly leaves the long values alone: they do not come with the change."""
+        """Update a document, usually without its long values, which are then missing from the change record."""
         number = self._random.randint(1, 400)
         self._do("UPDATE documents SET revision = revision + 1, meta = meta || %s::jsonb WHERE document_id = %s",
                  (json.dumps({"by": self._random.randint(1, 9)}), number))  # fmt: skip
@@ -182,7 +182,7 @@ class Shop:
         )
 
     def measure(self) -> None:
-        """Rows of several partitions at once, and now and then one that moves to another."""
+        """Insert rows into several partitions at once, and sometimes move a row to another partition."""
         self._sensor_turn += 1
         sensor = 1000 + self._sensor_turn % 200
         self._do(
@@ -198,7 +198,7 @@ class Shop:
             )
 
     def savepoints(self) -> None:
-        """A part of the transaction that is taken back must not be seen."""
+        """Roll back part of a transaction; the rows of that part must not be replicated."""
         self._audit("kept")
         self._do("SAVEPOINT attempt")
         self._audit("not kept")
@@ -249,7 +249,7 @@ _WEIGHTS = {
 
 
 class Pace:
-    """An even beat: transaction ``n`` is due at ``n / rate`` seconds; what is late is not waited for."""
+    """Paces the transactions: transaction ``n`` is due at ``n / rate`` seconds; a late one starts immediately."""
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
         self._interval = 1 / rate if rate else 0.0
@@ -257,7 +257,7 @@ class Pace:
         self._due = time.monotonic()
 
     def wait(self) -> None:
-        """Wait for the next beat, or until the stop."""
+        """Wait until the next transaction is due or the workload is stopped."""
         self._due += self._interval
         pause = self._due - time.monotonic()
         if pause > 0:
@@ -274,7 +274,7 @@ def run(
     schema: str = SCHEMA,
     stop: threading.Event | None = None,
 ) -> Totals:
-    """Work until stopped, or for so many seconds or transactions.  ``rate`` 0 means as fast as it goes."""
+    """Run until stopped, or for a number of seconds or transactions. ``rate`` 0 means no limit."""
     stop = stop or threading.Event()
     began, counts = time.monotonic(), [0, 0]
     with psycopg.connect(dsn, autocommit=True, options=f"-c search_path={schema} -c timezone=UTC") as connection:
@@ -290,22 +290,22 @@ def run(
 
 
 def _transact(connection: psycopg.Connection, work: Callable[[], None]) -> int:
-    """Run one transaction: 0 when it was committed, 1 when it was rolled back."""
+    """Run one transaction; return 0 if it was committed, 1 if it was rolled back."""
     try:
         with connection.transaction():
             work()
     except _RollBack:
         return 1
-    except psycopg.errors.UniqueViolation:  # stock moved to where the same article lies already
+    except psycopg.errors.UniqueViolation:  # the target warehouse already stocks the article
         return 1
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line of the workload process."""
+    """Run the command line of the workload process."""
     parser = argparse.ArgumentParser(prog="python -m ggshell.demo.workload", description=__doc__)
     parser.add_argument("--dsn", required=True)
-    parser.add_argument("--rate", type=float, default=200.0, help="transactions a second; 0 for no limit")
+    parser.add_argument("--rate", type=float, default=200.0, help="transactions per second; 0 for no limit")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--transactions", type=int)
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED)

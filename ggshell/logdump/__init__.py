@@ -1,1 +1,1 @@
-"""Logdump: looks at trail files record by record, whoever wrote them and whatever has become of them."""
+"""Logdump: inspect trail files record by record, of any producer and in any state of damage."""

@@ -1,4 +1,4 @@
-"""What Logdump's commands give: data, which ``layout`` makes text of, or JSON."""
+"""The results of Logdump's commands, as data: ``layout`` formats them as text, ``data`` as JSON."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ggshell.logdump.filters import Filters
-from ggshell.trail.look import LookedFile, Seen, Table
+from ggshell.trail.inspection import InspectedFile, InspectedRecord, InspectedTable
 
 
 class Lines(NamedTuple):
-    """Sentences."""
+    """Lines of text."""
 
     lines: tuple[str, ...]
 
 
 class Facts(NamedTuple):
-    """Names and values, one a line."""
+    """Names and values, one pair per line."""
 
     pairs: tuple[tuple[str, str], ...]
 
 
 class Shown(NamedTuple):
-    """A record that is to be shown, with what its file knows of its table."""
+    """A record to show, and its table if the file defines it."""
 
-    file: LookedFile
-    seen: Seen
-    table: Table | None = None
+    file: InspectedFile
+    seen: InspectedRecord
+    table: InspectedTable | None = None
 
 
 class Lost(NamedTuple):
-    """A place where no record stands, and what was expected there."""
+    """A place without a valid record, and what was expected there."""
 
-    file: LookedFile
+    file: InspectedFile
     rba: int
     expected: str
 
 
 class Differences(NamedTuple):
-    """In what two records differ: (what, in the first, in the second)."""
+    """The differences between two records: (field, value in the first, value in the second)."""
 
     first: int
     second: int
@@ -47,7 +47,7 @@ class Differences(NamedTuple):
 
 
 class TransactionSize(NamedTuple):
-    """A transaction of TRANSHIST."""
+    """One transaction in TRANSHIST."""
 
     xid: str
     records: int
@@ -56,25 +56,25 @@ class TransactionSize(NamedTuple):
 
 
 class LargeTransactions(NamedTuple):
-    """TRANSHIST."""
+    """The result of TRANSHIST."""
 
     transactions: tuple[TransactionSize, ...]
 
 
 class FilterList(NamedTuple):
-    """FILTER SHOW."""
+    """The result of FILTER SHOW."""
 
     filters: Filters
 
 
 class RecordTypes(NamedTuple):
-    """SHOW RECTYPE: numbers and names."""
+    """The result of SHOW RECTYPE: numbers and names."""
 
     types: tuple[tuple[int, str], ...]
 
 
 class Dumped(NamedTuple):
-    """DUMP: bytes of a file from a place on."""
+    """The result of DUMP: the bytes at a place of a file."""
 
     rba: int
     data: bytes
@@ -82,7 +82,7 @@ class Dumped(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Records by type, with their bytes; ``images`` counts before and after images."""
+    """Counts of records by type, and their size in bytes; ``images`` counts before and after images."""
 
     records: int = 0
     size: int = 0
@@ -97,7 +97,7 @@ class Tally:
             self.images[image] = self.images.get(image, 0) + 1
 
     def add_many(self, kind: str, number: int, size: int, image: str) -> None:
-        """So many records of one type, with their bytes together."""
+        """Add several records of one type; ``size`` is their total size in bytes."""
         self.records += number
         self.size += size
         self.types[kind] = self.types.get(kind, 0) + number
@@ -108,8 +108,8 @@ class Tally:
         return self.size // self.records if self.records else 0
 
 
-class Interval(NamedTuple):
-    """A part of the time that COUNT went through."""
+class CountedInterval(NamedTuple):
+    """One time interval of COUNT."""
 
     begin: datetime
     end: datetime
@@ -118,13 +118,13 @@ class Interval(NamedTuple):
 
 @dataclass(slots=True)
 class Counted:
-    """COUNT: everything, by table where asked for, by interval where asked for, and by transaction."""
+    """The result of COUNT: totals and counts by table, by interval and by transaction."""
 
     files: list[str]
     first: int = 0
     total: Tally = field(default_factory=Tally)
     tables: dict[str, Tally] = field(default_factory=dict)
-    intervals: list[Interval] = field(default_factory=list)
+    intervals: list[CountedInterval] = field(default_factory=list)
     transactions: int = 0
     transaction_records: int = 0
     transaction_bytes: int = 0

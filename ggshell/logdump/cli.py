@@ -1,4 +1,4 @@
-"""``ggshell logdump [TRAILFILE]``: a session at the terminal, from a heredoc, or of ``-c`` statements."""
+"""``ggshell logdump [TRAILFILE]``: run a session from the terminal, from a heredoc, or from ``-c`` statements."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ggshell import __version__
 from ggshell.clock import SystemClock
 from ggshell.errors import UsageError
 from ggshell.logdump.progress import Progress
-from ggshell.logdump.session import Session
-from ggshell.logdump.talk import Reader, Talk
+from ggshell.logdump.session import Reader, Talk
+from ggshell.logdump.state import LogdumpSession
+from ggshell.terminal import redraws_lines
 
 USAGE = """usage: ggshell logdump [--format text|json] [--no-shell] [-c STATEMENT]... [TRAILFILE]
 
@@ -20,8 +21,8 @@ Looks at trail files.  Without -c statements are read from the terminal or from 
 """
 
 
-class Options(NamedTuple):
-    """What the command line asks for; ``shell``: X may run commands of the system."""
+class LogdumpOptions(NamedTuple):
+    """The options of the command line; ``shell``: X may run operating system commands."""
 
     as_json: bool = False
     shell: bool = True
@@ -33,27 +34,28 @@ def main(
     arguments: Sequence[str],
     *,
     read: Reader | None = None,
-    terminal: Callable[[Session], Reader] | None = None,
+    terminal: Callable[[LogdumpSession], Reader] | None = None,
     home: Path | None = None,
 ) -> int:
-    """Run Logdump; its exit code: 0, or 1 when the file cannot be opened or, outside a session, a statement failed.
+    """Run Logdump and return its exit code.
 
-    ``read``: where lines come from in place of standard input; ``terminal``: makes the line editor for a person there;
-    ``home``: where the wallet is, other than where GGSHELL_HOME says.
+    The code is 0, or 1 if the file cannot be opened or a ``-c`` statement failed.  ``read``: reads lines instead of
+    standard input; ``terminal``: creates the line editor at a terminal; ``home``: the home directory with the wallet, if it
+    is not GGSHELL_HOME.
     """
     options = _options(list(arguments))
     if options is None:
         sys.stdout.write(USAGE)
         return 0
     clock = SystemClock()
-    session = Session(clock, Progress(clock) if sys.stderr.isatty() else None, home)
+    session = LogdumpSession(clock, Progress(clock) if redraws_lines(sys.stderr) else None, home)
     session.shell = options.shell
     try:
         if options.statements:
             talk = Talk(session, as_json=options.as_json)
             opening = [f"OPEN {quoted(options.file)}"] if options.file else []
             return int(sum(not talk.say(text) for text in (*opening, *options.statements)) > 0)
-        if read is None and terminal is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        if read is None and terminal is not None and sys.stdin.isatty() and redraws_lines(sys.stdout):
             read = terminal(session)
         return _converse(session, options, read or _typed)
     finally:
@@ -62,13 +64,13 @@ def main(
 
 
 def quoted(file: str) -> str:
-    """A file's name as a statement takes it."""
+    """Return a file name quoted for a statement."""
     return f'"{file}"' if '"' not in file else f"'{file}'"
 
 
-def _options(words: list[str]) -> Options | None:
-    """None when help is wanted.  Raises UsageError."""
-    found, statements, files = Options(), list[str](), list[str]()
+def _options(words: list[str]) -> LogdumpOptions | None:
+    """Parse the command line; None if help is requested.  Raises UsageError."""
+    found, statements, files = LogdumpOptions(), list[str](), list[str]()
     while words:
         word, equals, value = words.pop(0).partition("=")
         if word in ("--help", "-h"):
@@ -92,8 +94,8 @@ def _options(words: list[str]) -> Options | None:
     return found._replace(statements=tuple(statements), file=files[0] if files else "")
 
 
-def _converse(session: Session, options: Options, read: Reader) -> int:
-    """A session: banner, prompts, statements; 1 when the file cannot be opened."""
+def _converse(session: LogdumpSession, options: LogdumpOptions, read: Reader) -> int:
+    """Run a session: banner, prompts, statements.  Return 1 if the file cannot be opened, else 0."""
     talk = Talk(session, as_json=options.as_json, read=read)
     if not options.as_json:
         sys.stdout.write(f"\nggshell Log File Dump Utility\nVersion {__version__}\n\n\n")
@@ -104,7 +106,7 @@ def _converse(session: Session, options: Options, read: Reader) -> int:
 
 
 def _typed(shown: str) -> str | None:
-    """A line of standard input behind its prompt, which is printed whoever reads it."""
+    """Read a line of standard input; the prompt is printed even if the input is not a terminal."""
     sys.stdout.write(shown)
     sys.stdout.flush()
     line = sys.stdin.readline()

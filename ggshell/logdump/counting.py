@@ -1,30 +1,34 @@
-"""COUNT: records by type, table, interval and transaction."""
+"""COUNT: count records by type, table, interval and transaction; a whole file without conditions, a chunk at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ggshell.errors import NotFoundError
-from ggshell.logdump.answers import Answer, Counted, Interval, Lines, Lost, Tally, TransactionSize
+from ggshell.logdump.answers import Answer, Counted, CountedInterval, Lines, Lost, Tally, TransactionSize
+from ggshell.logdump.cursor import Walk, is_row
 from ggshell.logdump.display import Display
-from ggshell.logdump.fast_count import FastCount
-from ggshell.logdump.filters import Candidate
+from ggshell.logdump.filters import FilterCandidate
 from ggshell.logdump.registry import action
-from ggshell.logdump.session import Session
-from ggshell.logdump.walk import Walk, is_row
-from ggshell.record.operation import IoType
-from ggshell.trail import iotypes
-from ggshell.trail.look import LookedFile, Seen
+from ggshell.logdump.state import LogdumpSession
+from ggshell.record.operation import IoType, TransInd
+from ggshell.trail import decode, iotypes
+from ggshell.trail.decode import Records
+from ggshell.trail.inspection import InspectedFile, InspectedRecord
 
 _OTHERS = "*Others*"
 
 
 @action("COUNT")
 def count(
-    session: Session,
+    session: LogdumpSession,
     *,
     starttime: str = "",
     endtime: str = "",
@@ -33,7 +37,7 @@ def count(
     file: str = "",
     detail: bool = False,
 ) -> Iterator[Answer]:
-    """Count the open file, or files by a pattern, from beginning to end; damage is passed over, and told."""
+    """Count the open file, or files by a pattern, from beginning to end; damage is skipped and reported."""
     span = _Span(session.display, starttime, endtime, interval)
     if logtrail:
         pattern = Path(logtrail)
@@ -42,7 +46,7 @@ def count(
             raise NotFoundError(f"no file is called {logtrail}")
         result = Counted([str(path) for path in paths], detail=detail)
         for path in paths:
-            looked = LookedFile(path)
+            looked = InspectedFile(path)
             try:
                 _count_file(session, looked, result, span, file)
             finally:
@@ -55,13 +59,13 @@ def count(
 
 
 class _Span:
-    """The time that counts, in intervals where asked for."""
+    """The time range to count, optionally in intervals."""
 
     def __init__(self, display: Display, start: str, end: str, minutes: int) -> None:
         self._from = display.moment(start) if start else None
         self._to = display.moment(end) if end else None
         self._step = timedelta(minutes=minutes)
-        self.intervals: list[Interval] = []
+        self.intervals: list[CountedInterval] = []
 
     @property
     def everything(self) -> bool:
@@ -73,22 +77,22 @@ class _Span:
         return (self._from is None or moment >= self._from) and (self._to is None or moment <= self._to)
 
     def tally(self, moment: datetime | None) -> Tally | None:
-        """The interval that a record belongs to; None where nobody asked for any."""
+        """Return the tally of a record's interval; None if no intervals are requested."""
         if not self._step or moment is None:
             return None
         if not self.intervals:
             begin = self._from or moment.replace(second=0, microsecond=0)
-            self.intervals.append(Interval(begin, begin + self._step, Tally()))
+            self.intervals.append(CountedInterval(begin, begin + self._step, Tally()))
         while moment >= self.intervals[-1].end:
             begin = self.intervals[-1].end + (moment - self.intervals[-1].end) // self._step * self._step
-            self.intervals.append(Interval(begin, begin + self._step, Tally()))
+            self.intervals.append(CountedInterval(begin, begin + self._step, Tally()))
         for each in reversed(self.intervals):
             if each.begin <= moment < each.end:
                 return each.tally
         return self.intervals[0].tally
 
 
-def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span, tables: str) -> None:
+def _count_file(session: LogdumpSession, file: InspectedFile, result: Counted, span: _Span, tables: str) -> None:
     walk = Walk(file)
     large = _Large(session, result)
     plain = file.ours and not tables and span.everything and not session.large.maxlen and not session.notify
@@ -111,7 +115,7 @@ def _count_file(session: Session, file: LookedFile, result: Counted, span: _Span
     large.end()
 
 
-def _notice(session: Session, seen: Seen, scanned: int) -> None:
+def _notice(session: LogdumpSession, seen: InspectedRecord, scanned: int) -> None:
     moment = session.display.time(seen.record.io_time) if seen.record is not None else ""
     text = f"Scanned {scanned} records, RBA {seen.rba},{moment}"
     if session.one_line and session.progress is not None:
@@ -120,8 +124,8 @@ def _notice(session: Session, seen: Seen, scanned: int) -> None:
         session.aside(Lines((text,)))
 
 
-def _count_plainly(session: Session, walk: Walk, result: Counted, span: _Span, large: _Large) -> None:
-    """Chunk by chunk up to the first damage, if there is any: the rest goes record by record."""
+def _count_plainly(session: LogdumpSession, walk: Walk, result: Counted, span: _Span, large: _Large) -> None:
+    """Count chunk by chunk up to the first damage, if any; the caller counts the rest record by record."""
     header = walk.step()
     if header is not None and header.size:
         _count_record(session, walk, header, result, span, "", large)
@@ -137,7 +141,7 @@ def _count_plainly(session: Session, walk: Walk, result: Counted, span: _Span, l
 
 
 def _count_record(
-    session: Session, walk: Walk, seen: Seen, result: Counted, span: _Span, tables: str, large: _Large
+    session: LogdumpSession, walk: Walk, seen: InspectedRecord, result: Counted, span: _Span, tables: str, large: _Large
 ) -> None:
     record = seen.record
     if seen.fault:
@@ -167,15 +171,15 @@ def _count_record(
 
 
 class _Large:
-    """Transactions one after the other: how many, how large on average, and the large ones for TRANSHIST."""
+    """Counts transactions and their sizes, and collects the large ones for TRANSHIST."""
 
-    def __init__(self, session: Session, result: Counted) -> None:
+    def __init__(self, session: LogdumpSession, result: Counted) -> None:
         self._session = session
         self._result = result
         self._now: TransactionSize | None = None
         self._tables: set[str] = set()
 
-    def add(self, walk: Walk, seen: Seen, candidate: Candidate, size: int) -> None:
+    def add(self, walk: Walk, seen: InspectedRecord, candidate: FilterCandidate, size: int) -> None:
         now = self._now
         if now is None:
             now = TransactionSize(candidate.identity().xid, 0, 0, seen.rba)
@@ -197,3 +201,93 @@ class _Large:
         self._tables.clear()
         if session.large.maxlen and (now.records >= session.record_limit or now.size >= session.byte_limit):
             session.large.append(now)
+
+
+CHUNK: Final = 2 << 20
+_SIDES = ("After", "Before")
+_TABLES = 1 << 16
+
+
+class FastCount:
+    """Counts rows from a place up to the first damaged or incomplete record.
+
+    For each record that is not a row, it calls ``other`` with the record's place."""
+
+    def __init__(
+        self,
+        file: InspectedFile,
+        result: Counted,
+        other: Callable[[int], None],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._file = file
+        self._progress = progress
+        self._result = result
+        self._other = other
+        self._open = 0
+        """1 if the last chunk left a transaction open, else 0."""
+        self._open_tables: set[int] = set()
+
+    def count(self, place: int) -> int:
+        """Count from a place on; return the place after the last counted record."""
+        size = CHUNK
+        while place < self._file.size:
+            chunk = self._file.read(size, place)
+            records = decode.good_records(chunk, self._file.path, place)
+            if not records.end:
+                if records.fault is not None or len(chunk) < size:
+                    break
+                size *= 2
+                continue
+            self._take(records, place)
+            place += records.end
+            if self._progress is not None:
+                self._progress(place, self._file.size)
+        return place
+
+    def end(self) -> None:
+        """Count a transaction that is still open at the end."""
+        if self._open:
+            self._result.transactions += 1
+            self._result.transaction_tables += len(self._open_tables)
+            self._open, self._open_tables = 0, set()
+
+    def _take(self, records: Records, base: int) -> None:
+        is_row = records.is_row
+        for place in (records.start[~is_row] + base).tolist():
+            self._other(place)
+        rows = records.only(is_row)
+        if not len(rows.start):
+            return
+        header = rows.header
+        before = header["before_after"] == ord("B")
+        key = (header["table"].astype(np.int64) << 9) | (header["io_type"].astype(np.int64) << 1) | before
+        kinds, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        sizes = np.bincount(inverse, weights=rows.data_length).astype(np.int64)
+        last = int(rows.start[-1]) + base
+        for kind, number, size in zip(kinds.tolist(), counts.tolist(), sizes.tolist(), strict=True):
+            table = self._file.table(kind >> 9, last)
+            name = table.name if table is not None else "*None*"
+            operation, side = iotypes.io_type_name(kind >> 1 & 0xFF), _SIDES[kind & 1]
+            for tally in (self._result.total, self._result.tables.setdefault(name, Tally())):
+                tally.add_many(operation, number, size, side)
+        self._transactions(rows, header["table"].astype(np.int64))
+
+    def _transactions(self, rows: Records, table: NDArray[np.int64]) -> None:
+        ends = rows.header["trans_ind"] >= TransInd.END
+        number: NDArray[np.int64] = np.cumsum(ends) - ends
+        result = self._result
+        result.transaction_records += int((rows.header["io_type"] != IoType.RECORD_FRAGMENT).sum())
+        result.transaction_bytes += int(rows.data_length.sum())
+        whole = int(ends.sum())
+        result.transactions += whole
+        pairs = np.unique(number * _TABLES + table)
+        first = {int(pair) for pair in (pairs[pairs < _TABLES]).tolist()} | self._open_tables
+        tables = len(pairs) - int((pairs < _TABLES).sum()) + len(first)
+        still_open = not bool(ends[-1])
+        left = {int(pair) % _TABLES for pair in pairs[pairs >= whole * _TABLES].tolist()} if still_open else set()
+        if still_open:
+            left |= self._open_tables if not whole else set()
+            tables -= len(left)
+        result.transaction_tables += tables
+        self._open_tables, self._open = left, int(still_open)

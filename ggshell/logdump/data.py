@@ -1,4 +1,4 @@
-"""Logdump's answers as data: JSON objects, one a line."""
+"""Format Logdump's results as JSON objects, one per line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIELDS = (
 
 
 def json_lines(answer: Answer) -> str:
-    """An answer as JSON lines."""
+    """Return a result as JSON lines."""
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in _objects(answer))
 
 
@@ -118,7 +118,7 @@ def _record(answer: Shown) -> dict[str, Any]:
 
 
 def _user_tokens(record: Record) -> dict[str, str] | str:
-    """By name, or in hexadecimal where they cannot be taken apart."""
+    """Return user tokens by name, or in hexadecimal if they cannot be decoded."""
     try:
         return {name: value.decode(errors="replace") for name, value in record.named_user_tokens().items()}
     except TrailError:
@@ -126,7 +126,7 @@ def _user_tokens(record: Record) -> dict[str, str] | str:
 
 
 def _named(columns: Columns, definition: TableDefinition | None) -> dict[str, str | None]:
-    """Values by column names (numbers where the definition is not known), without the inner length of texts."""
+    """Return values by column name, or by number if the definition is not known, without the inner length of texts."""
     found: dict[str, str | None] = {}
     for index, value in columns:
         known = definition is not None and index < len(definition.columns)

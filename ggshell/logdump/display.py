@@ -1,4 +1,4 @@
-"""What Logdump's switches say of how a record is shown, and how times are read and written."""
+"""Logdump's display settings, and how it reads and prints times."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TIME: Final = re.compile(
     re.ASCII,
 )
 _CENTURY: Final = 70
-"""Years of two digits from here on are of the last century."""
+"""Two-digit years from this one on belong to the last century."""
 
 
 class Level(Enum):
-    """How much of something is shown."""
+    """The level of detail at which something is shown."""
 
     OFF = "Off"
     ON = "On"
@@ -30,7 +30,7 @@ class Level(Enum):
 
 @dataclass(slots=True)
 class Display:
-    """The switches, as they are at first."""
+    """The display settings, with their defaults."""
 
     clock: Clock
     ghdr: bool = False
@@ -44,7 +44,7 @@ class Display:
     dump: bool = True
     record_length: int = 140
     zone: tzinfo | None = None
-    """None: this machine's."""
+    """The time zone of displayed times; None for the machine's own."""
 
     @property
     def zone_name(self) -> str:
@@ -53,19 +53,20 @@ class Display:
         return "GMT" if self.zone is UTC else f"GMT {self.now():%z}"
 
     def now(self) -> datetime:
-        """The present time in the zone of the display."""
+        """Return the current time in the display's zone."""
         return to_datetime(self.clock.now()).astimezone(self.zone)
 
     def time(self, moment: datetime | None) -> str:
-        """A time as Logdump prints it, to the microsecond; empty for a record without one."""
+        """Return a time as Logdump prints it, to the microsecond; empty for a record without one."""
         return "" if moment is None else stamp(moment.astimezone(self.zone))
 
     def moment(self, text: str) -> datetime:
-        """A time as somebody types it (``[[yy]yy-mm-dd] [hh[:mi[:ss]]]``, or as it is shown), in the zone of the display;
-        without a date today's.  Raises UsageError."""
+        """Parse a time as typed (``[[yy]yy-mm-dd] [hh[:mi[:ss]]]``) or as displayed, in the display's zone.
+
+        Without a date, today is meant.  Raises UsageError."""
         match = _TIME.fullmatch(text.strip().strip("'\"").strip())
         if match is None or not (match[1] or match[4]):
-            raise UsageError(f"{text} is no time", hint="yyyy-mm-dd hh:mi:ss")
+            raise UsageError(f"{text} is not a valid time", hint="yyyy-mm-dd hh:mi:ss")
         today = self.now()
         year, month, day = (int(each) for each in match.group(1, 2, 3)) if match[1] else today.timetuple()[:3]
         if match[1] and len(match[1]) == 2:
@@ -76,16 +77,16 @@ class Display:
             found = datetime(year, month, day, hour, minute, second, fraction, UTC if match[8] else self.zone)
             return found.astimezone(UTC)
         except (ValueError, OverflowError) as error:
-            raise UsageError(f"{text} is no time: {error}", hint="yyyy-mm-dd hh:mi:ss") from None
+            raise UsageError(f"{text} is not a valid time: {error}", hint="yyyy-mm-dd hh:mi:ss") from None
 
 
 def stamp(moment: datetime) -> str:
-    """A time in Logdump's form, milliseconds and microseconds apart."""
+    """Format a time as Logdump does, with milliseconds and microseconds separated."""
     return f"{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03d}.{moment.microsecond % 1000:03d}"
 
 
 def zone_of(offset: str) -> tzinfo:
-    """UTC, or the zone of an offset like +09:00 or -3.  Raises UsageError."""
+    """Return the time zone of an offset such as +09:00 or -3; UTC if it is empty.  Raises UsageError."""
     if not offset:
         return UTC
     sign = -1 if offset.startswith("-") else 1
@@ -93,4 +94,4 @@ def zone_of(offset: str) -> tzinfo:
     try:
         return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes or 0)))
     except ValueError:
-        raise UsageError(f"{offset} is no offset from GMT", hint="for example +09:00") from None
+        raise UsageError(f"{offset} is not a valid offset from GMT", hint="for example +09:00") from None

@@ -1,4 +1,4 @@
-"""FILTER: which records NEXT, COUNT and the scans show."""
+"""The filters of FILTER, which select the records that NEXT, COUNT and the scan commands use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ggshell.trail import iotypes
 from ggshell.trail.record import Record
 from ggshell.types import Csn
 
-Test = Callable[["Candidate"], bool]
+Test = Callable[["FilterCandidate"], bool]
 Moment = Callable[[str], datetime]
 Compare = Callable[[Any, Any], bool]
 
@@ -33,7 +33,7 @@ _COMPARISON = re.compile(rf"\s*({_SIGN})?\s*(.*?)\s*", re.IGNORECASE | re.DOTALL
 _BEHIND = re.compile(rf"\s*(.*?)\s*({_SIGN})\s*", re.IGNORECASE | re.DOTALL)
 _TOKEN = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^\s=<>!]+)\s*(.*?)\s*", re.DOTALL)
 _RANGE = re.compile(r"(.*?)(?:[,\s]+(\d+)(?::(\d+))?)?\s*", re.DOTALL)
-_NUMBERS: Final[dict[str, Callable[[Candidate], int]]] = {
+_NUMBERS: Final[dict[str, Callable[[FilterCandidate], int]]] = {
     "RBA": lambda candidate: candidate.rba,
     "RECLEN": lambda candidate: candidate.record.rec_length,
     "TRANSIND": lambda candidate: candidate.record.trans_ind,
@@ -56,14 +56,14 @@ _INDICATORS: Final = {item.name: int(item) for item in TransInd} | {"FIRST": 0, 
 
 
 class Identity(NamedTuple):
-    """What names a transaction: its id and its commit sequence number as the trail prints them; empty: not known."""
+    """A transaction's id and commit sequence number, as the trail prints them; empty if not known."""
 
     xid: str
     csn: str
 
 
-class Candidate(NamedTuple):
-    """A record that filters are asked about; ``identity`` finds out its transaction, which only the first record tells."""
+class FilterCandidate(NamedTuple):
+    """A record to test against filters; ``identity`` looks up its transaction, which only the first record identifies."""
 
     rba: int
     record: Record
@@ -72,7 +72,7 @@ class Candidate(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """One condition: ``text`` as it is listed, ``more`` a line beneath it (the bytes of HEX and STRING)."""
+    """One condition: ``text`` as it is listed, and ``more``, a second line (the bytes of HEX and STRING)."""
 
     subject: str
     text: str
@@ -81,31 +81,31 @@ class Filter(NamedTuple):
 
 
 @dataclass(slots=True)
-class Side:
-    """The filters that include, or those that exclude."""
+class FilterSide:
+    """The filters of one side: those that include records, or those that exclude them."""
 
     filters: list[Filter] = field(default_factory=list)
     match_all: bool = False
 
-    def fits(self, candidate: Candidate) -> bool:
+    def fits(self, candidate: FilterCandidate) -> bool:
         tests = (each.test(candidate) for each in self.filters)
         return all(tests) if self.match_all else any(tests)
 
 
 @dataclass(slots=True)
 class Filters:
-    """Everything that FILTER has set."""
+    """All settings of FILTER."""
 
     enabled: bool = True
-    include: Side = field(default_factory=Side)
-    exclude: Side = field(default_factory=Side)
+    include: FilterSide = field(default_factory=FilterSide)
+    exclude: FilterSide = field(default_factory=FilterSide)
 
     @property
     def any(self) -> bool:
         return bool(self.include.filters or self.exclude.filters)
 
-    def passes(self, candidate: Candidate) -> bool:
-        """Whether a record is shown."""
+    def passes(self, candidate: FilterCandidate) -> bool:
+        """Whether a record passes the filters."""
         if not self.enabled:
             return True
         if self.exclude.filters and self.exclude.fits(candidate):
@@ -113,18 +113,18 @@ class Filters:
         return not self.include.filters or self.include.fits(candidate)
 
     def listed(self) -> list[Filter]:
-        """All filters in the order of FILTER SHOW."""
+        """Return all filters in the order of FILTER SHOW."""
         return [*self.include.filters, *self.exclude.filters]
 
     def clear(self) -> None:
-        """Remove them all."""
+        """Remove all filters."""
         self.include.filters.clear()
         self.exclude.filters.clear()
 
     def remove(self, number: int) -> None:
-        """Raises UsageError when there is no such filter."""
+        """Remove a filter by its number.  Raises UsageError if it does not exist."""
         if not 1 <= number <= len(self.listed()):
-            raise UsageError(f"there is no filter {number}", hint="FILTER SHOW lists them")
+            raise UsageError(f"filter {number} does not exist", hint="FILTER SHOW lists them")
         inside = len(self.include.filters)
         if number <= inside:
             del self.include.filters[number - 1]
@@ -132,21 +132,21 @@ class Filters:
             del self.exclude.filters[number - 1 - inside]
 
     def remove_kind(self, subject: str) -> None:
-        """Raises UsageError when there is no filter of that kind."""
+        """Remove all filters of one kind.  Raises UsageError if there are none."""
         wanted = _ALIASES.get(subject.upper(), subject.upper())
         before = len(self.listed())
         for side in (self.include, self.exclude):
             side.filters = [each for each in side.filters if each.subject != wanted]
         if len(self.listed()) == before:
-            raise UsageError(f"there is no filter of {subject.upper()}", hint="FILTER SHOW lists them")
+            raise UsageError(f"no filter of {subject.upper()} exists", hint="FILTER SHOW lists them")
 
 
 def make(subject: str, text: str, moment: Moment) -> list[Filter]:
-    """The filters of a subject and what was typed behind it: one, or one for each text.  Raises UsageError."""
+    """Create the filters for a subject and its value: one, or one per text of STRING and HEX.  Raises UsageError."""
     subject = _ALIASES.get(subject.upper(), subject.upper())
     text = text.strip()
     if not text:
-        raise UsageError(f"FILTER {subject} needs a value", hint="HELP FILTER")
+        raise UsageError(f"FILTER {subject} requires a value", hint="HELP FILTER")
     if subject in ("STRING", "HEX"):
         return [_bytes_filter(subject, part) for part in _PARTS.split(text)]
     listed = text
@@ -201,7 +201,7 @@ def _integer(text: str) -> int:
     try:
         return int(text, 0)
     except ValueError:
-        raise UsageError(f"{text} is no number") from None
+        raise UsageError(f"{text} is not a number") from None
 
 
 def _rectypes(text: str) -> frozenset[int]:
@@ -215,21 +215,21 @@ def _csn_test(text: str) -> Test:
     compare, value = _comparison(text)
     wanted = parsed_csn(value).value
 
-    def test(candidate: Candidate) -> bool:
+    def test(candidate: FilterCandidate) -> bool:
         try:
             return compare(Csn.parse(candidate.identity().csn).value, wanted)
-        except ValueError:  # its transaction began before the first record that was read, or is another database's
+        except ValueError:  # the CSN is not known, or has another database's format
             return False
 
     return test
 
 
 def parsed_csn(text: str) -> Csn:
-    """Raises UsageError for what is no CSN."""
+    """Parse a CSN.  Raises UsageError if it is not valid."""
     try:
         return Csn.parse(text)
     except ValueError:
-        raise UsageError(f"{text} is no CSN", hint="a number, or two halves of an LSN: 0/50056B8") from None
+        raise UsageError(f"{text} is not a valid CSN", hint="a number, or two halves of an LSN: 0/50056B8") from None
 
 
 def _time_test(subject: str, text: str, moment: Moment) -> Test:
@@ -245,7 +245,7 @@ def _bytes_filter(subject: str, text: str) -> Filter:
     quoted = re.fullmatch(r"(['\"/])(.*?)\1(?:[,\s]+(\d+)(?::(\d+))?)?\s*", text, re.DOTALL)
     match = quoted or _RANGE.fullmatch(text)
     if match is None:
-        raise UsageError(f"FILTER {subject} does not understand {text}")
+        raise UsageError(f"{text} is not a valid value of FILTER {subject}")
     content, first, last = (match[2], match[3], match[4]) if quoted else (match[1], match[2], match[3])
     wanted = content.encode() if subject == "STRING" else _hex(content)
     low, high = int(first or 0), int(last) + 1 if last else None
@@ -264,7 +264,7 @@ def _hex(text: str) -> bytes:
     except ValueError:
         wanted = b""
     if not wanted:
-        raise UsageError(f"{text} is no hexadecimal", hint="for example 0004")
+        raise UsageError(f"{text} is not a hexadecimal value", hint="for example 0004")
     return wanted
 
 
@@ -274,15 +274,15 @@ def _integer_test(width: int, text: str) -> Test:
     try:
         wanted = {number.to_bytes(width, order, signed=number < 0) for order in ("little", "big")}
     except OverflowError:
-        raise UsageError(f"{number} does not fit {width} bytes") from None
+        raise UsageError(f"{number} does not fit into {width} bytes") from None
     return lambda candidate: any(each in candidate.record.data for each in wanted)
 
 
 def _has_user_token(record: Record, name: str, compare: Compare | None, value: str) -> bool:
-    """Whether a record has a user token of that name (in any case), with such a value."""
+    """Whether a record has a user token of this name (in any case) with a matching value."""
     try:
         named = record.named_user_tokens()
-    except TrailError:  # another producer's: whether the words are in it at all
+    except TrailError:  # another producer's format: search the bytes for the name and the value
         return all(word.encode() in record.user_tokens for word in (name, value))
     found = next((text for token, text in named.items() if token.upper() == name.upper()), None)
     return found is not None and (compare is None or compare(found.decode(errors="replace"), value))
@@ -296,9 +296,9 @@ def _token_test(subject: str, text: str) -> Test:
         return lambda candidate: _has_user_token(candidate.record, name, compare, value)
     letter = _TOKENS.get(name.upper(), name if len(name) == 1 else "")
     if not letter:
-        raise StatementError(f"no token is called {name}", hint=f"one of {', '.join(_TOKENS)}")
+        raise StatementError(f"token {name} does not exist", hint=f"one of {', '.join(_TOKENS)}")
 
-    def test(candidate: Candidate) -> bool:
+    def test(candidate: FilterCandidate) -> bool:
         found = candidate.record.tokens.get(letter)
         return found is not None and (compare is None or compare(found.decode(errors="replace"), value))
 

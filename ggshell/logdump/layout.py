@@ -1,10 +1,11 @@
-"""Logdump's answers as text, in the layouts that public listings show."""
+"""Format Logdump's results as text, in the layouts that public listings show."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ggshell.errors import TrailError
 from ggshell.logdump.answers import (
@@ -22,11 +23,12 @@ from ggshell.logdump.answers import (
     Tally,
 )
 from ggshell.logdump.display import Display, Level
-from ggshell.record.definition import TableDefinition
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.trail import iotypes
 from ggshell.trail.header_tokens import HeaderGroup
 from ggshell.trail.record import Columns, Record
+from ggshell.types import quote
 
 RULE = "_" * 67
 ROW_BYTES = 20
@@ -52,7 +54,7 @@ _OUTER = {
 
 
 def text(answer: Answer, display: Display) -> str:
-    """An answer as lines."""
+    """Return a result as text."""
     return "".join(f"{line}\n" for line in _LAYOUTS[type(answer)](answer, display))
 
 
@@ -108,7 +110,7 @@ def _dumped(answer: Dumped, display: Display) -> Iterator[str]:
 
 
 def hex_rows(data: bytes, limit: int) -> Iterator[str]:
-    """Bytes in rows of 20, in pairs, with their ASCII beside them."""
+    """Format bytes in rows of 20, in pairs, with their ASCII characters beside them."""
     for start in range(0, min(len(data), limit), ROW_BYTES):
         row = data[start : min(start + ROW_BYTES, limit)]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
@@ -144,13 +146,19 @@ def _summary(answer: Shown, record: Record, display: Display) -> Iterator[str]:
     kind = iotypes.io_type_name(record.io_type)
     yield f"{display.time(record.io_time)} {kind:<20} Len {len(record.data):>5} RBA {answer.seen.rba}"
     name, index = answer.table.name if answer.table is not None else record.name, record.table_index
-    yield f"Name: {name}" + (f"  (TDR Index: {index})" if index is not None else "")
+    if record.io_type == IoType.METADATA:
+        yield f"Table Name: {name}"
+    else:
+        yield f"Name: {name}" + (f"  (TDR Index: {index})" if index is not None else "")
     if record.io_type == IoType.METADATA:
         if answer.table is None and (display.metadata is Level.MORE or display.sql_format):
             yield from _definition(answer, display)
         yield from _bytes(record.data, display)
         return
     if record.io_type in (IoType.RESTART_OK, IoType.RESTART_ABEND):
+        return
+    if record.io_type == IoType.COMMENT:
+        yield record.data.decode("utf-8", "replace")
         return
     place = f"G  {_PLACES[record.trans_ind]}" if record.trans_ind < len(_PLACES) else ""
     side = "Before" if record.before_after == "B" else "After "
@@ -167,20 +175,17 @@ def _image(answer: Shown, record: Record, display: Display) -> Iterator[str]:
     if display.detail is Level.OFF:
         yield from _bytes(record.data, display)
         return
-    definition = answer.table.definition if answer.table is not None else None
     if before:
         yield f"Before values: {len(before)} columns"
-        yield from _columns(before, definition, display)
+        yield from _columns(before, display)
         yield "After values:"
-    yield from _columns(after, definition, display)
+    yield from _columns(after, display)
 
 
-def _columns(columns: Columns, definition: TableDefinition | None, display: Display) -> Iterator[str]:
+def _columns(columns: Columns, display: Display) -> Iterator[str]:
     for index, value in columns:
-        known = definition is not None and index < len(definition.columns)
-        name = f"  {definition.columns[index].name}" if definition is not None and known else ""
         content = b"\xff\xff" if value is None else b"\0\0" + value
-        yield f"Column {index} (0x{index:04x}), Length {len(content)} (0x{len(content):04x}).{name}"
+        yield f"Column {index} (0x{index:04x}), Length {len(content)} (0x{len(content):04x})."
         if display.detail is Level.MORE:
             yield from hex_rows(content, display.record_length)
 
@@ -191,7 +196,7 @@ def _bytes(data: bytes, display: Display) -> Iterator[str]:
 
 
 def _definition(answer: Shown, display: Display) -> Iterator[str]:
-    from ggshell.trail.look import definition_of
+    from ggshell.trail.inspection import definition_of
 
     found = definition_of(answer.file, answer.seen)
     if found is None:
@@ -199,27 +204,17 @@ def _definition(answer: Shown, display: Display) -> Iterator[str]:
     if display.sql_format:
         yield from _statement(found)
         return
-    yield f"Definition for table {found.name.owner}.{found.name.name}"
-    yield f"Columns: {len(found.columns)}"
-    for index, column in enumerate(found.columns):
-        key = "  key" if index in found.key else ""
-        yield f"{column.name:<32} {column.type_name:<32} {column.type_id:>8}{key}"
-    yield "End of definition"
+    yield from definition_lines(found)
 
 
 def _statement(table: TableDefinition) -> Iterator[str]:
-    """SQLFORMAT: a statement that makes such a table."""
-    yield f"CREATE TABLE {_quoted(table.name.owner)}.{_quoted(table.name.name)} ("
-    parts = [f"{_quoted(column.name)} {column.type_name}" for column in table.columns]
+    """Return a statement that creates the table (METADATA SQLFORMAT)."""
+    yield f"CREATE TABLE {quote(table.name.owner)}.{quote(table.name.name)} ("
+    parts = [f"{quote(column.name)} {column.type_name}" for column in table.columns]
     if table.key:
-        parts.append(f"PRIMARY KEY ({', '.join(_quoted(table.columns[index].name) for index in table.key)})")
+        parts.append(f"PRIMARY KEY ({', '.join(quote(table.columns[index].name) for index in table.key)})")
     yield from (f"    {part}{',' if number < len(parts) else ''}" for number, part in enumerate(parts, 1))
     yield ");"
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def _ghdr(record: Record, display: Display) -> Iterator[str]:
@@ -298,7 +293,7 @@ def _user_tokens(record: Record, display: Display) -> Iterator[str]:
     yield f"User tokens: {len(record.user_tokens):>4} bytes"
     try:
         named = record.named_user_tokens()
-    except TrailError:  # another producer's, or damaged: as they are
+    except TrailError:  # another producer's format, or damaged: shown as bytes
         yield from hex_rows(record.user_tokens, display.record_length)
         return
     for name, value in named.items():
@@ -372,3 +367,76 @@ _LAYOUTS: dict[type, Callable[[Any, Display], Iterator[str]]] = {
     RecordTypes: _record_types,
     Dumped: _dumped,
 }
+
+
+# Format a table's definition as Logdump lists it: a legend of numbered properties, then one line per column.
+#
+# ggshell's trails store values as text, so most lengths are lengths of texts. The last property, Remarks, is the type
+# in the source database.
+
+
+_LEGEND = """\
+*
+ 1)Name          2)Data Type        3)External Length  4)Fetch Offset      5)Scale         6)Level
+ 7)Null          8)Bump if Odd      9)Internal Length 10)Binary Length    11)Table Length 12)Most Sig DT
+13)Least Sig DT 14)High Precision  15)Low Precision   16)Elementary Item  17)Occurs       18)Key Column
+19)Sub DataType 20)Native DataType 21)Character Set   22)Character Length 23)LOB Type     24)Partial Type
+25)Remarks
+*
+TDR version: 11"""
+_WIDTHS = (5, 7, 9, 3, 3, 2, 2, 7, 7, 7, 2, 2, 2, 2, 2, 5, 2, 4, 5, 9, 7, 2, 2)
+_LENGTH = re.compile(r"\((\d+)")
+
+
+class _Type(NamedTuple):
+    """A data type: its number, its length as text and in the record, and the bytes that the record adds."""
+
+    number: int
+    external: int
+    internal: int
+    added: int
+
+
+_INTEGER, _TIME = _Type(134, 23, 8, 3), _Type(192, 26, 26, 3)
+_KNOWN = (("int", _INTEGER), ("bigint", _INTEGER), ("smallint", _INTEGER), ("timestamp", _TIME))
+
+
+def definition_lines(table: TableDefinition) -> Iterator[str]:
+    """Return the lines of the listing."""
+    yield from _LEGEND.splitlines()
+    yield f"Definition for table {table.name.owner}.{table.name.name}"
+    rows: list[str] = []
+    offset, width = 0, max((len(column.name) for column in table.columns), default=0)
+    for index, column in enumerate(table.columns):
+        found = _type_of(column)
+        rows.append(_row(column, found, offset, width, key=index in table.key))
+        offset += found.internal + found.added
+    yield f"Record Length: {offset}"
+    yield f"Columns: {len(table.columns)}"
+    yield from rows
+    yield "End of definition"
+
+
+def _type_of(column: Column) -> _Type:
+    name = column.type_name.lower()
+    for begin, known in _KNOWN:
+        if name.startswith(begin) and not name.startswith("interval"):
+            return known
+    length = _characters(column)
+    return _Type(64, length, length, 5)
+
+
+def _characters(column: Column) -> int:
+    match = _LENGTH.search(column.type_name)
+    return int(match[1]) if match is not None else 0
+
+
+def _row(column: Column, found: _Type, offset: int, width: int, *, key: bool) -> str:
+    text = found.number == 64
+    numbers = (
+        *(found.number, found.external, offset, 0, 0, int(column.nullable), 0),
+        *(found.internal, found.internal, 0 if text or found is _TIME else found.internal),
+        *(0, 0, 0, 0, 1, 0, int(key), 0, column.type_id, -1, _characters(column) if text else 0, 0, 0),
+    )
+    cells = "".join(f"{number:>{size}}" for number, size in zip(numbers, _WIDTHS, strict=True))
+    return f"{column.name:<{width}}{cells} {column.type_name}"

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a long look is; nothing where nobody watches."""
+"""A progress line on the terminal for long scans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CALLS: Final = 0x3FF
 
 
 class Progress:
-    """Told ``(done, size)`` in bytes as often as one likes; shows a percentage twice a second."""
+    """Shows a percentage twice a second; call it with ``(done, size)`` in bytes as often as needed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -21,11 +21,11 @@ class Progress:
         self._shown = False
 
     def begin(self) -> None:
-        """A statement begins: it has a moment before anything is shown."""
+        """Start a statement; nothing is shown for the first half second."""
         self._next, self._calls = self._clock.steady() + FIRST_SECONDS, 0
 
     def record(self, done: int, size: int) -> None:
-        """So far after one more record: most calls do nothing."""
+        """Report progress after one more record; most calls do nothing."""
         self._calls += 1
         if not self._calls & _CALLS:
             self(done, size)
@@ -37,13 +37,13 @@ class Progress:
             self.line(f"{done * 100 // max(1, size):>3} % of {size >> 20} MB")
 
     def line(self, text: str) -> None:
-        """Show a text in place of the last one."""
+        """Replace the line with a text."""
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
         self._shown = True
 
     def end(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

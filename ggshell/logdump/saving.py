@@ -1,4 +1,4 @@
-"""SAVE: records to a new file that a reader can read."""
+"""SAVE: write records to a new, valid trail file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from ggshell.errors import ConflictError, UsageError
 from ggshell.files import write_atomically
 from ggshell.logdump.answers import Answer, Lines
+from ggshell.logdump.cursor import is_row
 from ggshell.logdump.registry import action
-from ggshell.logdump.session import Session
-from ggshell.logdump.walk import is_row
+from ggshell.logdump.state import LogdumpSession
 from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.trail.fileheader import Continuity, Form, Producer, decode_header, encode_header
-from ggshell.trail.look import Seen
-from ggshell.trail.markers import definition_record
+from ggshell.trail.inspection import InspectedRecord
+from ggshell.trail.markers import comment_record, definition_record
 from ggshell.trail.record import Record
 from ggshell.trail.tokens import transaction_tokens
 from ggshell.types import Csn
@@ -32,7 +32,7 @@ _BEGINS = (TransInd.BEGIN, TransInd.SOLE)
 
 @action("SAVE")
 def save(
-    session: Session,
+    session: LogdumpSession,
     *,
     file: str,
     n: int,
@@ -44,10 +44,10 @@ def save(
     truncate: bool = False,
     force: bool = False,
 ) -> Iterator[Answer]:
-    """Write the next records that the filters let through, behind a header and the definitions that they need.
+    """Write the next records that pass the filters, after a header and the definitions that they need.
 
-    Raises ConflictError when the file is there and ``!`` is not, or is the open one; DiskError when it cannot be written;
-    UsageError when a record is damaged, or begins within a transaction that nothing names.
+    Raises ConflictError if the file exists and ``!`` is not given, or if it is the open file; DiskError if it cannot be
+    written; UsageError if a record is damaged, or continues a transaction whose id and CSN are not known.
     """
     path = Path(file).absolute()
     if path.exists() and path.samefile(session.file.path):
@@ -57,25 +57,32 @@ def save(
     if session.file.ours and session.file.header_fault:
         raise UsageError(f"the record at RBA 0 is damaged: expected {session.file.header_fault}; nothing was saved")
     saved = _Saved(session, path, _WANTED[transind.upper()] if transind else None)
+    first: int | None = None
     for seen in session.walk.records():
         if not seen.size or (seen.fault and not seen.is_header):
             raise UsageError(
                 f"the record at RBA {seen.rba} is damaged: expected {seen.fault}; nothing was saved",
-                hint="SCANFORHEADER stands behind the damage",
+                hint="SCANFORHEADER goes past the damage",
             )
+        if first is None and not seen.is_header:
+            first = seen.rba
+            if not nocomment:
+                saved.comment(f"Begin of records saved from {session.file.path}, RBA {first}")
         saved.take(seen)
         if (saved.size if bytes else saved.records) >= n and not saved.within_value:
             break
         session.tell(seen)
+    if first is not None and not nocomment:
+        saved.close(f"End of {saved.records} records saved from {session.file.path}, RBA {first}")
     saved.write(path)
     cut = "; transactions that were cut at an edge begin or end there" if saved.cut else ""
     yield Lines((f"{saved.records} records, {saved.size} bytes saved to {path}{cut}",))
 
 
 class _Saved:
-    """A new file in the making."""
+    """A new file while it is built in memory."""
 
-    def __init__(self, session: Session, path: Path, trans_ind: TransInd | None) -> None:
+    def __init__(self, session: LogdumpSession, path: Path, trans_ind: TransInd | None) -> None:
         self._session = session
         self._own = session.file.ours
         self._trans_ind = trans_ind
@@ -89,14 +96,14 @@ class _Saved:
             header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity(), form)
         self.content = bytearray(header)
         self._defined: set[int] = set()
-        self._pending: list[Seen] = []
-        """The records of the transaction that is open."""
+        self._pending: list[InspectedRecord] = []
+        """The records of the open transaction."""
         self._kept = False
         self.records = self.size = 0
         self.within_value = self.cut = False
 
-    def take(self, seen: Seen) -> None:
-        """The next record of the walk, which is kept when the filters let it through; pieces go with their first one."""
+    def take(self, seen: InspectedRecord) -> None:
+        """Keep the next record if it passes the filters; fragments are kept with their first record."""
         record = seen.record
         if record is None:
             return
@@ -111,8 +118,18 @@ class _Saved:
         self.size += seen.size
         self.within_value = bool(record.continued)
 
+    def comment(self, text: str) -> None:
+        """Add a comment record, but not to a file in another producer's format."""
+        if self._own:
+            self.content += comment_record(text, self._session.clock.now(), len(self.content))
+
+    def close(self, text: str) -> None:
+        """Finish the records and end the file with a comment."""
+        self._close()
+        self.comment(text)
+
     def write(self, path: Path) -> None:
-        """No further record comes: keep what there is.  Raises DiskError."""
+        """Finish the records and write the file.  Raises DiskError."""
         self._close()
         write_atomically(path, bytes(self.content))
 
@@ -133,8 +150,10 @@ class _Saved:
             inner = TransInd.BEGIN if first else TransInd.END if last else TransInd.MIDDLE
             self._add(seen, record, TransInd.SOLE if first and last else inner)
 
-    def _add(self, seen: Seen, record: Record, place: TransInd | None = None) -> None:
-        """A record at its new place; ours are sealed anew, and a row gets its place in what is saved of its transaction."""
+    def _add(self, seen: InspectedRecord, record: Record, place: TransInd | None = None) -> None:
+        """Add a record at its new place.
+
+        ggshell's own records get a new checksum, and rows get a new TransInd for the saved part of their transaction."""
         if not self._own and (place is None or self._trans_ind is None):
             self.content += seen.data
             return
@@ -147,7 +166,7 @@ class _Saved:
                 content = _with_tokens(content, self._announced(seen, record))
         self.content += _sealed(content, len(self.content)) if self._own else content
 
-    def _announced(self, seen: Seen, record: Record) -> bytes:
+    def _announced(self, seen: InspectedRecord, record: Record) -> bytes:
         identity = self._session.walk.identity(seen)
         try:
             return transaction_tokens(TransactionHeader(identity.xid, Csn.parse(identity.csn), 0))
@@ -167,7 +186,7 @@ class _Saved:
 
 
 def _with_tokens(record: bytearray, more: bytes) -> bytearray:
-    """A record with further GGS tokens before its own; lengths are made right but for those of ``_sealed``."""
+    """Insert GGS tokens before a record's own, and adjust the token length; ``_sealed`` adjusts the record's lengths."""
     place = 4
     while record[place] != layout.TOKENS:
         place += 4 + int.from_bytes(record[place + 2 : place + 4], "little")
@@ -176,7 +195,7 @@ def _with_tokens(record: bytearray, more: bytes) -> bytearray:
 
 
 def _sealed(record: bytearray, rba: int) -> bytes:
-    """A record of ours with its length, its place and its checksum."""
+    """Return a ggshell record with its correct length, place and checksum."""
     total = struct.pack("<H", len(record))
     end = len(record) - layout.CLOSING_SIZE + 4
     content = bytes(record[:2]) + total + bytes(record[4:end]) + struct.pack("<I", rba & layout.PLACE_MASK)

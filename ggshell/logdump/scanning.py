@@ -1,4 +1,4 @@
-"""SCANFOR…: the next record of some kind."""
+"""The SCANFOR commands and SCANSCN: find the next record of some kind."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from fnmatch import fnmatchcase
 
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.logdump.answers import Answer, Lines
+from ggshell.logdump.cursor import is_row, metadata_index
 from ggshell.logdump.filters import parsed_csn
 from ggshell.logdump.registry import action
-from ggshell.logdump.session import Session
-from ggshell.logdump.walk import is_row, metadata_index
+from ggshell.logdump.state import LogdumpSession
 from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import iotypes
-from ggshell.trail.look import Seen
+from ggshell.trail.inspection import InspectedRecord
 from ggshell.trail.record import Record
 from ggshell.types import Csn
 
 
-def _find(session: Session, what: str, wanted: Callable[[Record], bool], tables: str = "") -> Answer:
-    """The next record that is wanted and passes the filters.  Raises NotFoundError with the place where looking ended."""
+def _find(session: LogdumpSession, what: str, wanted: Callable[[Record], bool], tables: str = "") -> Answer:
+    """Return the next wanted record that passes the filters.  Raises NotFoundError with the place where the scan began."""
 
-    def fits(seen: Seen) -> bool:
+    def fits(seen: InspectedRecord) -> bool:
         record = seen.record
         if record is None or not wanted(record) or not session.passes(seen):
             return False
@@ -35,8 +35,8 @@ def _find(session: Session, what: str, wanted: Callable[[Record], bool], tables:
 
 @action("SCANFORHEADER")
 @action("SFH")
-def scan_for_header(session: Session, *, prev: bool = False) -> Iterator[Answer]:
-    """The next whole, undamaged record (or the one before), whatever lies between."""
+def scan_for_header(session: LogdumpSession, *, prev: bool = False) -> Iterator[Answer]:
+    """Find the next (or previous) whole, undamaged record, skipping any damage."""
     walk = session.walk
     if walk.place == 0 and not prev and walk.file.first:
         walk.place = walk.file.first
@@ -51,8 +51,8 @@ def scan_for_header(session: Session, *, prev: bool = False) -> Iterator[Answer]
 
 @action("SCANFORTIME")
 @action("SFTS")
-def scan_for_time(session: Session, *, time_string: str, table_template: str = "") -> Iterator[Answer]:
-    """The next record of a time or later."""
+def scan_for_time(session: LogdumpSession, *, time_string: str, table_template: str = "") -> Iterator[Answer]:
+    """Find the next record of a time or later."""
     moment = session.display.moment(time_string)
     yield _find(
         session,
@@ -64,8 +64,8 @@ def scan_for_time(session: Session, *, time_string: str, table_template: str = "
 
 @action("SCANFORTYPE")
 @action("SFT")
-def scan_for_type(session: Session, *, record_type: str, table_template: str = "") -> Iterator[Answer]:
-    """The next record of an operation type."""
+def scan_for_type(session: LogdumpSession, *, record_type: str, table_template: str = "") -> Iterator[Answer]:
+    """Find the next record of an operation type."""
     try:
         number = iotypes.io_type_number(record_type)
     except ValueError as error:
@@ -75,8 +75,8 @@ def scan_for_type(session: Session, *, record_type: str, table_template: str = "
 
 @action("SCANFORRBA")
 @action("SFR")
-def scan_for_rba(session: Session, *, signed: int, table_template: str = "") -> Iterator[Answer]:
-    """The next record with an AuditRBA; -1 takes any."""
+def scan_for_rba(session: LogdumpSession, *, signed: int, table_template: str = "") -> Iterator[Answer]:
+    """Find the next record with an AuditRBA; -1 matches any."""
     what = "record" if signed < 0 else f"record with AuditRBA {signed}"
     yield _find(session, what, lambda record: signed < 0 or record.audit_rba == signed, table_template)
 
@@ -84,7 +84,7 @@ def scan_for_rba(session: Session, *, signed: int, table_template: str = "") -> 
 @action("SCANFORMETADATA")
 @action("SFMD")
 def scan_for_metadata(
-    session: Session,
+    session: LogdumpSession,
     *,
     ddr: bool = False,
     tdr: bool = False,
@@ -92,7 +92,7 @@ def scan_for_metadata(
     n: int | None = None,
     table_template: str = "",
 ) -> Iterator[Answer]:
-    """The next definition: of a database (DDR), of a table (TDR), or any; perhaps the one of an index."""
+    """Find the next Metadata record: of a database (DDR), of a table (TDR), or any; optionally with a given index."""
 
     def wanted(record: Record) -> bool:
         if record.io_type != IoType.METADATA:
@@ -105,8 +105,8 @@ def scan_for_metadata(
 
 
 @action("SCANSCN")
-def scan_csn(session: Session, *, csn: str) -> Iterator[Answer]:
-    """The first record of the next transaction of a CSN or later."""
+def scan_csn(session: LogdumpSession, *, csn: str) -> Iterator[Answer]:
+    """Find the first record of the next transaction with a CSN or a later one."""
     least = parsed_csn(csn).value
 
     def wanted(record: Record) -> bool:
@@ -122,8 +122,8 @@ def scan_csn(session: Session, *, csn: str) -> Iterator[Answer]:
 @action("SFET", True)
 @action("SCANFORNEXTTRANS", False)
 @action("SFNT", False)
-def scan_for_end(session: Session, says_where: bool) -> Iterator[Answer]:
-    """The end of the present transaction, and the first record of the next."""
+def scan_for_end(session: LogdumpSession, says_where: bool) -> Iterator[Answer]:
+    """Find the end of the current transaction, and show the first record of the next one."""
     walk = session.walk
     for seen in walk.records():
         if not seen.size:

@@ -1,21 +1,22 @@
-"""GHDR, DETAIL, RECLEN, LOG, TRANSHIST and the like: how much is shown, and where it is kept."""
+"""The settings commands (GHDR, DETAIL, RECLEN, LOG, TRANSHIST and others): what is shown, and where it is logged."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ggshell.cipher import Key
 from ggshell.clock import to_datetime
 from ggshell.errors import NotFoundError, StateError
+from ggshell.home.home import Home
+from ggshell.home.wallet import Wallet
 from ggshell.logdump.answers import Answer, LargeTransactions, Lines
 from ggshell.logdump.display import Level, zone_of
 from ggshell.logdump.registry import action
-from ggshell.logdump.session import Session
-from ggshell.params.files import load_globals
-from ggshell.store.home import Home
-from ggshell.store.wallet import Wallet
+from ggshell.logdump.state import LogdumpSession
+from ggshell.parameters.loading import load_globals
 
 
 @action("DETAIL", "DETAIL", "detail")
@@ -26,7 +27,7 @@ from ggshell.store.wallet import Wallet
 @action("METADATA", "METADATA", "metadata")
 @action("METADATA DETAIL", "METADATA", "metadata")
 def switch(
-    session: Session,
+    session: LogdumpSession,
     word: str,
     name: str,
     *,
@@ -35,7 +36,7 @@ def switch(
     detail: bool = False,
     data: bool = False,
 ) -> Iterator[Answer]:
-    """Show more or less of each record; nothing is said.  Alone it says how it is."""
+    """Set how much of each record is shown, without output; without arguments show the setting."""
     if not (on or off or detail or data):
         yield Lines((f"{word} is {getattr(session.display, name).value}",))
     else:
@@ -45,8 +46,8 @@ def switch(
 
 @action("GHDR", "GHDR", "ghdr")
 @action("METADATA SQLFORMAT", "METADATA SQLFORMAT", "sql_format")
-def flag(session: Session, word: str, name: str, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
-    """The same of what is shown or not."""
+def flag(session: LogdumpSession, word: str, name: str, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
+    """Switch a part of the display on or off; without arguments show the setting."""
     if on or off:
         setattr(session.display, name, on)
     else:
@@ -54,8 +55,8 @@ def flag(session: Session, word: str, name: str, *, on: bool = False, off: bool 
 
 
 @action("RECLEN")
-def record_length(session: Session, *, n: int | None = None) -> Iterator[Answer]:
-    """How many bytes of a record are shown."""
+def record_length(session: LogdumpSession, *, n: int | None = None) -> Iterator[Answer]:
+    """Set or show how many bytes of a record are shown."""
     if n is not None:
         session.display.record_length = n
         yield Lines((f"Reclen set to {n} ",))
@@ -64,8 +65,8 @@ def record_length(session: Session, *, n: int | None = None) -> Iterator[Answer]
 
 
 @action("TIMEOFFSET")
-def time_offset(session: Session, *, local: bool = False, gmt: str | bool = "") -> Iterator[Answer]:
-    """The zone of times."""
+def time_offset(session: LogdumpSession, *, local: bool = False, gmt: str | bool = "") -> Iterator[Answer]:
+    """Set the time zone of displayed times."""
     session.display.zone = None if local else zone_of(gmt if isinstance(gmt, str) else "")
     yield from ()
 
@@ -74,8 +75,8 @@ def time_offset(session: Session, *, local: bool = False, gmt: str | bool = "") 
 @action("LOG TO")
 @action("OUT")
 @action("OUT TO")
-def log_to(session: Session, *, file: str = "") -> Iterator[Answer]:
-    """Keep what is shown in a file too; alone it says whether."""
+def log_to(session: LogdumpSession, *, file: str = "") -> Iterator[Answer]:
+    """Write all output to a log file too; without an argument show whether there is one."""
     if file:
         session.start_log(Path(file).absolute())
         yield Lines((f"--- Session log {file} opened {session.display.time(to_datetime(session.clock.now()))} ---",))
@@ -85,15 +86,15 @@ def log_to(session: Session, *, file: str = "") -> Iterator[Answer]:
 
 @action("LOG STOP")
 @action("OUT STOP")
-def log_stop(session: Session) -> Iterator[Answer]:
-    """No longer."""
+def log_stop(session: LogdumpSession) -> Iterator[Answer]:
+    """Stop the log."""
     session.stop_log()
     yield from ()
 
 
 @action("WRITELOG")
-def write_log(session: Session, *, text: str) -> Iterator[Answer]:
-    """A text for the log alone.  Raises StateError when there is none."""
+def write_log(session: LogdumpSession, *, text: str) -> Iterator[Answer]:
+    """Write a text to the log only.  Raises StateError if there is no log."""
     if not session.log_name:
         raise StateError("no log is kept", hint="LOG TO file")
     session.write_log(f"{text}\n")
@@ -102,8 +103,8 @@ def write_log(session: Session, *, text: str) -> Iterator[Answer]:
 
 @action("NOTIFY")
 @action("NOTIFYINTERVAL")
-def notify(session: Session, *, n: int | None = None) -> Iterator[Answer]:
-    """After how many records COUNT tells its place."""
+def notify(session: LogdumpSession, *, n: int | None = None) -> Iterator[Answer]:
+    """Set or show after how many records COUNT reports its position."""
     if n is not None:
         session.notify = n
     else:
@@ -111,8 +112,8 @@ def notify(session: Session, *, n: int | None = None) -> Iterator[Answer]:
 
 
 @action("SCANSCROLLING")
-def scan_scrolling(session: Session, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
-    """Whether these notices use one line."""
+def scan_scrolling(session: LogdumpSession, *, on: bool = False, off: bool = False) -> Iterator[Answer]:
+    """Set or show whether the position reports of COUNT overwrite one line."""
     if on or off:
         session.one_line = on
     else:
@@ -120,21 +121,21 @@ def scan_scrolling(session: Session, *, on: bool = False, off: bool = False) -> 
 
 
 @action("DECRYPT")
-def decrypt(session: Session, *, on: bool = False, off: bool = False, keyname: str = "") -> Iterator[Answer]:
-    """Show encrypted rows in the clear, with keys of the home's wallet.  Raises NotFoundError, TrailError for a wrong key."""
+def decrypt(session: LogdumpSession, *, on: bool = False, off: bool = False, keyname: str = "") -> Iterator[Answer]:
+    """Decrypt rows with keys from the home's wallet, or stop it.  Raises NotFoundError, TrailError for a wrong key."""
     home = Home(session.home or Path(os.environ.get("GGSHELL_HOME") or "."))
 
-    def keys(name: str, version: int) -> bytes:
+    def keys(name: str, version: int) -> Sequence[Key]:
         found = load_globals(home.globals)
-        return Wallet(home, found.wallet_location, found.master_key).secret(keyname or name, version)
+        return Wallet(home, found.wallet_location, found.master_key).keys(keyname or name, version)
 
     session.decrypt(keys if on else None)
     yield from ()
 
 
 @action("CD")
-def change_directory(session: Session, *, directory: str) -> Iterator[Answer]:
-    """Another folder for names of files.  Raises NotFoundError."""
+def change_directory(session: LogdumpSession, *, directory: str) -> Iterator[Answer]:
+    """Change the current directory.  Raises NotFoundError."""
     try:
         os.chdir(directory)
     except OSError as error:
@@ -143,8 +144,8 @@ def change_directory(session: Session, *, directory: str) -> Iterator[Answer]:
 
 
 @action("TRANSHIST")
-def transaction_history(session: Session, *, n: int | None = None) -> Iterator[Answer]:
-    """How many large transactions COUNT keeps; alone they are listed."""
+def transaction_history(session: LogdumpSession, *, n: int | None = None) -> Iterator[Answer]:
+    """Set how many large transactions COUNT keeps; without an argument list them."""
     if n is not None:
         session.large = deque(session.large, maxlen=n)
     elif session.large:
@@ -156,7 +157,7 @@ def transaction_history(session: Session, *, n: int | None = None) -> Iterator[A
 
 @action("TRANSRECLIMIT", "record_limit")
 @action("TRANSBYTELIMIT", "byte_limit")
-def transaction_limit(session: Session, name: str, *, n: int) -> Iterator[Answer]:
-    """From how many records or bytes on a transaction is large."""
+def transaction_limit(session: LogdumpSession, name: str, *, n: int) -> Iterator[Answer]:
+    """Set the number of records or bytes from which a transaction counts as large."""
     setattr(session, name, n)
     yield from ()

@@ -1,1 +1,1 @@
-"""What a change is: frozen values that capture, trail, route and apply share."""
+"""The data types of a change, shared by capture, trail, route and apply; all of them are frozen."""

@@ -1,8 +1,8 @@
-"""Changes in bulk.  One type flows the whole way: Extract -> trail writer -> trail reader -> pump -> Replicat.
+"""Batches of changes: one type for the whole path, Extract -> trail writer -> trail reader -> pump -> Replicat.
 
-A ``ChangeBatch`` is columnar: one buffer of bytes and numpy arrays with one element a row, so that no stage builds an
-object per row or per column.  The *data area* of a row is the trail's own (``ggshell.record.image``), so a batch that was
-read from a trail points straight into the bytes of the file.
+A ``ChangeBatch`` is columnar: one byte buffer and numpy arrays with one element per row, so no stage builds an object per
+row or per column.  The *data area* of a row has the trail's format (``ggshell.record.image``), so a batch that was read
+from a trail refers directly to the bytes of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ggshell.record.transaction import TransactionPiece
 
 
 class Areas(NamedTuple):
-    """One stretch of a batch's buffer a row: ``buffer[start:start+length]``; int64 arrays."""
+    """One area of a batch's buffer per row: ``buffer[start:start+length]``; int64 arrays."""
 
     start: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -28,17 +28,17 @@ class Areas(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """Rows of committed transactions, in commit order, transactions never interleaved.
+    """Rows of committed transactions in commit order; transactions are never interleaved.
 
-    Arrays have one element a row: ``table`` (uint16, index into ``tables``), ``io_type`` (uint8), ``position`` (uint64,
+    Arrays have one element per row: ``table`` (uint16, index into ``tables``), ``io_type`` (uint8), ``position`` (uint64,
     the change's place in the source's log: AuditPos), ``start`` and ``length`` (int64: the data area
     ``buffer[start:start+length]``), ``rba`` (int64: the record's place in its trail file; zeros before a trail is written).
-    ``pieces`` cover all rows, in order.  A batch read from a trail lies within one file: ``seqno`` is its number and
-    ``end_rba`` the place after its last record, where reading goes on.
+    ``pieces`` cover all rows, in order.  A batch read from a trail never spans files: ``seqno`` is the file's number and
+    ``end_rba`` the place after the last record, where reading continues.
 
-    ``befores`` (bool) marks rows that are no change but the image before the update that follows (GETUPDATEBEFORES), None
-    when there is none.  ``user_tokens`` lies in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for rows
-    without; None when no row has any.
+    ``befores`` (bool) marks rows that are not changes but the before image of the following update (GETUPDATEBEFORES);
+    None if there are none.  ``user_tokens`` are in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for
+    rows without tokens; None if no row has any.
     """
 
     tables: tuple[TableDefinition, ...]
@@ -59,14 +59,14 @@ class ChangeBatch:
         return len(self.start)
 
     def data(self, row: int) -> bytes:
-        """A row's data area."""
+        """Return a row's data area."""
         first = int(self.start[row])
         return bytes(self.buffer[first : first + int(self.length[row])])
 
     def images(self, row: int) -> tuple[bytes, bytes]:
-        """What a row's data area holds of the time before and after its change; one image alone stands as the second.
+        """Return the before and after images in a row's data area; a single image is returned as the second.
 
-        Raises ValueError where the first one's length leads outside."""
+        Raises ValueError if the length of the first image leads outside the data area."""
         data = self.data(row)
         if int(self.io_type[row]) not in TWO_IMAGES:
             return b"", data
@@ -74,7 +74,7 @@ class ChangeBatch:
         return bytes(before), bytes(after)
 
     def take(self, rows: NDArray[np.int64] | slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
-        """Some of the rows, over the same buffer."""
+        """Return a batch with some of the rows, over the same buffer."""
         arrays = {
             name: getattr(self, name)[rows] for name in ("table", "io_type", "position", "start", "length", "rba")
         }
@@ -85,4 +85,21 @@ class ChangeBatch:
             befores=None if self.befores is None else self.befores[rows],
             user_tokens=None if tokens is None else Areas(tokens.start[rows], tokens.length[rows]),
             **arrays,
+        )
+
+    def one(self, row: int, io_type: int, data: bytes) -> ChangeBatch:
+        """Return a batch with one operation on a row's table, at the row's place in the trail."""
+        piece = next(piece for piece in self.pieces if piece.first <= row < piece.first + piece.count)
+        return ChangeBatch(
+            tables=self.tables,
+            table=self.table[row : row + 1],
+            io_type=np.array([io_type], dtype=np.uint8),
+            position=self.position[row : row + 1],
+            buffer=data,
+            start=np.zeros(1, dtype=np.int64),
+            length=np.array([len(data)], dtype=np.int64),
+            rba=self.rba[row : row + 1],
+            pieces=(TransactionPiece(piece.header, 0, 1, piece.begins, piece.ends),),
+            seqno=self.seqno,
+            end_rba=self.end_rba,
         )

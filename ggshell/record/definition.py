@@ -1,4 +1,4 @@
-"""The shape of a table, as a source describes it and as a trail's Metadata record carries it."""
+"""The definition of a table, as a source describes it and a trail's Metadata record stores it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ggshell.types import TableName
 
 
 class Column(NamedTuple):
-    """One column: the database's own name and type text (``numeric(10,2)``), the type's id there (PostgreSQL: OID)."""
+    """One column: its name, type text (``numeric(10,2)``) and type id (PostgreSQL: OID) in the source database."""
 
     name: str
     type_name: str
@@ -17,10 +17,9 @@ class Column(NamedTuple):
 
 
 class TableDefinition(NamedTuple):
-    """A table's columns in log order; a column's index in row images is its place here.
+    """A table's columns in log order; a column's index in row images is its index here.
 
-    ``key`` holds the indexes of the columns that identify a row (primary key, or KEYCOLS); empty means that the whole
-    row does.
+    ``key`` holds the indexes of the columns that identify a row (primary key or KEYCOLS); if it is empty, all columns do.
     """
 
     name: TableName
@@ -29,5 +28,5 @@ class TableDefinition(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """The columns to find a row by: the key, or all of them."""
+        """The columns that identify a row: the key, or all columns."""
         return self.key or tuple(range(len(self.columns)))

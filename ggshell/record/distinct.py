@@ -1,4 +1,4 @@
-"""Which small numbers there are among many: without sorting them, as numpy's ``unique`` does."""
+"""Find the distinct values in an array of small integers, without the sort that numpy's ``unique`` performs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def distinct(numbers: NDArray[np.uint8] | NDArray[np.uint16]) -> tuple[list[int], NDArray[np.uint16]]:
-    """The numbers that there are, in order, and for each of all its place among them."""
+    """Return the distinct values in ascending order, and for each element the index of its value among them."""
     there = np.zeros(np.iinfo(numbers.dtype).max + 1, dtype=np.bool_)
     there[numbers] = True
     used = np.flatnonzero(there)

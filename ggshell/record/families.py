@@ -1,6 +1,6 @@
-"""Families of column types: which source column can never fit a target column.
+"""Families of column types, used to reject a source column that can never fit a target column.
 
-Only what is certain is refused here; whether a single value fits is for the target to say.
+Only certain mismatches are rejected here; whether a single value fits is decided by the target.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ _FAMILIES = {
     "geometry": "point line lseg box path polygon circle",
     "range": "int4range int8range numrange tsrange tstzrange daterange",
 }
+_ALSO = {("clock", "duration")}
+"""Pairs of (source family, target family) that differ, but where the target accepts the source's text form."""
+
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
 
 def family(type_name: str) -> str | None:
-    """The family of a type as a catalog writes it (``numeric(10,2)``); None when it is not known or takes any text."""
+    """Return the family of a catalog type such as ``numeric(10,2)``; None if it is unknown or accepts any text."""
     lowered = type_name.lower()
     if lowered.endswith("[]"):
         return "array"
@@ -32,6 +35,6 @@ def family(type_name: str) -> str | None:
 
 
 def fits(source: str, target: str) -> bool:
-    """Whether values of one type may fit a column of the other."""
+    """Whether values of the source type may fit a column of the target type."""
     mine, theirs = family(source), family(target)
-    return mine is None or theirs is None or mine == theirs
+    return mine is None or theirs is None or mine == theirs or (mine, theirs) in _ALSO

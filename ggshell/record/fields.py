@@ -1,4 +1,4 @@
-"""Row images of a trail, read: one row in plain Python, or the columns of thousands of rows in lock-step."""
+"""Decode row images: a single row in plain Python, or the columns of many rows at once with array operations."""
 
 from __future__ import annotations
 
@@ -8,33 +8,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.record.image import decode_image
+
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Value = bytes | None
 Image = tuple[tuple[int, ...], list[Value]]
-"""The column indexes that stand in an image, and their values (None for NULL)."""
+"""The column indexes in an image, and their values (None for NULL)."""
 
 _HEAD = struct.Struct("<HHHH")
 _LONG = struct.Struct("<I")
 _SHORTEST = 6
 _LONG_PART = 0xFFFF
+LONG_IMAGE = 1 << 20
+"""The size in bytes above which an image is not copied as a whole."""
 
 
 class Field(NamedTuple):
-    """One column of many rows: where its values lie and how long they are (-1 for NULL)."""
+    """One column of many rows: the places and lengths of its values (length -1 for NULL)."""
 
     column: int
     place: Ints
     size: Ints
 
 
-def split_image(image: bytes) -> Image:
-    """The columns of one image.  The trail reader has checked its record, so lengths are believed."""
+def split_image(image: bytes | memoryview) -> Image:
+    """Split one image into columns.  Lengths are not checked, because the trail reader has checked the record."""
+    if len(image) > LONG_IMAGE:
+        pairs = decode_image(image)
+        return tuple([index for index, _ in pairs]), [value for _, value in pairs]
     columns: list[int] = []
     values: list[Value] = []
     place, end = 0, len(image)
     unpack = _HEAD.unpack_from
-    image = image + b"\0\0"
+    image = bytes(image) + b"\0\0"
     while place < end:
         column, length, null, size = unpack(image, place)
         columns.append(column)
@@ -51,7 +58,7 @@ def split_image(image: bytes) -> Image:
 
 
 def after_images(raw: Bytes, start: Ints, length: Ints) -> tuple[Ints, Ints] | None:
-    """Where the images after lie in data areas of two images; None when a part before is long."""
+    """Return the after images' places and lengths in data areas with two images; None if a before part is long."""
     size = raw[start].astype(np.int64) | raw[start + 1].astype(np.int64) << 8
     if (size == _LONG_PART).any():
         return None
@@ -59,10 +66,10 @@ def after_images(raw: Bytes, start: Ints, length: Ints) -> tuple[Ints, Ints] | N
 
 
 def walk(raw: Bytes, start: Ints, length: Ints) -> list[Field] | None:
-    """The columns of images; None when they do not all hold the same ones."""
+    """Split many images into columns; None if they do not all hold the same columns."""
     place, end = start.copy(), start + length
     fields: list[Field] = []
-    # Heads are read at once, so a value at the very end must not lead outside.
+    # All bytes of a column's head are read at once, so a column at the very end must not lead outside the buffer.
     limit = len(raw) - 10
     while True:
         done = place >= end
@@ -91,7 +98,7 @@ def _small(raw: Bytes, place: Ints) -> Ints:
 
 
 def values_of(buffer: bytes | bytearray | memoryview, field: Field) -> list[Value]:
-    """One column's values."""
+    """Return one column's values."""
     view = buffer if isinstance(buffer, bytes) else memoryview(buffer)
     ends = (field.place + field.size).tolist()
     places = zip(field.place.tolist(), ends, strict=True)

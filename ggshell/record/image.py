@@ -1,13 +1,13 @@
-"""Row images: the bytes of a record's data area, one value at a time.
+"""Row images: encode and decode the bytes of a record's data area, one value at a time.
 
-An image is a run of columns: index (2 bytes), length (2 bytes), NULL indicator (2 bytes, 0 or 0xFFFF), and for a value
-its own length (2 bytes) and its text; ``length`` counts indicator, inner length and text.  All little-endian.  A value
-too long for that (more than ``LONGEST_SHORT`` bytes) has length 0xFFFF, then indicator 0, then a 4-byte length and the text.
-Only columns that are present stand in an image (an unchanged TOAST value does not).
+An image is a sequence of columns: index (2 bytes), length (2 bytes), NULL indicator (2 bytes, 0 or 0xFFFF), and for a value
+its own length (2 bytes) and its text.  ``length`` counts indicator, inner length and text.  All numbers are little-endian.
+A longer value (more than ``LONGEST_SHORT`` bytes) has length 0xFFFF, then indicator 0, then a 4-byte length and the text.
+Columns without a value in the log, such as an unchanged TOAST value, are not in the image.
 
-A key update (IoType 115) holds two images: the before values of the identifying columns behind a length of 2 bytes
-(0xFFFF and then 4 bytes when longer), and the image after.  The batch forms of these functions live where the batches are
-made (``databases``) and must give the same bytes.
+A key update (IoType 115) holds two images: a length of 2 bytes (0xFFFF and 4 more bytes if it is longer), the before values
+of the identifying columns, and then the after image.  The batch forms of these functions are where the batches are built
+(``databases``) and must produce the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterable
 
 LONGEST_SHORT = 0xFFFF - 5
-"""The longest value, in bytes, that the 2-byte lengths can hold (0xFFFF itself marks the long form)."""
+"""The longest value, in bytes, that fits the 2-byte lengths (0xFFFF itself marks the long form)."""
 
 _SHORT = struct.Struct("<HHHH")
 _LONG = struct.Struct("<HHHI")
@@ -26,7 +26,7 @@ _U32 = struct.Struct("<I")
 
 
 def encode_image(columns: Iterable[tuple[int, bytes | None]]) -> bytes:
-    """The image of (column index, value or None for NULL) pairs."""
+    """Encode the image of (column index, value or None for NULL) pairs."""
     parts: list[bytes] = []
     for index, value in columns:
         if value is None:
@@ -41,7 +41,7 @@ def encode_image(columns: Iterable[tuple[int, bytes | None]]) -> bytes:
 
 
 def decode_image(image: bytes | memoryview) -> list[tuple[int, bytes | None]]:
-    """The (index, value or None) pairs of an image.  Raises ValueError when a length leads outside it."""
+    """Decode an image to (index, value or None) pairs.  Raises ValueError if a length leads outside the image."""
     columns: list[tuple[int, bytes | None]] = []
     place, end = 0, len(image)
     try:
@@ -71,14 +71,14 @@ def decode_image(image: bytes | memoryview) -> list[tuple[int, bytes | None]]:
 
 
 def join_key_update(before: bytes, after: bytes) -> bytes:
-    """The data area of a key update: the identifying columns before, then the image after."""
+    """Encode the data area of a key update: the before values of the identifying columns, then the after image."""
     if len(before) < 0xFFFF:
         return _U16.pack(len(before)) + before + after
     return _U16.pack(0xFFFF) + _U32.pack(len(before)) + before + after
 
 
 def split_key_update(data: bytes | memoryview) -> tuple[bytes | memoryview, bytes | memoryview]:
-    """The two images of a key update's data area.  Raises ValueError when the length leads outside it."""
+    """Split a key update's data area into its two images.  Raises ValueError if the length leads outside it."""
     try:
         size, first = _U16.unpack_from(data)[0], 2
         if size == 0xFFFF:

@@ -1,4 +1,4 @@
-"""Which images Extract makes of a change, out of what the log holds of it."""
+"""Rules for the row images that Extract builds from the log's data of a change."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 
 class Unified(Enum):
-    """UPDATERECORDFORMAT: an update's images before and after in one record."""
+    """UPDATERECORDFORMAT: the before and after images of an update in one record."""
 
     COMPACT = "COMPACT"
     FULL = "FULL"
 
 
 class ImageRules(NamedTuple):
-    """What the parameters above a TABLE line ask for; the defaults are GoldenGate's.
+    """The image parameters in effect for a TABLE statement; the defaults are GoldenGate's.
 
     ``whole_updates``: NOCOMPRESSUPDATES; ``whole_deletes``: NOCOMPRESSDELETES; ``supplemental``: LOGALLSUPCOLS; ``befores``:
-    GETUPDATEBEFORES; ``unified``: UPDATERECORDFORMAT, which takes the place of the other rules of updates.
+    GETUPDATEBEFORES; ``unified``: UPDATERECORDFORMAT, which replaces the other rules for updates.
     """
 
     whole_updates: bool = False
@@ -27,13 +27,8 @@ class ImageRules(NamedTuple):
     unified: Unified | None = None
 
     @property
-    def plain_updates(self) -> bool:
-        """Whether an update of which the log holds no old values is one record of what the log holds, and nothing more."""
-        return not (self.befores or self.unified or self.whole_updates)
-
-    @property
     def all_of_deletes(self) -> bool:
-        """Whether a delete has all columns that the log holds."""
+        """Whether the image of a delete holds all columns in the log."""
         return self.whole_deletes or self.supplemental
 
 

@@ -1,4 +1,4 @@
-"""Operation types and places in a transaction, by the numbers that trails use (Logdump: SHOW RECTYPE, TransInd)."""
+"""The numbers that trails use for operation types and places in a transaction (Logdump: SHOW RECTYPE, TransInd)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class IoType(IntEnum):
-    """What a trail record does; the numbers that ggshell itself writes or reads."""
+    """The operation type of a trail record; only the types that ggshell itself writes or reads."""
 
     DELETE = 3
     INSERT = 5
@@ -26,11 +26,12 @@ class IoType(IntEnum):
     DDL = 160
     RECORD_FRAGMENT = 161
     METADATA = 170
+    COMMENT = 205
 
 
 KEY_UPDATES: frozenset[int] = frozenset({IoType.KEY_FIELD_COMP, IoType.UNIFIED_KEY_UPDATE})
 TWO_IMAGES: frozenset[int] = KEY_UPDATES | {IoType.UNIFIED_UPDATE}
-"""The operations whose data area holds an image before and an image after."""
+"""The operations whose data area holds a before image and an after image."""
 
 NO_OPERATIONS: frozenset[int] = frozenset()
 OPERATIONS: Mapping[str, frozenset[int]] = MappingProxyType(
@@ -40,7 +41,7 @@ OPERATIONS: Mapping[str, frozenset[int]] = MappingProxyType(
         "DELETES": frozenset({IoType.DELETE}),
     }
 )
-"""The operation types that GETINSERTS, IGNOREUPDATES and their like speak of."""
+"""The operation types of GETINSERTS, IGNOREUPDATES and similar parameters."""
 
 
 class TransInd(IntEnum):

@@ -1,4 +1,4 @@
-"""Many pieces of bytes to many places at once: what lies between a loop of slices and one copy."""
+"""Copy many byte ranges of different lengths between buffers with array operations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WORTH = 8
-"""From so many pieces of one length on, they go together."""
+"""With at least this many pieces of one length, they are copied in one operation."""
 
 _MANY = 1 << 12
-"""Lengths below this are counted, greater ones sorted."""
+"""If all lengths are below this, they are grouped by counting; otherwise by sorting."""
 
 Buffer = bytes | bytearray | memoryview
 
 
 def items(buffer: Buffer, size: int) -> NDArray[np.void]:
-    """The buffer's pieces of one size, beginning at each byte; they overlap, so nothing is copied."""
+    """Return a view of the buffer's pieces of one size that begin at each byte; they overlap, and nothing is copied."""
     return np.ndarray((max(0, len(buffer) - size + 1),), dtype=f"V{size}", buffer=buffer, strides=(1,))
 
 
 def shorts(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """The little-endian 2-byte numbers that begin at each byte."""
+    """Return a view of the little-endian 2-byte numbers that begin at each byte."""
     return np.ndarray((max(0, len(buffer) - 1),), dtype="<u2", buffer=buffer, strides=(1,))
 
 
@@ -31,7 +31,7 @@ def copy_pieces(
     if not len(length):
         return
     if int(length.max()) < _MANY:
-        counts = np.bincount(length)  # lengths are small: counting them costs less than sorting
+        counts = np.bincount(length)  # small lengths: counting is faster than sorting
         sizes, each = np.flatnonzero(counts), counts[length]
         counts = counts[sizes]
     else:

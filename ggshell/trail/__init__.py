@@ -1,4 +1,4 @@
-"""Trails: the durable queue between processes, in GoldenGate's layout (FORMAT.md states every byte).
+"""Trail files: the durable queue between processes, in GoldenGate's layout (FORMAT.md describes every byte).
 
-Whole batches go in and out through ``writer`` and ``reader``; ``record`` is for looking at one record.
+``writer`` and ``reader`` write and read whole batches; ``record`` decodes a single record for inspection.
 """

@@ -1,9 +1,9 @@
-"""Rows of a trail as Arrow record batches: arrays for whole batches, and values decoded only where a column asks for them.
+"""Rows of a trail as Arrow record batches, built with array operations; only the requested columns are decoded.
 
 The columns, in this order: trail, file sequence number ``seqno``, ``rba``; ``csn`` and ``xid`` as printed, ``commit_ts`` and
 ``io_time`` (UTC, microseconds); ``op`` (name) and ``io_type``; ``before_after`` (A, B), ``trans_ind``; ``owner``, ``table``;
-``columns`` and ``before`` (maps of name to text; before: the identifying values before a key update, or of a deleted row),
-``tokens`` (of a transaction's first record); ``length`` of the data area, ``audit_rba``, ``audit_pos``.
+``columns`` and ``before`` (maps of column name to text; ``before``: the identifying values before a key update, or those of
+a deleted row), ``tokens`` (of a transaction's first record); ``length`` of the data area, ``audit_rba``, ``audit_pos``.
 """
 
 from __future__ import annotations
@@ -45,17 +45,19 @@ SCHEMA: Final = pa.schema(
 _LONG: Final = 0xFFFF
 _NULL: Final = 0xFFFF
 _MOST: Final = 0x7FFFFFFF
-"""Bytes that offsets of 32 bits reach."""
+"""The largest buffer, in bytes, that 32-bit offsets can address."""
 
 
 def _numbers(values: NDArray[Any], kind: pa.DataType, is_null: NDArray[np.bool_] | None = None) -> pa.Array:
-    """An array over the same memory; ``pa.array`` would import pandas first, to know that this is none of its own."""
+    """Return an Arrow array over the same memory.
+
+    ``pa.array`` is not used, because it imports pandas to check whether its argument is a pandas object."""
     known = None if is_null is None else pa.py_buffer(np.packbits(~is_null, bitorder="little"))
     return pa.Array.from_buffers(kind, len(values), [known, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def _words(texts: Sequence[str]) -> pa.Array:
-    """Texts, in the same way."""
+    """Return texts as an Arrow array, also without ``pa.array``."""
     words = [text.encode() for text in texts]
     edges = np.zeros(len(words) + 1, dtype=np.int32)
     np.cumsum([len(word) for word in words], out=edges[1:])
@@ -63,7 +65,7 @@ def _words(texts: Sequence[str]) -> pa.Array:
 
 
 class Values(NamedTuple):
-    """Column values of many rows: of which row, which column, and where the text lies."""
+    """Column values of many rows: row, column, place and length of the text, and whether it is NULL."""
 
     row: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -73,7 +75,7 @@ class Values(NamedTuple):
 
 
 def _by_rows(steps: Sequence[Values], rows: int) -> Values:
-    """The first values of all rows, their second ones and so on, in the order of rows."""
+    """Sort values by row; each step holds the first values of all rows, then their second values, and so on."""
     counts = np.zeros(rows, dtype=np.int64)
     for step in steps:
         counts[step.row] += 1
@@ -89,8 +91,9 @@ def _by_rows(steps: Sequence[Values], rows: int) -> Values:
 
 
 class ArrowRows:
-    """One batch on its way to Arrow; what several columns need is worked out once.  ``overhead``: bytes that encryption adds to
-    each data area, where that has not been opened."""
+    """Converts one batch to Arrow; what several columns need is computed once.
+
+    ``overhead``: the bytes that encryption adds to each data area, if the batch is still encrypted."""
 
     def __init__(self, batch: ChangeBatch, trail: str, file: object, overhead: int = 0) -> None:
         self.batch = batch
@@ -99,16 +102,17 @@ class ArrowRows:
         self._file = file
 
     def record_batch(self, columns: Sequence[str]) -> pa.RecordBatch:
-        """The columns asked for.  Raises TrailError when a row's data area is no image."""
-        if not columns:  # a batch of nothing, that still says how many rows there are
+        """Return the requested columns.  Raises TrailError if a row's data area is not a valid row image."""
+        if not columns:  # a batch without columns that still has its number of rows
             return pa.RecordBatch.from_struct_array(pa.nulls(len(self.batch), pa.struct([])))
         schema = pa.schema([SCHEMA.field(name) for name in columns])
         return pa.record_batch([_BUILDERS[name](self) for name in columns], schema=schema)
 
     def table_batch(self, definition: TableDefinition) -> pa.RecordBatch:
-        """The rows' own columns as text, one Arrow column each; the batch must hold rows of this table only.
+        """Return the table's columns as text, one Arrow column each; the batch must hold rows of this table only.
 
-        A column that a record does not hold is NULL, as a NULL in it is.  A deleted row gives its identifying values.
+        A column that a record does not contain is NULL, like a column whose value is NULL.  A deleted row returns its
+        identifying values.
         """
         arrays = []
         for index in range(len(definition.columns)):
@@ -130,18 +134,18 @@ class ArrowRows:
 
     @cached_property
     def pairs(self) -> NDArray[np.uint16]:
-        """The 2-byte number at each byte."""
+        """The little-endian 2-byte number that begins at each byte of the buffer."""
         return shorts(self.raw)
 
     @cached_property
     def is_before(self) -> NDArray[np.bool_]:
-        """Which rows are what was there before: deleted ones, and the images before updates."""
+        """Mark the rows that hold before images: deleted rows, and the before images of updates."""
         deleted: NDArray[np.bool_] = self.batch.io_type == int(IoType.DELETE)
         return deleted if self.batch.befores is None else deleted | self.batch.befores
 
     @cached_property
     def piece(self) -> NDArray[np.int64]:
-        """Each row's transaction."""
+        """Each row's transaction, as an index into the batch's pieces."""
         return np.repeat(np.arange(len(self.batch.pieces)), [piece.count for piece in self.batch.pieces])
 
     def of_pieces(self, values: Sequence[str]) -> pa.Array:
@@ -152,7 +156,7 @@ class ArrowRows:
 
     @cached_property
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Where the before part of each row begins and ends, and its image (empty before parts where there is none)."""
+        """Begin and end of each row's before part (empty if it has none), and begin and end of its image."""
         start, end = self.batch.start, self.batch.start + self.batch.length
         two = np.isin(self.batch.io_type, list(TWO_IMAGES))
         size = np.where(two, _u16(self.pairs, start), 0)
@@ -176,7 +180,7 @@ class ArrowRows:
         return _by_rows(self._steps(self._parts[0], self._parts[1]), len(self.batch))
 
     def _steps(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> list[Values]:
-        """Take the images apart: the first values of all rows, their second ones, and so on."""
+        """Split the images: the first values of all rows, then their second values, and so on."""
         found = list[Values]()
         openings = items(self.raw.data, 6)
         rows = np.flatnonzero(place < end)
@@ -210,13 +214,16 @@ class ArrowRows:
             )
 
     def _texts(self, start: NDArray[np.int64], length: NDArray[np.int64], is_null: NDArray[np.bool_]) -> pa.Array:
-        """Texts that lie in the buffer: for Arrow it is an array in which each value and the gap behind it take turns."""
+        """Return texts that lie in the buffer without copying each value first.
+
+        The whole buffer becomes one Arrow array in which values and the gaps between them alternate; ``take`` then
+        selects the values."""
         there = np.flatnonzero(~is_null)
         if not len(there):
             return pa.nulls(len(start), pa.string())
         first, size = start[there], length[there]
         turn = 2 * np.arange(len(there))
-        if (first[1:] < first[:-1] + size[:-1]).any():  # rows put together of fragments lie behind all others
+        if (first[1:] < first[:-1] + size[:-1]).any():  # rows joined from fragments stand after all others
             order = np.argsort(first, kind="stable")
             first, size, turn[order] = first[order], size[order], turn.copy()
         kind, offset = (pa.StringArray, np.int32) if len(self.raw) <= _MOST else (pa.LargeStringArray, np.int64)
@@ -230,7 +237,7 @@ class ArrowRows:
         return texts.take(_numbers(places, pa.int64(), is_null)).cast(pa.string())
 
     def maps(self, values: Values, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
-        """Maps of column names to texts."""
+        """Return maps of column names to texts."""
         if chosen is not None:
             keep = chosen[values.row]
             values = Values(
@@ -262,7 +269,7 @@ def _u32(pairs: NDArray[np.uint16], place: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _before(rows: ArrowRows) -> pa.Array:
-    """Before parts; of a deleted row, and of the image before an update, the only image is one."""
+    """Return the before parts; the only image of a deleted row or of a before-image record counts as one."""
     deleted = rows.is_before
     befores = rows._befores
     if not deleted.any():

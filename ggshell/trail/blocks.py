@@ -1,29 +1,33 @@
-"""Blocks of bytes written, and synced, while their maker makes the next one, so that the disk's time is not added to it."""
+"""Write trail files: create a file with its header; write and sync blocks in a background thread."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from ggshell.trail.name import TrailName
+
 WAITING: Final = 4
-"""Blocks that may wait for the disk before their maker does."""
+"""The number of blocks that may wait for the disk; with more, the caller waits."""
 
 
 class BlockWriter:
-    """Appends blocks to a file in order.  An error is raised by the next call of anything."""
+    """Appends blocks to a file in order.  An error is raised by a later call that waits for the failed block."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: deque[Future[None]] = deque()
 
     def write_behind(self, descriptor: int, data: bytes) -> None:
-        """Write a block while the caller goes on.  Raises OSError when a block before it failed."""
+        """Write a block in the background.  Raises OSError if an earlier block failed."""
         self._submit(descriptor, data, sync=False)
 
     def sync_behind(self, descriptor: int, data: bytes) -> Future[None]:
-        """Write a block, and make it and all before it durable, while the caller goes on; done when that is done."""
+        """Write a block in the background and sync it with all earlier ones; the future is done when the sync is."""
         return self._submit(descriptor, data, sync=True)
 
     def settle(self) -> None:
@@ -32,7 +36,7 @@ class BlockWriter:
             self._under_way.popleft().result()
 
     def close(self) -> None:
-        """End the thread; what is under way is finished, whatever becomes of it."""
+        """Stop the thread after it has finished its pending blocks; their errors are ignored."""
         threads, self._threads = self._threads, None
         if threads is not None:
             threads.shutdown()
@@ -49,7 +53,7 @@ class BlockWriter:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Append all of the bytes.  Raises OSError."""
+    """Append all bytes.  Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -58,3 +62,26 @@ def write_all(descriptor: int, data: bytes) -> None:
 def _write_and_sync(descriptor: int, data: bytes) -> None:
     write_all(descriptor, data)
     os.fdatasync(descriptor)
+
+
+def begin_file(name: TrailName, seqno: int, header: bytes) -> int:
+    """Create a file of a trail and return its descriptor, opened for appending.
+
+    The file is written under a hidden name and then renamed, so no reader ever finds a partial header.  Its content is
+    durable on return; its name is durable after the caller syncs the folder.  The caller must hold the trail's
+    lock.  Raises OSError, also if the file exists.
+    """
+    path, hidden = name.file(seqno), name.unfinished()
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o640)
+    try:
+        write_all(descriptor, header)
+        os.fsync(descriptor)
+        hidden.rename(path)
+    except BaseException:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            hidden.unlink()
+        raise
+    return descriptor

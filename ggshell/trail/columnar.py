@@ -1,8 +1,8 @@
-"""A trail file as columns: for questions about many records, where ``TrailReader`` is for delivering them.
+"""Read a trail file as columns, for queries over many records; ``TrailReader`` is for delivering them.
 
-A file, or a range of it between two sync points, gives Arrow record batches of the columns asked for.  What nobody wants is
-left out before its values are decoded: whole files by their headers, transactions by CSN and time, rows by table and
-operation.
+A file, or a range of it between two sync points, is returned as Arrow record batches of the requested columns.  Unwanted
+data is filtered out before values are decoded: whole files by their headers, transactions by CSN and time, rows by table
+and operation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ggshell.trail.arrow import SCHEMA, ArrowRows
 from ggshell.trail.context import Context
 from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
-from ggshell.trail.look import LookedFile
+from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
@@ -36,11 +36,11 @@ from ggshell.types import Csn, TrailPosition
 
 CHUNK = 2 << 20
 FAULT = "fault"
-"""The column that tells of damage, where that is asked for."""
+"""The name of the column that reports damage, with ``OnDamage.TELL``."""
 
 
 class OnDamage(Enum):
-    """What becomes of damaged places: an error, nothing, or a row of NULLs with what was expected there."""
+    """How damage is handled: raise an error, skip it, or return a row of NULLs with what was expected there."""
 
     RAISE = "FAILFAST"
     DROP = "DROPMALFORMED"
@@ -48,8 +48,8 @@ class OnDamage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which rows: transactions from a CSN or time up to another (both ends count), tables by patterns, operations by name."""
+class RowFilter:
+    """A row filter: transactions by a range of CSNs or times (bounds included), tables by patterns, operations by name."""
 
     first_csn: Csn | None = None
     last_csn: Csn | None = None
@@ -77,33 +77,29 @@ class Wanted:
         return (self.first_csn, self.last_csn, self.first_time, self.last_time) == (None,) * 4
 
 
-EVERYTHING = Wanted()
+EVERYTHING = RowFilter()
 _VALUES = frozenset({"columns", "before", "tokens"})
 
 
 def _require_keys(path: Path, keys: Keys | None) -> None:
-    """Raises TrailError for an encrypted file without keys or with another one, NotFoundError where the key is missing: no
-    mode takes that for damage.  A damaged header is told when the file is read."""
+    """Check that an encrypted file can be decrypted; a missing or wrong key is an error in every mode, never damage.
+
+    Raises TrailError without keys or with a different key, NotFoundError if the key is missing.  A damaged header is
+    reported later, when the file is read."""
     _trail(path)
     seal = _header(path).seal
     if seal is None:
         return
-    what = seal.protection
-    text = f"trail file {path} is encrypted with key {what.key_name}, version {what.key_version}"
     if keys is None:
-        raise TrailError(text, where=f"{path}, RBA 0", hint="read it where the wallet is")
-    try:
-        cipher_of(seal, keys, path)
-    except NotFoundError as error:
-        raise NotFoundError(
-            f"{text}: {error.message}", where=f"{path}, RBA 0", hint="copy the wallet of the system that wrote it"
-        ) from error
+        text = f"trail file {path} is encrypted with {seal.protection.key}"
+        raise TrailError(text, where=f"{path}, RBA 0", hint="read it on the system that has the wallet")
+    cipher_of(seal, keys, path)
 
 
 def read_columnar(
     path: Path,
     columns: Sequence[str] | None = None,
-    predicate: Wanted = EVERYTHING,
+    predicate: RowFilter = EVERYTHING,
     *,
     first: int = 0,
     last: int | None = None,
@@ -111,11 +107,11 @@ def read_columnar(
     keys: Keys | None = None,
     known: Context | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a trail file whose records begin at ``first`` or later and before ``last``, up to what is durable.
+    """Return the rows of a trail file whose records begin at ``first`` or later and before ``last``, up to the durable end.
 
-    Columns as ``arrow.SCHEMA`` names them, all by default; with ``OnDamage.TELL`` one more, ``fault``.  Raises TrailError
-    for damage where that is wanted, and for encrypted values without ``keys``; NotFoundError when there is no such file,
-    ValueError for a column that there is not.  ``known``: what stands before ``first``, so that nobody need step there.
+    The columns are those of ``arrow.SCHEMA``, all by default; ``OnDamage.TELL`` adds the column ``fault``.  Raises
+    TrailError for damage with ``OnDamage.RAISE``, and for encrypted values without ``keys``; NotFoundError if the file does
+    not exist; ValueError for an unknown column.  ``known``: the context before ``first``, which saves a scan.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
@@ -124,7 +120,7 @@ def read_columnar(
     if not _VALUES.isdisjoint(names):
         _require_keys(path, keys)
     else:
-        keys = None  # lengths, operations, times and transactions are in the clear
+        keys = None  # lengths, operations, times and transactions are not encrypted
     sealed = keys is None and _header(path).seal is not None
     for found in _parts(path, predicate, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
@@ -137,7 +133,7 @@ def read_columnar(
 def read_table(
     path: Path,
     table: str,
-    predicate: Wanted = EVERYTHING,
+    predicate: RowFilter = EVERYTHING,
     *,
     columns: Sequence[str] = (),
     first: int = 0,
@@ -146,7 +142,7 @@ def read_table(
     keys: Keys | None = None,
     known: Context | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
-    """One table's rows with its own columns as text, behind ``columns`` of the trail; a batch for each definition it has."""
+    """Return one table's rows: the trail's ``columns``, then the table's own as text; one batch per table definition."""
     wanted = replace(predicate, tables=(table,))
     _require_keys(path, keys)
     for found in _parts(path, wanted, first, last, on_damage, keys, known):
@@ -163,9 +159,10 @@ def read_table(
 
 
 def sync_points(path: Path, size: int, first: int = 0) -> list[int]:
-    """Places where a transaction begins, about so many bytes apart, where parallel readers may share a file; ``first`` (or
-    the file's first record) stands before them."""
-    file = LookedFile(path)
+    """Return places that split a file for parallel readers: transaction starts at least ``size`` bytes apart.
+
+    The first element is ``first``, or the place of the file's first record if that is later."""
+    file = InspectedFile(path)
     try:
         points = [max(first, file.first)]
         while (place := points[-1] + size) < file.size:
@@ -178,8 +175,8 @@ def sync_points(path: Path, size: int, first: int = 0) -> list[int]:
         file.close()
 
 
-def transaction_behind(file: LookedFile, place: int) -> int | None:
-    """Where the first undamaged transaction begins at a place or behind it; None when none does in this file."""
+def transaction_behind(file: InspectedFile, place: int) -> int | None:
+    """Return the start of the first undamaged transaction at or after a place; None if the file has none."""
     seen = file.good_behind(max(place, file.first))
     while seen is not None and not _begins(seen.record):
         seen = file.good_behind(seen.rba + seen.size)
@@ -201,14 +198,14 @@ def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
 
 def _parts(
     path: Path,
-    wanted: Wanted,
+    wanted: RowFilter,
     first: int,
     last: int | None,
     on_damage: OnDamage,
     keys: Keys | None,
     known: Context | None,
 ) -> Iterator[ChangeBatch | TrailError]:
-    """The wanted rows of a range, and each damage that stands in the way."""
+    """Return the wanted rows of a range, and an error for each damaged place in it."""
     name, seqno = _trail(path)
     if _is_pruned(path, name, seqno, wanted):
         return
@@ -238,7 +235,7 @@ def _parts(
         place = following
 
 
-def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> Iterator[ChangeBatch]:
+def _read(reader: TrailReader, seqno: int, wanted: RowFilter, last: int | None) -> Iterator[ChangeBatch]:
     while True:
         end = reader.end()
         here = reader.position
@@ -249,7 +246,7 @@ def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> 
         if here.rba >= size and end.seqno > seqno:
             expected = _header(reader.name.file(seqno + 1)).previous_size
             if expected not in (None, size):
-                raise damaged(path, size, f"{expected} bytes in this file, by what the next one says")
+                raise damaged(path, size, f"{expected} bytes in this file, as the header of the next file says")
             return
         batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)))
         if batch is None or batch.seqno != seqno:
@@ -259,7 +256,7 @@ def _read(reader: TrailReader, seqno: int, wanted: Wanted, last: int | None) -> 
             yield chosen
 
 
-def _chosen(batch: ChangeBatch, wanted: Wanted, last: int | None) -> ChangeBatch | None:
+def _chosen(batch: ChangeBatch, wanted: RowFilter, last: int | None) -> ChangeBatch | None:
     keep = np.ones(len(batch), dtype=np.bool_)
     if last is not None:
         keep &= batch.rba < last
@@ -274,7 +271,7 @@ def _chosen(batch: ChangeBatch, wanted: Wanted, last: int | None) -> ChangeBatch
 
 
 def _only(batch: ChangeBatch, keep: NDArray[np.bool_]) -> ChangeBatch | None:
-    """Some rows of a batch, with the pieces that still have any; None when no row is left."""
+    """Return some rows of a batch and the pieces that still have rows; None if no row is left."""
     rows = np.flatnonzero(keep)
     if not len(rows):
         return None
@@ -300,14 +297,17 @@ def _only(batch: ChangeBatch, keep: NDArray[np.bool_]) -> ChangeBatch | None:
 def _trail(path: Path) -> tuple[TrailName, int]:
     digits = path.name[2:]
     if len(digits) not in (6, 9) or not digits.isdigit():
-        raise NotFoundError(f"{path} is no trail file", hint="two characters and a sequence number of 9 digits")
+        raise NotFoundError(
+            f"{path} is not a trail file",
+            hint="specify a file whose name is two characters and a 9-digit sequence number",
+        )
     if not path.exists():
-        raise NotFoundError(f"there is no trail file {path}")
+        raise NotFoundError(f"trail file {path} does not exist")
     return TrailName(path.parent, path.name[:2]), int(digits)
 
 
-def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: Wanted) -> bool:
-    """Whether the headers of this file and the next one say that nothing in it is wanted."""
+def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: RowFilter) -> bool:
+    """Whether the headers of this file and the next one show that the file has no wanted rows."""
     if wanted.all_transactions:
         return False
     here = _header(path)
@@ -327,7 +327,7 @@ def _is_pruned(path: Path, name: TrailName, seqno: int, wanted: Wanted) -> bool:
 
 
 def _header(path: Path) -> FileHeader:
-    """A file's header; one that says nothing when it is damaged or away, which reading will tell."""
+    """Return a file's header; an empty one if it is damaged or missing, which is reported when the file is read."""
     try:
         with path.open("rb") as file:
             return decode_header(file.read(LONGEST))
@@ -336,9 +336,11 @@ def _header(path: Path) -> FileHeader:
 
 
 def _context(path: Path, place: int) -> Context | None:
-    """What stands before a transaction's begin, by what is undamaged there: the damage then lies before this range, and is
-    told in its own.  None where no good record begins a transaction."""
-    file = LookedFile(path)
+    """Return the context before a transaction's start, from the undamaged records there.
+
+    Damage before the start belongs to an earlier range and is reported there.  None if no undamaged record at the place
+    begins a transaction."""
+    file = InspectedFile(path)
     try:
         seen = file.at(place) if place > file.first else None
         if seen is None or not seen.size or seen.fault or not _begins(seen.record):
@@ -349,17 +351,17 @@ def _context(path: Path, place: int) -> Context | None:
 
 
 def _is_open(name: TrailName, seqno: int) -> bool:
-    """Whether the file's header lets a reader in; else there is no way past the damage."""
+    """Whether the file can be opened; if its header is not valid, the damage cannot be skipped."""
     try:
         open_file(name, seqno).close()
-    except TrailError:
+    except (TrailError, FileNotFoundError):
         return False
     return True
 
 
 def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
-    """Where the first undamaged transaction behind the record at a place begins, and what stands before it."""
-    file = LookedFile(path)
+    """Return the start of the first undamaged transaction after the record at a place, and the context before it."""
+    file = InspectedFile(path)
     try:
         found = transaction_behind(file, place + 1)
         return (None, None) if found is None else (found, Context(file.definitions(found), None))

@@ -1,7 +1,7 @@
-"""What a reader that begins within a file must know of what stands before: table definitions, and the open transaction.
+"""The context that a reader needs to start inside a file: the table definitions so far and the open transaction.
 
-The records before the position are stepped over by their lengths and trailers, without checksums; only those that are used
-are checked in full, so that a start at the end of a large file takes a moment.
+The records before the position are skipped by their lengths and trailers, without computing checksums.  Only the records
+that are used are checked in full, so a start at the end of a large file is fast.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
 from ggshell.trail.decode import Records, damaged, parse, walk
-from ggshell.trail.fragments import Joined, join_fragments
-from ggshell.trail.markers import table_index
-from ggshell.trail.metadata import decode_definition
+from ggshell.trail.fragments import JoinedRecords, join_fragments
+from ggshell.trail.markers import decode_definition, table_index
 from ggshell.trail.opened import OpenedFile
 from ggshell.trail.tokens import transaction_header
 
 CHUNK = 4 << 20
 LONGEST_RECORD = 0xFFFF
 _PARTITION, _IO_TYPE, _TRANS_IND = 9, 14, 36
-"""Places of header fields in a record."""
+"""Offsets of header fields in a record."""
 
 
 class Context(NamedTuple):
-    """The definitions so far, by table index, and the transaction that is open (None at a boundary)."""
+    """The table definitions so far, by table index, and the open transaction (None between transactions)."""
 
     definitions: dict[int, TableDefinition]
     transaction: TransactionHeader | None
 
 
 def learn(file: OpenedFile, position: int) -> Context:
-    """What stands between a file's header and a position.  Raises TrailError unless a record begins at the position."""
+    """Collect the context between a file's header and a position.  Raises TrailError if no record begins at the position."""
     markers: list[tuple[int, int]] = []
     transaction, place = file.header.inside, file.first
     while place < position:
@@ -55,7 +54,7 @@ def learn(file: OpenedFile, position: int) -> Context:
 
 
 def _steps(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[NDArray[np.int64], int]:
-    """The places of a chunk's records, whose trailers were found to say the same length, and the place behind them."""
+    """Return the places of a chunk's records, after checking the length in each trailer, and the place after the last."""
     edges, fault = walk(chunk)
     raw = np.frombuffer(chunk, dtype=np.uint8)
     after, total = edges[1:], np.diff(edges)
@@ -65,14 +64,14 @@ def _steps(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[N
     if fault is not None:
         raise damaged(file.path, place + fault.place, fault.expected)
     if not len(total) or (place + len(chunk) == position and edges[-1] != len(chunk)):
-        raise damaged(file.path, position, "the begin of a record at the position")
+        raise damaged(file.path, position, "the beginning of a record at this position")
     return edges[:-1], int(edges[-1])
 
 
 def _transaction(
     file: OpenedFile, raw: NDArray[np.uint8], rows: NDArray[np.int64], base: int, before: TransactionHeader | None
 ) -> TransactionHeader | None:
-    """The transaction that is open behind a chunk's rows, when ``before`` was open before them."""
+    """Return the transaction that is open after a chunk's rows; ``before`` was open before them."""
     if not len(rows):
         return before
     inds = raw[rows + _TRANS_IND]
@@ -81,7 +80,7 @@ def _transaction(
     last_begin = _last(inds == TransInd.BEGIN)
     last_end = _last(inds >= TransInd.END)
     if last_end > last_begin:
-        # Not the transaction that began earlier: that one has ended, and the record that begins this one is damaged.
+        # The transaction that began earlier has ended, so the record that begins this one is damaged.
         raise damaged(file.path, base + int(rows[last_end + 1]), "a transaction's first record")
     if last_begin < 0:
         return before
@@ -91,13 +90,13 @@ def _transaction(
 
 
 def _last(chosen: NDArray[np.bool_]) -> int:
-    """The last that is chosen, -1 for none."""
+    """Return the index of the last chosen element; -1 if there is none."""
     found = np.flatnonzero(chosen)
     return int(found[-1]) if len(found) else -1
 
 
 def row_transaction(chunk: bytes, records: Records, row: int, file: OpenedFile, base: int) -> TransactionHeader:
-    """The transaction that a record begins.  Raises TrailError when its tokens do not say."""
+    """Return the transaction that a record begins.  Raises TrailError if its tokens do not identify one."""
     first, end, time = int(records.token_start[row]), int(records.token_end[row]), int(records.header["io_time"][row])
     try:
         return transaction_header(chunk, first, end, time)
@@ -106,7 +105,7 @@ def row_transaction(chunk: bytes, records: Records, row: int, file: OpenedFile, 
 
 
 def _definitions(file: OpenedFile, markers: list[tuple[int, int]]) -> dict[int, TableDefinition]:
-    """The definitions in these records; fragments follow their first record at once."""
+    """Return the definitions in these records; fragments directly follow their first record."""
     found: dict[int, TableDefinition] = {}
     row = 0
     while row < len(markers):
@@ -124,8 +123,8 @@ def _is_fragment(file: OpenedFile, rba: int) -> bool:
     return file.read(1, rba + _IO_TYPE) == bytes([IoType.RECORD_FRAGMENT])
 
 
-def definitions_of(joined: Joined, file: OpenedFile, base: int) -> dict[int, TableDefinition]:
-    """The definitions among whole records, by table index.  Raises TrailError for one that makes no sense."""
+def definitions_of(joined: JoinedRecords, file: OpenedFile, base: int) -> dict[int, TableDefinition]:
+    """Return the definitions among whole records, by table index.  Raises TrailError for one that is not valid."""
     records = joined.records
     found: dict[int, TableDefinition] = {}
     for row in np.flatnonzero(~records.is_row & (records.header["io_type"] == IoType.METADATA)).tolist():

@@ -1,13 +1,15 @@
-"""Trail bytes to records: walk the lengths, check every record, gather the headers of a whole chunk at once.
+"""Decode trail bytes to records: follow the lengths, check every record, and read all headers of a chunk at once.
 
-What is checked of each record: its framing, its trailer, its checksum, and that it stands at the place it was written for
-(so that records which were moved, doubled or cut out are found as well).
+Each record is checked for its framing, its trailer and its checksum, and for standing at the RBA it was written for.  The
+last check finds records that were moved, duplicated or cut out.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+import zlib
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +18,28 @@ from ggshell.errors import TrailError
 from ggshell.record.change import Areas
 from ggshell.record.ragged import items, shorts
 from ggshell.trail import layout
-from ggshell.trail.checksums import first_unfit
 
 _OPENING = struct.Struct("<HH")
 _OPENED = layout.RECORD | 1 << 8
 SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
-"""No record is shorter: G, H with an empty name, and the tail."""
+"""The size of the shortest record in bytes: G, H with an empty name, and the tail."""
 FEW_BYTES = 16_384
-"""Up to so many bytes are walked record by record."""
+"""Chunks up to this size, in bytes, are walked record by record."""
 _ZERO = np.zeros(1, dtype=np.int64)
 
 
 class Fault(NamedTuple):
-    """Where in a chunk the bytes are no record, and what was expected there."""
+    """The place in a chunk where the bytes are not a valid record, and what was expected there."""
 
     place: int
     expected: str
 
 
 class Records(NamedTuple):
-    """The whole, good records of a chunk: places and lengths of records, data areas and GGS tokens, and the header fields.
+    """The whole, undamaged records of a chunk: places and lengths of records, data areas and GGS tokens, and all headers.
 
-    ``end`` is the place behind the last one, ``fault`` says what is wrong there, None when the chunk just ends.  ``user``
-    holds the user tokens' places, None when no record has any.
+    ``end`` is the place after the last one.  ``fault`` is the fault found there; None if the chunk simply ends.  ``user``
+    holds the places of user tokens; None if no record has any.
     """
 
     start: NDArray[np.int64]
@@ -59,7 +60,7 @@ class Records(NamedTuple):
         return indexed
 
     def only(self, chosen: NDArray[np.bool_]) -> Records:
-        """Some of the records; the end stays."""
+        """Return the chosen records; ``end`` and ``fault`` stay the same."""
         user = None if self.user is None else Areas(self.user.start[chosen], self.user.length[chosen])
         return Records(
             self.start[chosen], self.total[chosen], self.header[chosen], self.data_start[chosen],
@@ -68,23 +69,24 @@ class Records(NamedTuple):
 
 
 def damaged(file: object, rba: int, expected: str) -> TrailError:
-    """The error for bytes that are no record."""
+    """Return the error for bytes that are not a valid record."""
     return TrailError(
         f"trail file {file} is damaged at RBA {rba}: expected {expected}",
         where=f"{file}, RBA {rba}",
-        hint="Logdump's SCANFORHEADER finds the next good record; the writer's source may still hold these transactions",
+        hint="restore the file from a backup; if there is none, see HELP RECOVERY (SCANFORHEADER in Logdump finds the remaining"
+        " records)",
     )
 
 
 def walk(chunk: bytes) -> tuple[NDArray[np.int64], Fault | None]:
-    """The places of the whole records of a chunk, and the place behind the last; a fault where no record begins."""
+    """Return the places of a chunk's whole records and the place after the last, and the fault where no record begins."""
     leapt = _leap(chunk) if len(chunk) > FEW_BYTES else _ZERO
     places, fault = _step(chunk, int(leapt[-1]))
     return np.concatenate((leapt, np.array(places, dtype=np.int64))), fault
 
 
 def _step(chunk: bytes, place: int) -> tuple[list[int], Fault | None]:
-    """The places behind each whole record from a place on."""
+    """Return the place after each whole record, starting at a place."""
     places: list[int] = []
     end, unpack, add = len(chunk), _OPENING.unpack_from, places.append
     while place + 4 <= end:
@@ -101,8 +103,10 @@ def _step(chunk: bytes, place: int) -> tuple[list[int], Fault | None]:
 
 
 def _leap(chunk: bytes) -> NDArray[np.int64]:
-    """As many places from the first on as can be found at once: what looks like a record's begin, and has a trailer where its
-    length says, is one while each leads to the next."""
+    """Find as many record places as possible with vector operations, from the start of the chunk on.
+
+    A candidate looks like the start of a record and has a trailer where its length says.  The candidates are records as
+    long as each one ends where the next one starts."""
     raw = np.frombuffer(chunk, dtype=np.uint8)
     place = np.flatnonzero(raw[:-3] == layout.RECORD)
     place = place[raw[place + 1] == 1]
@@ -118,9 +122,9 @@ def _leap(chunk: bytes) -> NDArray[np.int64]:
 
 
 def good_records(chunk: bytes, file: object, base: int) -> Records:
-    """A chunk's records up to the first that is damaged or not whole; ``base`` is the chunk's RBA.
+    """Return a chunk's records before the first one that is damaged or incomplete; ``base`` is the chunk's RBA.
 
-    Raises TrailError only for a record that is sealed correctly and still makes no sense.
+    Raises TrailError only for a record whose checksum is correct but whose content is not valid.
     """
     places, fault = walk(chunk)
     if len(places) > 1:
@@ -133,7 +137,7 @@ def good_records(chunk: bytes, file: object, base: int) -> Records:
 
 
 def parse(chunk: bytes, file: object, base: int) -> Records:
-    """The same, but a chunk that begins with damage raises TrailError."""
+    """Like ``good_records``, but raises TrailError if the chunk begins with damage."""
     records = good_records(chunk, file, base)
     if records.fault is not None and not records.end:
         raise damaged(file, base, records.fault.expected)
@@ -151,7 +155,7 @@ def _first_bad(chunk: bytes, edges: NDArray[np.int64], base: int) -> tuple[int, 
     whole = len(good) if good.all() else int(np.argmin(good))
     unfit = first_unfit(chunk, edges[: whole + 1])
     if unfit is not None:
-        return unfit, "bytes that fit their checksum"
+        return unfit, "bytes that match their checksum"
     if whole == len(good):
         return None
     if not framed[whole]:
@@ -159,12 +163,12 @@ def _first_bad(chunk: bytes, edges: NDArray[np.int64], base: int) -> tuple[int, 
     if not sealed[whole]:
         return whole, "a checksum token"
     if first_unfit(chunk, edges[whole : whole + 2]) is not None:
-        return whole, "bytes that fit their checksum"
-    return whole, f"a record written for this place, not one for RBA {int(closing['place'][whole])}"
+        return whole, "bytes that match their checksum"
+    return whole, f"a record written for this position, not for RBA {int(closing['place'][whole])}"
 
 
 def _pair(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The 2-byte numbers at these places."""
+    """Return the 2-byte numbers at these places."""
     return shorts(raw)[place].astype(np.int64)
 
 
@@ -212,7 +216,7 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
 
 
 class _Areas(NamedTuple):
-    """Places and lengths in one record: data area, user tokens, and the T token."""
+    """Places and lengths of the parts of one record: data area, user tokens and T token."""
 
     data: int
     length: int
@@ -222,7 +226,9 @@ class _Areas(NamedTuple):
 
 
 def _areas(chunk: bytes, place: int, end: int) -> _Areas | None:
-    """The areas of a record with more tokens than usual (later kinds are passed over); None without GGS tokens at its end."""
+    """Return the areas of a record with an unusual set of tokens; None if it does not end with GGS tokens.
+
+    Unknown tokens, from later releases, are skipped."""
     data = user = (place, 0)
     tokens = -1
     while place + 4 <= end:
@@ -234,3 +240,70 @@ def _areas(chunk: bytes, place: int, end: int) -> _Areas | None:
         tokens = place if identity == layout.TOKENS else -1
         place += 4 + length
     return _Areas(*data, *user, tokens) if place == end and tokens >= 0 else None
+
+
+# Check the checksums of many consecutive records with one CRC-32 call.
+#
+# The CRC-32 of any bytes followed by their own CRC-32 is a constant. Only the trailer follows the checksum in a
+# record, so the CRC-32 of a whole undamaged record depends on its length alone. XORing that value into the first
+# bytes of the next record restarts the sum there. The CRC-32 of the whole run is then the CRC-32 of its last record
+# if and only if all records are undamaged. If it differs, the records are checked one by one to find the damaged one.
+
+
+_FEW: Final = 32
+"""Up to this many records are checked one by one."""
+_TOGETHER: Final = 1 << 18
+"""Bytes of records that are summed in one call: small enough for the processor's cache."""
+_RESIDUE: Final = zlib.crc32(bytes(4))
+"""The CRC-32 of any bytes followed by their own CRC-32; computed from no bytes, whose CRC-32 is 0."""
+
+
+def _sums_by_length() -> NDArray[np.uint32]:
+    """Return the CRC-32 of an undamaged record by its length.
+
+    CRC-32 is linear over inputs of equal length, so the sums for the low and the high byte of the length are enough."""
+    trailers = [
+        layout.TOKEN.pack(layout.TRAILER, 1, total) for half in (1, 256) for total in range(0, 256 * half, half)
+    ]
+    found = np.array([zlib.crc32(trailer, _RESIDUE) for trailer in trailers], dtype=np.uint32)
+    low, high = found[:256], found[256:]
+    sums: NDArray[np.uint32] = low[None, :] ^ high[:, None] ^ low[0]
+    return sums.ravel()
+
+
+_SUMS: Final = _sums_by_length()
+
+
+def first_unfit(chunk: bytes, edges: NDArray[np.int64]) -> int | None:
+    """Return the index of the first record whose bytes do not fit its checksum; None if all fit.
+
+    ``edges``: the places of consecutive records, and the place after the last one.
+    """
+    cuts = [0, len(edges) - 1]
+    if len(edges) > _FEW:
+        between = np.searchsorted(edges, np.arange(_TOGETHER, int(edges[-1]), _TOGETHER))
+        cuts = np.unique(np.concatenate((cuts, between))).tolist()
+    for first, last in pairwise(cuts):
+        some = edges[first : last + 1]
+        if len(some) <= _FEW or not _fit_together(chunk, some):
+            unfit = _first_of(chunk, some.tolist())
+            if unfit is not None:
+                return first + unfit
+    return None
+
+
+def _fit_together(chunk: bytes, edges: NDArray[np.int64]) -> bool:
+    begin = int(edges[0])
+    records = bytearray(memoryview(chunk)[begin : int(edges[-1])])
+    sums = _SUMS[np.diff(edges)]
+    openings = np.ndarray((len(records) - 3,), dtype="<u4", buffer=records, strides=(1,))
+    openings[edges[1:-1] - begin] ^= sums[:-1]
+    return zlib.crc32(records) == int(sums[-1])
+
+
+def _first_of(chunk: bytes, places: list[int]) -> int | None:
+    view, crc, rest = memoryview(chunk), zlib.crc32, layout.UNSEALED
+    for row, (low, high) in enumerate(pairwise(places)):
+        if crc(view[low : high - rest]) != int.from_bytes(view[high - rest : high - rest + 4], "little"):
+            return row
+    return None

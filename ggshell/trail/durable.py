@@ -1,19 +1,26 @@
-"""The durable mark: how far a trail may be read.
+"""The durable mark: the position up to which a trail may be read; and the sockets that wake readers when it moves.
 
-A hidden file beside the trail, written after each fdatasync; readers look at nothing behind it, so no reader ever acts on
-a transaction that a power failure could still take away.  The mark is synced when a writer opens the trail and at each new
-file, not at each flush: after a power failure it may be old, which only hides rows until the writer has recovered.  A
-trail without one (copied from elsewhere) is read to its last whole transaction.
+The mark is a hidden file beside the trail, written after each fdatasync.  Readers never read past it, so no reader acts on
+a transaction that a power failure could still remove.  The mark itself is synced when a writer opens the trail and at each
+new file, not at each flush.  After a power failure it may therefore be out of date, which only hides rows until the writer
+has recovered.  A trail without a mark (copied from elsewhere) is read to its last whole transaction.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import secrets
+import socket
+import stat
 import struct
+import time
 import zlib
 from typing import NamedTuple
 
 from ggshell.errors import DiskError
+from ggshell.sockets import address, open_private_folder
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
 
@@ -24,8 +31,10 @@ _LOOKS = 100
 
 
 class DurableMark(NamedTuple):
-    """The end of what is durable and whole, the last CSN before it (None before the first), and how many table
-    definitions its file has given out: what a writer needs to go on."""
+    """The state that a writer needs to continue a trail.
+
+    The end of the durable whole transactions, the last CSN before it (None if there is none), and the number of table
+    definitions in its file."""
 
     position: TrailPosition
     csn: Csn | None
@@ -36,13 +45,48 @@ def _path(name: TrailName) -> str:
     return str(name.folder / f".{name.prefix}.durable")
 
 
+def _closed(path: str, error: OSError) -> DiskError:
+    return DiskError(
+        f"durable mark {path} cannot be opened: {error.strerror}",
+        hint="make it readable and writable, or remove it: the end of the trail is then found from its records",
+    )
+
+
+_Identity = tuple[int, int]
+
+
+def _identity(mark: str | int) -> _Identity | None:
+    """Return the identity of the file at a path or descriptor; None if it cannot be read.
+
+    It changes when the trail is restored, and is None after the file was deleted."""
+    try:
+        found = os.stat(mark)  # noqa: PTH116 - called at every flush and every read
+    except OSError:
+        return None
+    return found.st_ino, found.st_dev
+
+
 class MarkWriter:
-    """Holds the mark's file open; one write a flush."""
+    """Writes the mark: keeps its file open and writes it once per flush."""
 
     def __init__(self, name: TrailName) -> None:
-        self._descriptor = os.open(_path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        """Open or create the mark's file.  Raises DiskError."""
+        self._path = _path(name)
+        self._descriptor = self._open()
+        self._identity = _identity(self._descriptor)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        except OSError as error:
+            raise _closed(self._path, error) from error
 
     def write(self, mark: DurableMark) -> None:
+        """Write the mark; opens its file again if it was deleted or replaced.  Raises DiskError, OSError."""
+        if _identity(self._path) != self._identity:
+            found = self._open()
+            os.close(self._descriptor)
+            self._descriptor, self._identity = found, _identity(found)
         csn = mark.csn or Csn(0)
         kind = _NO_CSN if mark.csn is None else int(csn.lsn)
         body = _BODY.pack(mark.position.seqno, mark.position.rba, csn.value, kind, mark.tables)
@@ -56,23 +100,27 @@ class MarkWriter:
 
 
 class MarkReader:
-    """Reads the mark whenever asked; opens the file when it appears."""
+    """Reads the mark on request; opens its file when it appears or is replaced."""
 
     def __init__(self, name: TrailName) -> None:
         self._path = _path(name)
         self._descriptor = -1
+        self._identity: _Identity | None = None
 
     def read(self) -> DurableMark | None:
-        """The present mark; None when there is none, or none that fits its checksum.  Raises DiskError."""
+        """Return the current mark; None if there is none or it does not fit its checksum.  Raises DiskError."""
+        if self._descriptor >= 0 and _identity(self._path) != self._identity:
+            self.close()
         if self._descriptor < 0:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return None
             except OSError as error:
-                raise DiskError(f"{self._path} cannot be read: {error.strerror}") from error
-        for _ in range(_LOOKS):  # a reader may meet a write half done: look again
-            data = os.pread(self._descriptor, _MARK.size, 0)
+                raise _closed(self._path, error) from error
+            self._identity = _identity(self._descriptor)
+        for _ in range(_LOOKS):  # the writer may be in the middle of a write: read again
+            data = self._content()
             if len(data) == _MARK.size:
                 seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
                 if checksum == zlib.crc32(data[:-4]):
@@ -80,7 +128,129 @@ class MarkReader:
                     return DurableMark(TrailPosition(seqno, rba), csn, tables)
         return None
 
+    def _content(self) -> bytes:
+        try:
+            return os.pread(self._descriptor, _MARK.size, 0)
+        except OSError as error:
+            raise _closed(self._path, error) from error
+
     def close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+# Wake readers: the writer signals waiting readers that a trail has grown, so that they need not poll.
+#
+# Each reader binds a datagram socket in a folder beside the trail's files (``.ea.wake``), which belongs to the
+# writer's user alone. The writer sends one byte to each socket without waiting. Both access the folder through a
+# descriptor that is checked when it is opened, so the folder cannot be swapped for another one, and the writer
+# removes only sockets that readers left. A lost wake-up only costs time, because readers also check the mark from
+# time to time. A reader of another user relies on that check alone.
+
+
+SETTLED_NANOSECONDS = 1_000_000_000
+"""A folder can change twice within one tick of the file system's clock, so a list read this soon after a change is stale."""
+_NAME = re.compile(r"\d+-[0-9a-f]{8}")
+
+
+def _folder(name: TrailName) -> str:
+    return f"{name.folder}/.{name.prefix}.wake"
+
+
+class Waker:
+    """The writer's side."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._path = _folder(name)
+        self._folder = -1
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.setblocking(False)
+        self._listeners: list[str] = []
+        self._looked = (0, 0)
+
+    def wake(self) -> None:
+        """Signal every listener; one that is gone is removed, one whose socket is already full is skipped."""
+        for listener in self._who_listens():
+            try:
+                self._socket.sendto(b"!", address(self._folder, listener))
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._remove(listener)
+
+    def _who_listens(self) -> list[str]:
+        """Return the listeners' names.
+
+        The folder is listed again only if it has changed, or if it had changed just before it was last listed."""
+        try:
+            status = self._status()
+            known, looked = self._looked
+            if status.st_mtime_ns != known or looked - status.st_mtime_ns < SETTLED_NANOSECONDS:
+                looked = time.time_ns()
+                self._listeners = [each for each in os.listdir(self._folder) if _NAME.fullmatch(each)]  # noqa: PTH208
+                self._looked = (status.st_mtime_ns, looked)
+        except OSError:  # without the folder there are no listeners: readers check the mark themselves
+            return []
+        return self._listeners
+
+    def _status(self) -> os.stat_result:
+        """Return the folder's status; opens the folder again if it was removed."""
+        if self._folder >= 0:
+            status = os.fstat(self._folder)
+            if status.st_nlink:
+                return status
+            os.close(self._folder)
+            self._folder, self._looked = -1, (0, 0)
+        self._folder = open_private_folder(self._path)
+        return os.fstat(self._folder)
+
+    def _remove(self, listener: str) -> None:
+        """Remove the socket of a reader that is gone; anything but a socket is left alone."""
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.stat(listener, dir_fd=self._folder, follow_symlinks=False).st_mode):
+                os.unlink(listener, dir_fd=self._folder)
+
+    def close(self) -> None:
+        self._socket.close()
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
+
+
+class Listener:
+    """The reader's side: readable when the trail has grown.  If the folder belongs to another user, it is never woken."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.setblocking(False)
+        self._path = _folder(name)
+        self._folder = -1
+        self._bind()
+
+    def _bind(self) -> None:
+        """Start to listen; the trail's folder may not exist yet, belong to another user, or not be writable."""
+        with contextlib.suppress(OSError):
+            self._folder = open_private_folder(self._path)
+            os.fchmod(self._socket.fileno(), 0o600)  # the bound socket file gets this mode, independent of the umask
+            self._socket.bind(address(self._folder, self._name))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def drain(self) -> None:
+        """Discard the received wake-ups, so that the next wait blocks; binds the socket first if that failed before."""
+        if self._folder < 0:
+            self._bind()
+        with contextlib.suppress(BlockingIOError):
+            while self._socket.recv(16):
+                continue
+
+    def close(self) -> None:
+        self._socket.close()
+        if self._folder >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(self._name, dir_fd=self._folder)
+            os.close(self._folder)
+            self._folder = -1

@@ -1,4 +1,4 @@
-"""Batches to trail bytes.  Headers and trailers are made for all rows at once; the rows' own bytes are copied, never read."""
+"""Encode batches to trail bytes.  Headers and trailers are built for all rows at once; data areas are copied, not parsed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ggshell.trail import layout
 from ggshell.trail.tokens import transaction_tokens
 
 FEW_ROWS = 8
-"""Up to so many rows one by one are faster than all at once."""
+"""Batches with up to this many rows are faster to encode row by row."""
 _CLOSE = struct.Struct("<BBHI")
 _TRAILER = struct.Struct("<IBBH")
 _TAIL = np.dtype([("opening", "V4"), ("closing", f"V{layout.CLOSING_SIZE}")])
@@ -27,13 +27,13 @@ _BEGIN, _MIDDLE, _END, _SOLE = int(TransInd.BEGIN), int(TransInd.MIDDLE), int(Tr
 _DELETE, _FRAGMENT = (
     int(IoType.DELETE),
     int(IoType.RECORD_FRAGMENT),
-)  # looking up an enumeration's member costs, row by row
+)  # plain integers: looking up enum members for every row is slow
 _PLACES = np.array([_MIDDLE, _BEGIN, _END, _SOLE], dtype=np.uint8)
-"""TransInd by whether a row begins (1) and ends (2) its transaction."""
+"""TransInd by flags: the row begins (1) and ends (2) its transaction."""
 
 
 def trans_inds(batch: ChangeBatch) -> NDArray[np.uint8]:
-    """Each row's place in its transaction."""
+    """Return each row's place in its transaction (TransInd)."""
     flags = np.zeros(len(batch), dtype=np.uint8)
     flags[[piece.first for piece in batch.pieces if piece.begins]] = 1
     flags[[piece.first + piece.count - 1 for piece in batch.pieces if piece.ends]] |= 2
@@ -41,7 +41,7 @@ def trans_inds(batch: ChangeBatch) -> NDArray[np.uint8]:
 
 
 def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes | bytearray:
-    """The records of a batch, to stand at ``rba``; ``indexes`` maps the batch's table numbers to the file's."""
+    """Encode the records of a batch for ``rba``; ``indexes`` maps the batch's table numbers to the file's table indexes."""
     longest = batch.length if batch.user_tokens is None else batch.length + batch.user_tokens.length
     if len(batch) <= FEW_ROWS or int(longest.max(initial=0)) > layout.LONGEST_DATA:
         return encode_one_by_one(batch, indexes, rba)
@@ -49,7 +49,7 @@ def encode_batch(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> b
 
 
 def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytearray:
-    """The records of a batch without long data areas, all together."""
+    """Encode the records of a batch with vector operations; no data area may need fragments."""
     places = trans_inds(batch)
     tokens = {piece.first: transaction_tokens(piece.header) for piece in batch.pieces if piece.begins}
     firsts = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
@@ -70,7 +70,7 @@ def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) ->
     tails["checksum"], tails["checksum_length"] = layout.CHECKSUM, layout.SEAL
     tails["place"] = (rba + starts) & layout.PLACE_MASK
     tails["trailer"], tails["trailer_info"], tails["total"] = layout.TRAILER, 1, totals
-    # Where a row has tokens, they stand between the tail's first 4 bytes and its others.
+    # A row's GGS tokens stand between the first 4 bytes of its tail and the rest of it.
     items(out, layout.CLOSING_SIZE)[ends - layout.CLOSING_SIZE] = tails.view(_TAIL)["closing"]
     opening = ends - layout.TAIL_SIZE - more
     items(out, 4)[opening] = tails.view(_TAIL)["opening"]
@@ -80,7 +80,7 @@ def encode_at_once(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) ->
 
 
 def _user_sizes(batch: ChangeBatch) -> NDArray[np.int64]:
-    """Bytes of each row's U token, 0 where it has none."""
+    """Return the size of each row's U token in bytes; 0 if the row has none."""
     if batch.user_tokens is None:
         return np.zeros(len(batch), dtype=np.int64)
     length = batch.user_tokens.length
@@ -88,7 +88,7 @@ def _user_sizes(batch: ChangeBatch) -> NDArray[np.int64]:
 
 
 def _put_user_tokens(out: bytearray, at: NDArray[np.int64], batch: ChangeBatch) -> None:
-    """The U tokens of the rows that have one, behind their data areas."""
+    """Write the U tokens, after the data areas, of the rows that have one."""
     if batch.user_tokens is None:
         return
     rows = np.flatnonzero(batch.user_tokens.length > 0)
@@ -100,7 +100,7 @@ def _put_user_tokens(out: bytearray, at: NDArray[np.int64], batch: ChangeBatch) 
 
 
 def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64], heads: NDArray[np.void]) -> None:
-    """Each row's head; that of a row without a data area ends before its D token."""
+    """Write each row's head; the head of a row without a data area has no D token."""
     whole = size == layout.HEAD_SIZE
     if whole.all():
         items(out, layout.HEAD_SIZE)[starts] = heads.view(f"V{layout.HEAD_SIZE}")
@@ -112,7 +112,7 @@ def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64
 
 
 def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
-    """Put each record's checksum, empty so far, in its place."""
+    """Compute each record's checksum and write it into the record."""
     edges = [0, *ends.tolist()]
     view, crc, rest = memoryview(out), zlib.crc32, layout.UNSEALED
     sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(edges)], dtype="<u4")
@@ -128,7 +128,7 @@ def _io_times(batch: ChangeBatch) -> NDArray[np.uint64]:
 def _heads(
     batch: ChangeBatch, indexes: NDArray[np.uint16], places: NDArray[np.uint8], totals: NDArray[np.int64]
 ) -> NDArray[np.void]:
-    """All record heads (G, H, D tokens and the header), 48 bytes each."""
+    """Build all record heads (G, H and D tokens and the header), 48 bytes each."""
     heads = np.zeros(len(batch), dtype=layout.HEAD_DTYPE)
     heads["record"], heads["record_info"], heads["record_length"] = layout.RECORD, 1, totals
     heads["header"], heads["header_length"] = layout.HEADER, 36
@@ -148,7 +148,7 @@ def _heads(
 def encode_record(
     header: tuple[int, ...], data: bytes | memoryview, rba: int, *, tail: bytes = b"\0\0", tokens: bytes = b""
 ) -> bytes:
-    """One record at ``rba``, from its header's fields (the order of GHDR), the tail behind them, its data and GGS tokens."""
+    """Encode one record at ``rba`` from its header fields (in the order of GHDR), the tail after them, data and tokens."""
     head = layout.token(layout.HEADER, layout.GHDR.pack(*header) + tail)
     body = head + (layout.token(layout.DATA, bytes(data)) if len(data) else b"")
     total = 4 + len(body) + 4 + len(tokens) + layout.CLOSING_SIZE
@@ -165,7 +165,7 @@ def encode_record(
 
 
 class _Rows(NamedTuple):
-    """The columns of a batch as plain lists: looked at row by row, arrays cost more."""
+    """The columns of a batch as plain lists, which are faster than arrays for access row by row."""
 
     table: list[int]
     kind: list[int]
@@ -197,7 +197,7 @@ def _plain(batch: ChangeBatch, indexes: NDArray[np.uint16]) -> _Rows:
 
 
 def encode_one_by_one(batch: ChangeBatch, indexes: NDArray[np.uint16], rba: int) -> bytes:
-    """The same bytes row by row: few rows are faster so, and a data area too long for one record goes as fragments."""
+    """Encode a batch row by row: faster for few rows, and needed if a data area must be split into fragments."""
     source, rows, records = memoryview(batch.buffer), _plain(batch, indexes), list[bytes]()
     for piece in batch.pieces:
         time, stop = piece.header.commit_time + JULIAN_EPOCH_MICROSECONDS, piece.first + piece.count
@@ -229,7 +229,7 @@ def _place(*, begins: bool, ends: bool) -> int:
 
 
 def _cuts(length: int, user: int) -> list[tuple[int, int]]:
-    """The pieces of a data area, one a record; user tokens take their room in the first."""
+    """Split a data area into pieces of one record each; user tokens take up space in the first record."""
     step = layout.LONGEST_DATA
     if length + user <= step:
         return [(0, length)]
@@ -245,8 +245,10 @@ def _row(
     tokens: tuple[bytes, bytes],
     rba: int,
 ) -> bytes:
-    """One row's record; ``fields``: BeforeAfter, IOType, IO Time, AuditPos, table index; ``fragment``: Continued, RecCount;
-    ``tokens``: the U token, if any, and the GGS tokens before the checksum."""
+    """Encode one row's record.
+
+    ``fields``: BeforeAfter, IOType, IO Time, AuditPos, table index; ``fragment``: Continued, RecCount; ``tokens``: the U
+    token, if any, and the GGS tokens before the checksum."""
     side, kind, time, position, table = fields
     user, own = tokens
     length, more = len(data), len(own)

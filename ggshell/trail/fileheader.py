@@ -1,4 +1,4 @@
-"""The file header: the record at RBA 0 of every trail file, in groups of tokens as listings show it (all big-endian)."""
+"""The file header: the record at RBA 0 of every trail file, in groups of tokens as public listings show it (big-endian)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ggshell.trail.tokens import transaction_header, transaction_tokens
 from ggshell.types import Csn
 
 SIGNATURE: Final = b"GS\r\nTL\n\r"
-"""Our own, so that nobody takes these files for the vendor's (whose signature begins ``GG``)."""
+"""ggshell's own signature, so that these files are not mistaken for the vendor's, whose signature begins with ``GG``."""
 COMPATIBILITY: Final = 7
-"""The newest form, which every release up to this one reads: 3 is that of 12.1, 6 of 12.3, 7 of 21.1."""
+"""The newest trail format that this release reads and writes: 3 is the format of 12.1, 6 of 12.3, 7 of 21.1."""
 RESTARTABLE: Final = 1
 UTF8: Final = -3
 LONGEST: Final = 0xFFFF
-"""No header record is longer; reading so many bytes of a file always gets it whole."""
+"""The largest size of a header record in bytes; reading this much of a file always returns the whole header."""
 
 _FILE_HEADER = 0x46
 _TRAIL, _MACHINE, _DATABASE, _PRODUCER, _CONTINUITY = 0x30, 0x31, 0x32, 0x33, 0x34
 _TOKEN = struct.Struct(">BBH")
-_SEAL = 0x50
+_SEAL, _WALLET = 0x50, 0x51
 _SEAL_SIZE = 8
 _SMALLEST = 4 + _SEAL_SIZE + 4
 
 
 class Producer(NamedTuple):
-    """Who writes a trail, and from what."""
+    """The group and program that write a trail, and the database that they read."""
 
     group: str
     program: str
@@ -42,11 +42,11 @@ class Producer(NamedTuple):
 
 
 class Continuity(NamedTuple):
-    """What stands before and at a file's beginning.
+    """How a file continues the previous one.
 
-    ``previous_csn`` is the last transaction that ended in the files before, ``previous_size`` the final size of the one
-    just before; ``first`` the transaction of the file's first row, where that is known when the file is begun; ``inside``
-    says that it began in an earlier file.
+    ``previous_csn``: the last transaction that ended in the earlier files; ``previous_size``: the final size of the
+    previous file; ``first``: the transaction of the file's first row, if known when the file is created; ``inside``:
+    whether that transaction began in an earlier file.
     """
 
     previous_csn: Csn | None = None
@@ -56,7 +56,7 @@ class Continuity(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How a file is written: its format, its encryption, and the URIs of the trails that its rows came through."""
+    """The form of a file: its format, its encryption, and the URIs of the trails that its rows came through."""
 
     compatibility: int = COMPATIBILITY
     seal: Seal | None = None
@@ -67,7 +67,7 @@ NEWEST_FORM = Form()
 
 
 class FileHeader(NamedTuple):
-    """What a trail file says of itself; unknown tokens are ignored, missing ones keep these defaults."""
+    """The header of a trail file; unknown tokens are ignored, and missing ones keep these defaults."""
 
     signature: bytes = SIGNATURE
     compatibility: int = COMPATIBILITY
@@ -79,7 +79,7 @@ class FileHeader(NamedTuple):
     first_csn: Csn | None = None
     first_time: int | None = None
     log_bsn: Csn | None = None
-    """Where the source's log must be read from to rebuild the file's first transaction and all later ones."""
+    """The position from which the source's log must be read to rebuild the file's first transaction and all later ones."""
     system: str = ""
     node: str = ""
     release: str = ""
@@ -92,7 +92,7 @@ class FileHeader(NamedTuple):
     previous_csn: Csn | None = None
     previous_size: int | None = None
     inside: TransactionHeader | None = None
-    """The transaction that the file begins within, None when it begins at a boundary."""
+    """The transaction that continues from the previous file; None if the file begins between transactions."""
     seal: Seal | None = None
     uris: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ class FileHeader(NamedTuple):
 def encode_header(
     name: str, seqno: int, created: int, producer: Producer, continuity: Continuity, form: Form = NEWEST_FORM
 ) -> bytes:
-    """The header record of a new file; ``created`` in microseconds since 1970."""
+    """Encode the header record of a new file; ``created`` is in microseconds since 1970."""
     body = b"".join(
         [
             _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity, form)),
@@ -137,6 +137,8 @@ def _trail_tokens(
     ]
     if form.seal is not None:
         tokens.append((_SEAL, form.seal.encode()))
+        if form.seal.protection.wallet:
+            tokens.append((_WALLET, bytes.fromhex(form.seal.protection.wallet)))
     if continuity.first is not None:
         first = continuity.first
         tokens += [(0x3A, str(first.csn).encode()), (0x3C, _time(first.commit_time))]
@@ -180,7 +182,7 @@ def _group(identity: int, tokens: list[tuple[int, bytes]]) -> bytes:
 
 
 def header_size(data: bytes) -> int:
-    """The header record's length from its first 4 bytes, 0 when they do not begin one."""
+    """Return the header record's length from its first 4 bytes; 0 if they do not begin a header record."""
     if len(data) < 4:
         return 0
     identity, _, length = _TOKEN.unpack_from(data)
@@ -188,13 +190,13 @@ def header_size(data: bytes) -> int:
 
 
 def decode_header(data: bytes) -> FileHeader:
-    """Read a header record from a file's first bytes.  Raises ValueError when it is none, or damaged."""
+    """Decode a header record from a file's first bytes.  Raises ValueError if it is not a header record or is damaged."""
     size = header_size(data)
     if size < _SMALLEST or size > len(data) or data[size - 4 : size] != _TOKEN.pack(layout.TRAILER, 0, size):
         raise ValueError("a file header record with its trailer")
     seal = data[size - 12 : size - 4]
     if seal != _TOKEN.pack(layout.CHECKSUM, 0, 4) + struct.pack(">I", zlib.crc32(data[: size - 8])):
-        raise ValueError("a file header that fits its checksum")
+        raise ValueError("a file header that matches its checksum")
     found: dict[tuple[int, int], bytes] = {}
     for group, body in _tokens(data[4 : size - 12]):
         for number, value in _tokens(body):
@@ -250,9 +252,17 @@ def _header(found: dict[tuple[int, int], bytes]) -> FileHeader:
         previous_csn=csn(_CONTINUITY, 0x31),
         previous_size=number(0x33, _CONTINUITY),
         inside=_inside(found.get((_CONTINUITY, 0x32))),
-        seal=Seal.decode(sealed) if (sealed := found.get((_TRAIL, _SEAL))) else None,
+        seal=_seal(found),
         uris=_texts(found.get((_TRAIL, 0x35), b"")),
     )
+
+
+def _seal(found: dict[tuple[int, int], bytes]) -> Seal | None:
+    value = found.get((_TRAIL, _SEAL))
+    if not value:
+        return None
+    seal = Seal.decode(value)
+    return seal._replace(protection=seal.protection._replace(wallet=found.get((_TRAIL, _WALLET), b"").hex()))
 
 
 def _inside(value: bytes | None) -> TransactionHeader | None:

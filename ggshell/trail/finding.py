@@ -1,7 +1,7 @@
-"""Where in a trail a CSN or a time stands: file headers first, then by halves within one file.
+"""Find a CSN or a time in a trail: first by file headers, then by binary search inside one file.
 
-CSNs rise from transaction to transaction.  Commit times need not, by the time that commits take, so a time is looked for
-``MARGIN`` earlier and then transaction by transaction.
+CSNs ascend from transaction to transaction.  Commit times may be slightly out of order, so the search for a time starts
+``MARGIN`` earlier and then continues transaction by transaction.
 """
 
 from __future__ import annotations
@@ -16,28 +16,65 @@ from ggshell.record.operation import TransInd
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import decode
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
-from ggshell.trail.look import LookedFile
+from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.tokens import transaction_headers
 from ggshell.types import Csn, TrailPosition
 
 MARGIN: Final = 1_000_000
-"""Microseconds by which commits may stand out of the order of their times."""
+"""Microseconds by which commit times may be out of order."""
 CHUNK: Final = 1 << 20
 _PROBE: Final = 128 << 10
 _CLOSE: Final = 256 << 10
-"""So near, going through is faster than halving."""
+"""Ranges up to this size, in bytes, are scanned: that is faster than searching further."""
 Key = Callable[[TransactionHeader], int]
 
 
 def position_of_csn(name: TrailName, csn: Csn) -> TrailPosition | None:
-    """Where the first transaction of a CSN or a later one begins; None when the trail has none."""
+    """Return the start of the first transaction with this CSN or a later one; None if the trail has none."""
     return _find(name, lambda header: header.csn.value, csn.value, csn.value, lambda file: _csn_of(file.first_csn))
 
 
 def position_of_time(name: TrailName, time: int) -> TrailPosition | None:
-    """Where the first transaction begins that committed at a time (microseconds since 1970, UTC) or later."""
+    """Return the start of the first transaction that committed at a time (microseconds since 1970, UTC) or later."""
     return _find(name, lambda header: header.commit_time, time, time - MARGIN, lambda file: file.first_time)
+
+
+def transactions_of(name: TrailName, csn: Csn) -> frozenset[str]:
+    """Return the ids of the trail's transactions with its last CSN, searching backwards from the newest file.
+
+    Purged files are not an error: the caller's checkpoint records what they contained.
+    """
+    found: set[str] = set()
+    for seqno in reversed(name.sequences()):
+        file = InspectedFile(name.file(seqno))
+        try:
+            header = _header(name.file(seqno))
+            earlier = header.first_csn is not None and header.first_csn < csn
+            place = _halve(file, lambda item: item.csn.value, csn.value) if earlier else file.first
+            found |= {item.xid for _, item in transactions_from(file, place) if item.csn == csn}
+        finally:
+            file.close()
+        if earlier or (header.previous_csn is not None and header.previous_csn < csn):
+            break
+    return frozenset(found)
+
+
+def last_csn(name: TrailName) -> Csn | None:
+    """Return the CSN of the last transaction that begins in a trail; None if it has none."""
+    for seqno in reversed(name.sequences()):
+        file = InspectedFile(name.file(seqno))
+        try:
+            size, place = _PROBE, file.size
+            while place > file.first:
+                place = max(file.first, file.size - size)
+                found = [header.csn for _, header in transactions_from(file, place)]
+                if found:
+                    return max(found)
+                size *= 8
+        finally:
+            file.close()
+    return None
 
 
 def _csn_of(csn: Csn | None) -> int | None:
@@ -47,7 +84,9 @@ def _csn_of(csn: Csn | None) -> int | None:
 def _find(
     name: TrailName, key: Key, wanted: int, sure: int, first_of: Callable[[FileHeader], int | None]
 ) -> TrailPosition | None:
-    """The first transaction with a key of ``wanted`` or more; every key before the first of ``sure`` or more is less."""
+    """Return the start of the first transaction whose key is at least ``wanted``.
+
+    File headers and binary search find a place before the first key of ``sure``; from there each transaction is compared."""
     sequences = name.sequences()
     start = 0
     for number, seqno in enumerate(sequences):
@@ -55,10 +94,10 @@ def _find(
         if first is not None and first < sure:
             start = number
     for seqno in sequences[start:]:
-        file = LookedFile(name.file(seqno))
+        file = InspectedFile(name.file(seqno))
         try:
             place = _halve(file, key, sure) if seqno == sequences[start] else file.first
-            for rba, header in _transactions(file, place):
+            for rba, header in transactions_from(file, place):
                 if key(header) >= wanted:
                     return TrailPosition(seqno, rba)
         finally:
@@ -74,12 +113,12 @@ def _header(path: Path) -> FileHeader:
             return FileHeader()
 
 
-def _halve(file: LookedFile, key: Key, sure: int) -> int:
-    """A place before which every transaction's key is less than ``sure``, near the first whose key is not."""
+def _halve(file: InspectedFile, key: Key, sure: int) -> int:
+    """Return a place shortly before the first transaction whose key is at least ``sure``, by binary search."""
     low, high = file.first, file.size
     while high - low > _CLOSE:
         middle = (low + high) // 2
-        found = next(_transactions(file, middle, _PROBE), None)
+        found = next(transactions_from(file, middle, _PROBE), None)
         if found is None or found[0] >= high or key(found[1]) >= sure:
             high = middle
         else:
@@ -87,8 +126,8 @@ def _halve(file: LookedFile, key: Key, sure: int) -> int:
     return low
 
 
-def _transactions(file: LookedFile, place: int, size: int = CHUNK) -> Iterator[tuple[int, TransactionHeader]]:
-    """The transactions that begin at a place or behind it, past what is damaged."""
+def transactions_from(file: InspectedFile, place: int, size: int = CHUNK) -> Iterator[tuple[int, TransactionHeader]]:
+    """Yield the transactions that begin at or after a place, skipping damaged records."""
     seen = file.good_behind(place)
     while seen is not None and seen.rba < file.size:
         base = seen.rba

@@ -1,4 +1,4 @@
-"""Join the fragments of long data areas, so that a batch never shows how a record was cut."""
+"""Join the fragments of long data areas, so that a batch holds whole data areas only."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from ggshell.record.operation import IoType, TransInd
 from ggshell.trail.decode import Records, damaged
 
 
-class Joined(NamedTuple):
-    """Records without fragments, and the buffer that their data areas lie in."""
+class JoinedRecords(NamedTuple):
+    """Records after joining, and the buffer that holds their data areas."""
 
     buffer: bytes
     records: Records
 
 
 class _Run(NamedTuple):
-    """Records ``first`` to ``last`` of a chunk, that are one data area."""
+    """Records ``first`` to ``last`` of a chunk, which form one data area."""
 
     first: int
     last: int
 
 
-def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> Joined:
-    """Records with every run of fragments made one; a run that is not whole at the chunk's end is left for later.
+def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> JoinedRecords:
+    """Join each run of fragments to one record; a run that is incomplete at the chunk's end is left for the next chunk.
 
-    Joined data areas are put behind the chunk.  Raises TrailError for a fragment that is not the next of its record.
+    Joined data areas are appended to the chunk.  Raises TrailError for a fragment out of order.
     """
     if not records.header["continued"].any() and not (records.header["io_type"] == IoType.RECORD_FRAGMENT).any():
-        return Joined(chunk, records)
+        return JoinedRecords(chunk, records)
     runs = _runs(records, file, base)
     keep = np.array([run.first for run in runs], dtype=np.int64)
     header = records.header[keep]
     start, length, total = records.data_start[keep], records.data_length[keep], records.total[keep]
-    parts, size = [chunk], len(chunk)
+    view, size = memoryview(chunk), len(chunk)
+    parts: list[bytes | memoryview] = [chunk]
     for row, (first, last) in enumerate(runs):
         if first == last:
             continue
-        joined = _joined(chunk, records, first, last)
-        parts.append(joined)
-        start[row], length[row] = size, len(joined)
-        size += len(joined)
+        pieces = _pieces(view, records, first, last)
+        parts += pieces
+        start[row], length[row] = size, sum(map(len, pieces))
+        size += int(length[row])
         total[row] = int(records.start[last] + records.total[last] - records.start[first])
         header["continued"][row] = 0
         header["trans_ind"][row] = _place(int(header["trans_ind"][row]), int(records.header["trans_ind"][last]))
@@ -54,7 +55,7 @@ def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> J
         records.token_start[keep], records.token_end[keep], end, records.fault,
         None if records.user is None else Areas(records.user.start[keep], records.user.length[keep]),
     )  # fmt: skip
-    return Joined(b"".join(parts), chosen)
+    return JoinedRecords(b"".join(parts), chosen)
 
 
 def _runs(records: Records, file: object, base: int) -> list[_Run]:
@@ -77,10 +78,11 @@ def _runs(records: Records, file: object, base: int) -> list[_Run]:
     return runs
 
 
-def _joined(chunk: bytes, records: Records, first: int, last: int) -> bytes:
+def _pieces(chunk: memoryview, records: Records, first: int, last: int) -> list[memoryview]:
+    """Return the parts of one data area as views, so that a long data area is copied only once."""
     starts = records.data_start[first : last + 1].tolist()
     lengths = records.data_length[first : last + 1].tolist()
-    return b"".join([chunk[at : at + length] for at, length in zip(starts, lengths, strict=True)])
+    return [chunk[at : at + length] for at, length in zip(starts, lengths, strict=True)]
 
 
 def _place(first: int, last: int) -> int:

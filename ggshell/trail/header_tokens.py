@@ -1,6 +1,6 @@
-"""The tokens of a file header by group and name, of any producer: what Logdump's FILEHEADER shows.
+"""The tokens of any producer's file header, by group and name, as Logdump's FILEHEADER shows them.
 
-``fileheader`` reads what ggshell itself needs; here nothing is left out, and damage only shortens the answer.
+``fileheader`` reads what ggshell itself needs.  This module returns every token; at damage it returns the tokens before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUPS: Final = MappingProxyType(
 
 
 class HeaderToken(NamedTuple):
-    """One token of a group: its id, its name (empty for an unknown one), info byte and value."""
+    """One token of a group: its id, its name (empty if unknown), its info byte and its value."""
 
     identity: int
     name: str
@@ -44,7 +44,7 @@ class HeaderToken(NamedTuple):
 
 
 class HeaderGroup(NamedTuple):
-    """One group of tokens; ``length`` as its own token says."""
+    """One group of tokens; ``length`` is the length in the group's own token."""
 
     identity: int
     name: str
@@ -53,8 +53,16 @@ class HeaderGroup(NamedTuple):
     tokens: tuple[HeaderToken, ...]
 
 
+def is_incomplete(begin: bytes, size: int) -> bool:
+    """Whether a file of this size, with these first 4 bytes, ends inside its header record and may still be completed."""
+    if size < _TOKEN.size or len(begin) < _TOKEN.size:
+        return bytes((_FILE_HEADER, 0)).startswith(begin[:2])
+    identity, _, length = _TOKEN.unpack_from(begin)
+    return bool(identity == _FILE_HEADER and length > size)
+
+
 def header_length(data: bytes) -> int:
-    """The length of the header record that a file's first bytes are, 0 when they are none."""
+    """Return the length of the header record at the start of a file; 0 if there is none."""
     if len(data) < 4 or data[0] != _FILE_HEADER:
         return 0
     length = int(_TOKEN.unpack_from(data)[2])
@@ -64,7 +72,7 @@ def header_length(data: bytes) -> int:
 
 
 def header_groups(data: bytes) -> tuple[HeaderGroup, ...]:
-    """The groups of a header record; other tokens of its first level are left out."""
+    """Return the groups of a header record; other top-level tokens are left out."""
     size = header_length(data)
     found = []
     for identity, info, value in _split(data[4 : size - 4]):

@@ -1,4 +1,4 @@
-"""The names of operation types, as Logdump shows and takes them (SHOW RECTYPE): also of those that ggshell never writes."""
+"""The names of operation types, as Logdump shows and accepts them (SHOW RECTYPE), including types ggshell never writes."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ _NUMBERS: Final = MappingProxyType({**{name.upper(): number for number, name in 
 
 
 def io_type_name(number: int) -> str:
-    """The name of an operation type; its number where it has none."""
+    """Return the name of an operation type; ``Type`` and its number if it has no name."""
     return NAMES.get(number, f"Type {number}")
 
 
 def io_type_number(text: str) -> int:
-    """The operation type that a name or a number means.  Raises ValueError for neither."""
+    """Return the operation type for a name or a number.  Raises ValueError for an unknown name."""
     if text.isdigit() and int(text) <= 0xFF:
         return int(text)
     found = _NUMBERS.get(text.upper())
     if found is None:
-        raise ValueError(f"no operation type is called {text}")
+        raise ValueError(f"{text} is not a valid operation type")
     return found

@@ -1,4 +1,4 @@
-"""Framing of trail bytes: tokens, the record header (GHDR), and the numbers that FORMAT.md names."""
+"""The layout of trail bytes: tokens, the record header (GHDR), and the constants of FORMAT.md."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ USER_TOKENS: Final = 0x55  # U
 TRAILER: Final = 0x5A  # Z
 LOGCSN: Final = 0x4C  # L
 TRANID: Final = 0x36  # 6
-LOGBSN: Final = 0x42  # B, ours
-CHECKSUM: Final = 0x43  # C, ours
+LOGBSN: Final = 0x42  # B, ggshell's own
+CHECKSUM: Final = 0x43  # C, ggshell's own
 
 TOKEN = struct.Struct("<BBH")
 GHDR = struct.Struct("<BBBBHBBQQIBBBBBB")
@@ -26,7 +26,7 @@ HDR_IND: Final = 0x45  # E
 PARTITION_ROW: Final = 0x0C
 PARTITION_METADATA: Final = 0x00
 INDEXED: Final = 0x08
-"""The bit of a partition that rows have (x0c, x4c): a table index stands behind the fixed bytes, elsewhere a name."""
+"""The partition bit that marks rows (x0c, x4c): a table index follows the fixed bytes; without the bit, a name."""
 AFTER: Final = 0x41
 BEFORE: Final = 0x42
 FORMAT_TYPE: Final = 0x52  # R
@@ -36,13 +36,13 @@ CONTINUED: Final = 1
 HEAD_SIZE: Final = 48  # G token 4, H token 4, GHDR 36, D token 4
 BARE_HEAD_SIZE: Final = 44  # the same without D
 SEAL: Final = 8
-"""The checksum's value: the record's place (low 32 bits of its RBA), then the CRC-32 of all bytes before."""
+"""The size of the checksum's value: the record's place (low 32 bits of its RBA), then the CRC-32 of all bytes before it."""
 CLOSING_SIZE: Final = 4 + SEAL + 4  # checksum token, Z token
-TAIL_SIZE: Final = 4 + CLOSING_SIZE  # T token, then those
+TAIL_SIZE: Final = 4 + CLOSING_SIZE  # T token, then the closing
 UNSEALED: Final = 8
-"""The last bytes of a record, that its CRC does not cover: itself and the Z token."""
+"""The number of bytes at the end of a record that its CRC does not cover: the CRC itself and the Z token."""
 LONGEST_DATA: Final = 60_000
-"""Data areas longer than this go as fragments; the lengths of a record are 16-bit."""
+"""Data areas longer than this, in bytes, are split into fragments, because the lengths in a record have 16 bits."""
 
 GHDR_DTYPE = np.dtype(
     [
@@ -73,7 +73,7 @@ HEAD_DTYPE = np.dtype(
     ]
 )
 ROW_HEAD: Final = struct.Struct("<BBHBBHBBBBHBBQQIBBBBBBHBBH")
-"""The same head for one row: G, H, the header's fields, D."""
+"""The same head for a single row: G, H, the header's fields, D."""
 CLOSING: Final = struct.Struct("<BBHIIBBH")
 _CLOSING = [
     *[("checksum", "u1"), ("checksum_info", "u1"), ("checksum_length", "<u2"), ("place", "<u4"), ("value", "<u4")],
@@ -87,5 +87,5 @@ PLACE_MASK: Final = 0xFFFFFFFF
 
 
 def token(identity: int, value: bytes, info: int = 0) -> bytes:
-    """One token: id, info, length, value."""
+    """Encode one token: id, info, length, value."""
     return TOKEN.pack(identity, info, len(value)) + value

@@ -1,21 +1,24 @@
-"""The trail's own records, between those of rows: definitions of tables (170) and restarts (151)."""
+"""Records that the trail itself writes between rows: table definitions (170), restarts (151), comments (205)."""
 
 from __future__ import annotations
 
+import json
+
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
-from ggshell.record.definition import TableDefinition
+from ggshell.files import read_json
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import layout
 from ggshell.trail.encode import encode_record
-from ggshell.trail.metadata import encode_definition
+from ggshell.types import TableName
 
 LAST_INDEX = 0xFFFF
-"""A file has room for so many table definitions."""
+"""The highest table index, and so the number of table definitions that fit into a file."""
 _INDEX_SHIFT = 16
 
 
 def definition_record(table: TableDefinition, index: int, io_time: int, rba: int) -> bytes:
-    """The Metadata record that gives a table its index in a file; several records (fragments) when it is long."""
+    """Encode the Metadata record that assigns a table its index in a file; a long one is split into fragments."""
     name = f"{table.name.owner}.{table.name.name}".encode() + b"\0"
     data, step = encode_definition(table), layout.LONGEST_DATA
     cuts = [data[at : at + step] for at in range(0, len(data), step)]
@@ -29,12 +32,17 @@ def definition_record(table: TableDefinition, index: int, io_time: int, rba: int
 
 
 def restart_record(io_time: int, rba: int) -> bytes:
-    """The record that a writer puts where it goes on after any end."""
+    """Encode the record that a writer appends when it opens an existing trail."""
     return _marker(IoType.RESTART_OK, io_time, b"", rba, tail=b"\0", number=0)
 
 
+def comment_record(text: str, io_time: int, rba: int) -> bytes:
+    """Encode a comment record, which readers skip."""
+    return _marker(IoType.COMMENT, io_time, text.encode(), rba, tail=b"\0", number=0)
+
+
 def table_index(audit_rba: int) -> int:
-    """The index of a table from the AuditRBA field of its Metadata record (DDR index low, TDR index high)."""
+    """Return a table's index from the AuditRBA field of its Metadata record (DDR index low, TDR index high)."""
     return audit_rba >> _INDEX_SHIFT
 
 
@@ -68,3 +76,31 @@ def _marker(
         number & 0xFF,
     )
     return encode_record(fields, data, rba, tail=tail)
+
+
+# Metadata records (type 170): table definitions, which make a trail self-describing.
+#
+# The data area is the definition as UTF-8 JSON. This encoding is ggshell's own: public listings show the fields, not
+# their bytes.
+
+
+def encode_definition(table: TableDefinition) -> bytes:
+    """Encode the data area of a table's Metadata record."""
+    fields = {
+        "owner": table.name.owner,
+        "table": table.name.name,
+        "key": list(table.key),
+        "columns": [[column.name, column.type_name, column.type_id, column.nullable] for column in table.columns],
+    }
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_definition(data: bytes) -> TableDefinition:
+    """Decode the table definition in a Metadata record.  Raises ValueError if the bytes are not a definition."""
+    try:
+        fields = read_json(data)
+        columns = tuple(Column(name, kind, int(oid), bool(nullable)) for name, kind, oid, nullable in fields["columns"])
+        key = tuple(int(index) for index in fields["key"])
+        return TableDefinition(TableName(fields["owner"], fields["table"]), columns, key)
+    except (KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f"not a valid table definition: {error}") from error

@@ -1,4 +1,4 @@
-"""Names of trails and of their files."""
+"""The names of trails and trail files."""
 
 from __future__ import annotations
 
@@ -12,23 +12,29 @@ DIGITS = 9
 
 
 class TrailName(NamedTuple):
-    """A trail: a folder and two characters; its files add a sequence number of 9 digits (older ones: 6)."""
+    """The name of a trail: a folder and two characters; file names add a sequence number of 9 digits (older files: 6)."""
 
     folder: Path
     prefix: str
 
     @classmethod
     def parse(cls, text: str, home: Path) -> TrailName:
-        """Read ``./dirdat/ea``; a relative path counts from the home.  Raises UsageError unless the name has 2 characters."""
-        path = Path(text.strip().strip("'\""))
+        """Parse a name such as ``./dirdat/ea``.
+
+        Relative paths are relative to the home directory, and a backslash is read as a slash.  Raises UsageError if the
+        name does not have two characters.
+        """
+        path = Path(text.strip().strip("'\"").replace("\\", "/"))
         if len(path.name) != 2:
-            raise UsageError(f"a trail's name has two characters: {text}", hint="for example ./dirdat/ea")
+            raise UsageError(
+                f"{text} is not a valid trail name: it must have two characters", hint="use, for example, ./dirdat/ea"
+            )
         if not path.is_absolute():
             path = home / path
         return cls(path.parent, path.name)
 
     def file(self, seqno: int) -> Path:
-        """The file of a sequence number: the 9-digit name, or the 6-digit one where only that exists."""
+        """Return the path of a file by sequence number: the 9-digit name, or the 6-digit one if only that exists."""
         path = self.folder / f"{self.prefix}{seqno:0{DIGITS}d}"
         if not path.exists():
             older = self.folder / f"{self.prefix}{seqno:06d}"
@@ -37,12 +43,16 @@ class TrailName(NamedTuple):
         return path
 
     def sequences(self) -> list[int]:
-        """The sequence numbers that exist, ascending."""
+        """Return the existing sequence numbers, ascending."""
         pattern = re.compile(re.escape(self.prefix) + r"(\d{9}|\d{6})")
         if not self.folder.is_dir():
             return []
         found = (pattern.fullmatch(entry.name) for entry in self.folder.iterdir())
         return sorted({int(match[1]) for match in found if match})
+
+    def unfinished(self) -> Path:
+        """Return the path of the next file while its header is being written."""
+        return self.folder / f".{self.prefix}.next"
 
     def __str__(self) -> str:
         return str(self.folder / self.prefix)

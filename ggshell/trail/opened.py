@@ -1,7 +1,8 @@
-"""One trail file, opened for reading, its header read and found fit."""
+"""Open a trail file for reading, and read and check its header."""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +11,13 @@ from ggshell.errors import TrailError
 from ggshell.trail import fileheader
 from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.header_tokens import is_incomplete
 from ggshell.trail.name import TrailName
+from ggshell.trail.reach import may_be_begun
 
 
 class OpenedFile(NamedTuple):
-    """The descriptor of a file, what its header says, and the place behind the header record."""
+    """An open file: its descriptor, its header, and the place after the header record."""
 
     descriptor: int
     path: Path
@@ -28,6 +31,15 @@ class OpenedFile(NamedTuple):
     def size(self) -> int:
         return os.fstat(self.descriptor).st_size
 
+    def is_in_place(self) -> bool:
+        """Whether the path still names this file; False after the file was deleted or replaced by a copy."""
+        mine = os.fstat(self.descriptor)
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return False
+        return (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
+
     def close(self) -> None:
         os.close(self.descriptor)
 
@@ -35,13 +47,27 @@ class OpenedFile(NamedTuple):
 def open_file(name: TrailName, seqno: int) -> OpenedFile:
     """Open a file of a trail.
 
-    Raises FileNotFoundError when there is none, TrailError when its header is damaged, another program's, of a later
-    format, or another file's.
+    Raises FileNotFoundError if the file does not exist, or not yet: the header of the newest file may still be incomplete.
+    Raises TrailError if the header is damaged, or belongs to another program, a later format or another file.
     """
     path = name.file(seqno)
+    file = _opened(path, seqno)
+    if file is None and may_be_begun(name, seqno):
+        raise FileNotFoundError(errno.ENOENT, "its header is not complete yet", str(path))
+    file = file or _opened(path, seqno)
+    if file is None:
+        raise damaged(path, 0, "a file header record with its trailer")
+    return file
+
+
+def _opened(path: Path, seqno: int) -> OpenedFile | None:
+    """Open the file and check its header; None if the file ends inside its header."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.pread(descriptor, fileheader.LONGEST, 0)
+        if is_incomplete(data, len(data)):
+            os.close(descriptor)
+            return None
         try:
             header = fileheader.decode_header(data)
         except ValueError as error:
@@ -60,13 +86,13 @@ def _check(header: FileHeader, path: Path, seqno: int) -> None:
         )
     if header.compatibility > fileheader.COMPATIBILITY:
         raise TrailError(
-            f"trail file {path} has format {header.compatibility}, this program reads up to {fileheader.COMPATIBILITY}",
+            f"trail file {path} has format {header.compatibility}; this program reads formats up to {fileheader.COMPATIBILITY}",
             where=f"{path}, RBA 0",
-            hint="read it with the release that wrote it, or have it written with FORMAT RELEASE",
+            hint="read it with the release that wrote it, or write it with FORMAT RELEASE",
         )
     if header.seqno is not None and header.seqno != seqno:
         raise TrailError(
-            f"trail file {path} says that it is sequence number {header.seqno}, not {seqno}",
+            f"trail file {path} has sequence number {header.seqno}, not {seqno}, in its header",
             where=f"{path}, RBA 0",
-            hint="give the file its own name again",
+            hint="rename the file to its original name",
         )

@@ -1,4 +1,4 @@
-"""Read a trail: whole transactions in batches, following its files and its living end."""
+"""Read a trail in batches of rows, from file to file and up to its live end."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
-from ggshell.trail.few import FEW_BYTES, read_few
+from ggshell.trail.durable import Listener, MarkReader
 from ggshell.trail.fileheader import FileHeader
-from ggshell.trail.fragments import Joined, join_fragments
+from ggshell.trail.fragments import JoinedRecords, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.reach import require_reachable
+from ggshell.trail.recover import find_end
 from ggshell.trail.sealing import Keys, RowCipher, cipher_of
+from ggshell.trail.small_batches import SMALL_BATCH_BYTES, read_small_batch
 from ggshell.trail.tokens import transaction_headers
-from ggshell.trail.visible import VisibleEnd
-from ggshell.trail.wake import Listener
 from ggshell.types import TrailPosition
 
 CHUNK = 1 << 20
 
 
 class TrailReader:
-    """Reads from a position to the durable end, over as many files as there are.
+    """Reads a trail from a position to its durable end, across all of its files.
 
-    Definitions of tables stand before their first row in each file, so a reader that begins within a file steps through
-    what lies before once; it may begin anywhere between two records, also within a transaction, whose header is found as
-    well.  Raises TrailError naming file and RBA for damage, and the sequence number for a missing file.
+    Each file defines a table before the table's first row, so a reader that starts inside a file scans the preceding
+    records once.  It may start between any two records, also inside a transaction; the scan then finds the transaction's
+    header too.  Raises TrailError: with file and RBA for damage, with the sequence number for a missing file.
     """
 
     def __init__(
@@ -42,8 +43,8 @@ class TrailReader:
         known: context.Context | None = None,
         keys: Keys | None = None,
     ) -> None:
-        """``known``: what stands before the position, where somebody knows it who came past damage; ``keys`` open encrypted
-        rows, which come as they stand without."""
+        """``known``: the context at the position, if the caller already has it (after it skipped damage); it replaces the
+        scan.  ``keys`` decrypt encrypted rows; without them such rows are returned still encrypted."""
         self.name = name
         self._known = known
         self._keys = keys
@@ -54,16 +55,18 @@ class TrailReader:
         self._definitions: dict[int, TableDefinition] = {}
         self._header: TransactionHeader | None = None
         self._seen: TrailPosition | None = None
+        self._judged = False
         if position is None:
             first = name.sequences()
             position = TrailPosition(first[0] if first else 0, 0)
         self.position = position
 
     def read(self, max_bytes: int = CHUNK) -> ChangeBatch | None:
-        """The next rows, or None when nothing more is visible now."""
+        """Return the next rows, or None if no more rows are visible now."""
         while True:
             end = self._seen = self._visible.read()
             if end is None or self.position >= end:
+                self._require_reachable(end)
                 return None
             file = self._file or self._open()
             if file is None:
@@ -74,36 +77,69 @@ class TrailReader:
                     return None
                 self._follow(file, limit)
                 continue
-            batch = self._read_chunk(file, max_bytes, limit)
+            try:
+                batch = self._read_chunk(file, max_bytes, limit)
+            except TrailError:
+                if file.is_in_place():
+                    raise
+                self._close_file()  # the file was replaced, perhaps by a good copy: open it again
+                continue
             if batch is not None:
                 return batch if self._cipher is None else self._cipher.open_rows(batch, file.path)
 
+    def _require_reachable(self, end: TrailPosition | None) -> None:
+        """Check, before the first wait and while the trail ends before the position, that the position can be reached.
+
+        Raises TrailError if the trail can never reach it."""
+        if not self._judged or end is None or self.position > end:
+            require_reachable(self.name, self.position)
+            self._require_key()
+            self._judged = True
+
+    def _require_key(self) -> None:
+        """Check that the key of the position's file is available, because the file's next rows will need it.
+
+        Raises NotFoundError or TrailError if it is not."""
+        if self._judged or self._file is not None or self._keys is None:
+            return
+        try:
+            file = open_file(self.name, self.position.seqno)
+        except FileNotFoundError:
+            return
+        file.close()
+        if file.header.seal is not None:
+            cipher_of(file.header.seal, self._keys, file.path)
+
     @property
     def header(self) -> FileHeader | None:
-        """What the file says of itself that the last batch came from."""
+        """The header of the file that the last batch was read from."""
         return self._file.header if self._file is not None else None
 
     def end(self) -> TrailPosition | None:
-        """The durable end of the trail, None while it has no file."""
+        """Return the durable end of the trail; None while the trail has no file."""
         return self._visible.read()
 
     def caught_up(self) -> bool:
-        """Whether all has been read that was visible at the last read: cheaper than ``at_end``, which looks again."""
+        """Whether everything that was visible at the last read has been read.
+
+        Cheaper than ``at_end``, which looks up the visible end again."""
         return self._seen is None or self.position >= self._seen
 
     def at_end(self) -> bool:
-        """Whether all that is visible has been read."""
+        """Whether everything that is visible now has been read."""
         end = self._visible.read()
         return end is None or self.position >= end
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the writer has flushed; register before looking for the last time."""
+        """Return a descriptor that becomes readable when the writer flushes.
+
+        To miss no flush, register the descriptor before the last check for new rows."""
         if self._listener is None:
             self._listener = Listener(self.name)
         return self._listener.fileno()
 
     def drain(self) -> None:
-        """Forget the wake-ups that came."""
+        """Discard the wake-ups received so far."""
         if self._listener is not None:
             self._listener.drain()
 
@@ -120,19 +156,13 @@ class TrailReader:
             self._file = None
 
     def _open(self) -> OpenedFile | None:
-        """Open the position's file and learn what stands before the position; None while the trail has no file at all."""
+        """Open the position's file and collect the context before the position; None if the file does not exist yet."""
         seqno = self.position.seqno
         try:
             file = open_file(self.name, seqno)
         except FileNotFoundError:
-            if not self.name.sequences():
-                return None
-            raise TrailError(
-                f"trail file {self.name.file(seqno)} (sequence number {seqno}) is missing, the trail has others",
-                code="OGG-01332",
-                where=f"{self.name.file(seqno)}",
-                hint="restore it, or set the group to a later position knowing what is skipped",
-            ) from None
+            require_reachable(self.name, self.position)
+            return None
         seal = file.header.seal
         try:
             self._cipher = (
@@ -157,24 +187,26 @@ class TrailReader:
         return file
 
     def _follow(self, file: OpenedFile, size: int) -> None:
-        """Go on to the next file, which says how long this one was when it was finished."""
+        """Go to the next file and check this file's size against the size that the next file's header records for it."""
+        place, in_place = self.position, file.is_in_place()
         self._close_file()
         self.position = TrailPosition(file.seqno + 1, 0)
         following = self._open()
         expected = size if following is None else following.header.previous_size
         if expected not in (None, size):
             self._close_file()
-            self.position = TrailPosition(file.seqno, size)
-            raise damaged(file.path, size, f"{expected} bytes in this file, by what the next one says")
+            self.position = place
+            if in_place:
+                raise damaged(file.path, size, f"{expected} bytes in this file, as the header of the next file says")
 
     def _read_chunk(self, file: OpenedFile, size: int, limit: int) -> ChangeBatch | None:
-        """Take the records of the next chunk; it grows until it holds a whole one."""
+        """Read the records of the next chunk; the chunk grows until it holds at least one whole record."""
         base = self.position.rba
         while True:
             size = min(size, limit - base)
             chunk = file.read(size, base)
-            if len(chunk) <= FEW_BYTES:
-                few = read_few(chunk, base, file.seqno, self._definitions, self._header)
+            if len(chunk) <= SMALL_BATCH_BYTES:
+                few = read_small_batch(chunk, base, file.seqno, self._definitions, self._header)
                 if few is not None:
                     batch, self._header = few
                     self.position = TrailPosition(file.seqno, batch.end_rba)
@@ -186,14 +218,14 @@ class TrailReader:
             if records.fault is not None:
                 raise damaged(file.path, base + records.fault.place, records.fault.expected)
             if len(chunk) < size or size == limit - base:
-                raise damaged(file.path, base + records.end, "a whole record before the end of what is durable")
+                raise damaged(file.path, base + records.end, "a complete record before the durable end of the trail")
             size *= 4
         rows = self._batch(file, joined, base)
         self.position = TrailPosition(file.seqno, base + joined.records.end if rows is None else rows.end_rba)
         return rows
 
-    def _batch(self, file: OpenedFile, joined: Joined, base: int) -> ChangeBatch | None:
-        """The rows of a chunk; the trail's own records among them are taken in and left out."""
+    def _batch(self, file: OpenedFile, joined: JoinedRecords, base: int) -> ChangeBatch | None:
+        """Return the rows of a chunk.  Table definitions are read from the other records, which are then left out."""
         records = joined.records
         is_row = records.is_row
         if not is_row.all():
@@ -221,7 +253,7 @@ class TrailReader:
         )
 
     def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
-        """The rows up to the first one whose table nothing defines.  Raises TrailError when that is the first of all."""
+        """Return the rows before the first one whose table is not defined.  Raises TrailError if that is the first row."""
         tables = records.header["table"]
         unknown = [index for index in distinct(tables)[0] if index not in self._definitions]
         if not unknown:
@@ -235,7 +267,7 @@ class TrailReader:
     def _pieces(
         self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]
     ) -> tuple[TransactionPiece, ...]:
-        """Cut the rows into transactions by TransInd; the tokens of each first row tell which transaction it is."""
+        """Split the rows into transactions by TransInd; the tokens of each first row identify its transaction."""
         places, last = records.header["trans_ind"], len(records.start) - 1
         stops = np.flatnonzero(places >= TransInd.END)
         if not len(stops) or stops[-1] != last:
@@ -260,7 +292,7 @@ class TrailReader:
     def _check_order(
         self, file: OpenedFile, begins: NDArray[np.bool_], firsts: NDArray[np.int64], rba: NDArray[np.int64]
     ) -> None:
-        """A transaction begins where the one before has ended, and only there."""
+        """Check that each transaction begins directly after the end of the previous one, and nowhere else."""
         expected = np.zeros(len(begins), dtype=np.bool_)
         expected[firsts] = True
         expected[0] = self._header is None
@@ -283,6 +315,36 @@ class TrailReader:
 
 
 def _befores(header: NDArray[np.void]) -> NDArray[np.bool_] | None:
-    """Which rows are the image before the update that follows; None for none."""
+    """Mark the rows that are the before image of the following update; None if there are none."""
     found: NDArray[np.bool_] = (header["before_after"] == layout.BEFORE) & (header["io_type"] != IoType.DELETE)
     return found if found.any() else None
+
+
+class VisibleEnd:
+    """Finds the visible end of a trail: its durable mark, or the end of its last whole transaction if it has no mark.
+
+    Reads the mark each time; without a mark, scans the trail when its last file has changed."""
+
+    def __init__(self, name: TrailName) -> None:
+        self._name = name
+        self._mark = MarkReader(name)
+        self._scanned = (-1, 0)
+        self._end: TrailPosition | None = None
+
+    def read(self) -> TrailPosition | None:
+        """Return the visible end; None while the trail has neither a file nor a mark."""
+        mark = self._mark.read()
+        if mark is not None:
+            return mark.position
+        sequences = self._name.sequences()
+        if not sequences:
+            return None
+        last = (sequences[-1], self._name.file(sequences[-1]).stat().st_size)
+        if last != self._scanned:
+            found = find_end(self._name)
+            self._end = found.position if found else None
+            self._scanned = last
+        return self._end
+
+    def close(self) -> None:
+        self._mark.close()

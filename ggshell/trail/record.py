@@ -1,8 +1,7 @@
-"""One record, taken apart for looking at: every header field by its name, data, columns, tokens.
+"""Decode a single record for inspection: header fields by name, data, columns and tokens.
 
-For Logdump, for tests, for whoever holds the bytes of one record.  Batches of rows go through ``decode``, which gives the
-same values without an object a record.  Records as public listings show them (no checksum, older ones big-endian) are
-understood as well.
+Used by Logdump and by tests.  Batches of rows go through ``decode``, which returns the same values without one object per
+record.  Records as public listings show them (without a checksum, older ones big-endian) are decoded as well.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Columns = list[tuple[int, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The parts of one record.  ``tail`` is what follows the header's fixed bytes: a table index, or a name."""
+    """The parts of one record.  ``tail`` holds the bytes after the header's fixed part: a table index or a name."""
 
     hdr_ind: str
     partition: int
@@ -62,44 +61,46 @@ class Record:
 
     @property
     def table_index(self) -> int | None:
-        """The index of the table's definition; None where the tail is a name."""
+        """The index of the table's definition; None if the tail is a name."""
         if not self.partition & layout.INDEXED or len(self.tail) != 2:
             return None
         return int.from_bytes(self.tail, "little")
 
     @property
     def name(self) -> str:
-        """The table's name where the tail is one (Metadata, DDL, older trails)."""
+        """The table's name if the tail holds one (Metadata, DDL, older trails), else an empty string."""
         return "" if self.partition & layout.INDEXED else self.tail.rstrip(b"\0").decode(errors="replace")
 
     @property
     def is_before(self) -> bool:
-        """Whether the record is the image before the update that the next record is (of a delete, its own row)."""
+        """Whether the record is a before image: of the update in the next record, or of the row that it deletes."""
         return self.before_after == chr(layout.BEFORE)
 
     def named_user_tokens(self) -> dict[str, bytes]:
-        """The user's tokens by name.  Raises TrailError when they cannot be taken apart (encrypted, another producer's)."""
+        """Return the user tokens by name.  Raises TrailError if they cannot be decoded (encrypted, or another format)."""
         try:
             return decode_user_tokens(self.user_tokens)
         except ValueError as error:
-            raise TrailError(f"user tokens that cannot be read: {error}") from None
+            raise TrailError(f"the user tokens cannot be read: {error}") from None
 
     def columns(self) -> Columns:
-        """(index, value behind its NULL indicator; None for NULL) of each column; of an update with a before part, the
-        columns after.  Raises TrailError when the data area is no image, a fragment's for example."""
+        """Return (index, value) of each column: the value's bytes follow its NULL indicator, None is NULL.
+
+        For an update with a before part these are the columns of the after image.  Raises TrailError if the data area is
+        not a row image, for example in a fragment."""
         return self._images()[1]
 
     def before_columns(self) -> Columns:
-        """The columns of the before part of a key update or a unified update; none elsewhere."""
+        """Return the columns in the before part of a key update or unified update; empty for other operations."""
         return self._images()[0]
 
     def _images(self) -> tuple[Columns, Columns]:
-        for order in ("<", ">"):  # trails of 12.1 and before hold big-endian numbers in the data area
+        for order in ("<", ">"):  # trails of release 12.1 and earlier have big-endian numbers in the data area
             try:
                 return self._split(order)
             except (ValueError, struct.error):
                 continue
-        raise TrailError(f"a data area of {len(self.data)} bytes that is no row image", where=f"IOType {self.io_type}")
+        raise TrailError(f"the data area of {len(self.data)} bytes is not a row image", where=f"IOType {self.io_type}")
 
     def _split(self, order: str) -> tuple[Columns, Columns]:
         if self.io_type not in _TWO_IMAGES:
@@ -114,7 +115,8 @@ class Record:
 
 
 def _columns(image: bytes, order: str) -> Iterator[tuple[int, bytes | None]]:
-    """Raises ValueError or struct.error when the lengths lead outside the image, or an indicator is none."""
+    """Yield an image's columns.  Raises ValueError or struct.error if a length leads outside the image or a NULL indicator
+    is not valid."""
     opening = struct.Struct(f"{order}HH")
     place = 0
     while place < len(image):
@@ -141,10 +143,10 @@ class _Parts(NamedTuple):
 
 
 def decode_record(data: bytes, *, rba: int | None = None, file: object = "", checked: bool = True) -> Record:
-    """Take apart the bytes of one record, from its ``G`` token to the end of its ``Z`` token.
+    """Decode the bytes of one record, from its ``G`` token to the end of its ``Z`` token.
 
-    ``rba`` is the record's place, where it is known: a record that was written for another place is then refused.  Raises
-    TrailError for anything that is not one whole, undamaged record.
+    ``rba`` is the record's place, if known; a record that was written for another place is then rejected.  Raises
+    TrailError for anything that is not exactly one whole, undamaged record.
     """
     data = bytes(data)
     try:
@@ -155,7 +157,7 @@ def decode_record(data: bytes, *, rba: int | None = None, file: object = "", che
         checksum, place = _seal(data, tokens, rba) if checked else (None, None)
     except (ValueError, struct.error) as error:
         where = f"{file or 'record'}, RBA {rba}" if rba is not None else str(file)
-        raise TrailError(f"not a whole trail record: expected {error}", where=where) from None
+        raise TrailError(f"not a complete trail record: expected {error}", where=where) from None
     return Record(
         hdr_ind=chr(fields[0]),
         partition=fields[1],
@@ -183,7 +185,7 @@ def decode_record(data: bytes, *, rba: int | None = None, file: object = "", che
 
 
 def _byte_order(data: bytes) -> str:
-    """The order of a record's lengths, from the two that must be its own."""
+    """Find the byte order of a record's lengths from its opening and trailer, which both hold the record's own length."""
     if len(data) < _SMALLEST:
         raise ValueError(f"at least {_SMALLEST} bytes, not {len(data)}")
     if data[:2] != bytes([layout.RECORD, 1]):
@@ -201,7 +203,7 @@ def _parts(data: bytes, order: str) -> _Parts:
     found: dict[int, bytes] = {}
     for identity, value in _split(data[4:-4], order):
         if not found and identity != layout.HEADER:
-            raise ValueError("a header token (H) behind the record's first token")
+            raise ValueError("a header token (H) after the record's first token")
         if identity in found:
             raise ValueError(f"one token {chr(identity)}, not two")
         found[identity] = value
@@ -220,11 +222,11 @@ def _split(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
     place = 0
     while place < len(data):
         if place + 4 > len(data):
-            raise ValueError("whole tokens up to the end")
+            raise ValueError("complete tokens up to the end")
         identity, _, length = token.unpack_from(data, place)
         place += 4 + length
         if place > len(data):
-            raise ValueError(f"token {identity:#04x} inside what holds it")
+            raise ValueError(f"token {identity:#04x} inside its container")
         yield identity, data[place - length : place]
 
 
@@ -234,7 +236,7 @@ def _tokens(area: bytes, order: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _header(parts: _Parts) -> tuple[tuple[int, ...], bytes]:
-    """The header's fields; big-endian only where that alone gives the data area's length."""
+    """Return the header's fields and tail; big-endian only if the little-endian length does not match the data area."""
     for order in ("<", ">"):
         fields = struct.unpack_from(order + _FIELDS, parts.header)
         if fields[4] == len(parts.data):
@@ -243,10 +245,11 @@ def _header(parts: _Parts) -> tuple[tuple[int, ...], bytes]:
 
 
 def _seal(data: bytes, tokens: dict[str, bytes], rba: int | None) -> tuple[int | None, int | None]:
-    """Check the checksum token and take it out of the tokens.
+    """Check the checksum token and remove it from the tokens.
 
-    Records of other programs have none.  A record of ours whose checksum token only seems to be missing, because damage
-    changed it or hid it in another, does not pass for one of those: the token has its fixed place before the trailer.
+    Records of other programs have no checksum token.  A damaged ggshell record, whose token was altered or hidden inside
+    another token, must not pass as such a record.  The token always stands directly before the trailer, so bytes there
+    that differ from it in only a few bits are reported as damage.
     """
     name = chr(layout.CHECKSUM)
     if name not in tokens:
@@ -256,12 +259,12 @@ def _seal(data: bytes, tokens: dict[str, bytes], rba: int | None) -> tuple[int |
         return None, None
     last, value = next(reversed(tokens.items()))
     if last != name or len(value) != layout.SEAL:
-        raise ValueError(f"a checksum of {layout.SEAL} bytes behind the other GGS tokens")
+        raise ValueError(f"a checksum of {layout.SEAL} bytes after the other GGS tokens")
     if not _fits(data):
-        raise ValueError("bytes that fit their checksum")
+        raise ValueError("bytes that match their checksum")
     place, checksum = struct.unpack("<II", tokens.pop(name))
     if rba is not None and place != rba & layout.PLACE_MASK:
-        raise ValueError(f"a record written for this place, not one for RBA {place}")
+        raise ValueError(f"a record written for this position, not for RBA {place}")
     return checksum, place
 
 
@@ -271,7 +274,7 @@ def _fits(data: bytes) -> bool:
 
 
 def _moment(io_time: int) -> datetime | None:
-    """IO Time as an aware datetime; None for times before year 1 (records of others that carry no time)."""
+    """Return IO Time as an aware datetime; None for a time before year 1 (records of other programs without a time)."""
     try:
         return to_datetime(io_time - JULIAN_EPOCH_MICROSECONDS)
     except OverflowError:

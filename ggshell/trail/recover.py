@@ -1,8 +1,8 @@
-"""Find the last whole transaction of a trail: where a writer goes on after any end, and what a reader may see of a trail
-without a durable mark.
+"""Find the end of the last whole transaction of a trail.
 
-With a mark, what lies before it is durable and must be good; what lies behind it is judged.  Without one the last file that
-has a settled place is judged from its beginning.  A place is settled when no transaction is open there.
+A writer continues there after a stop or crash, and a reader reads up to there if the trail has no durable mark.  A place is
+settled if no transaction is open there.  With a mark, everything before it is durable and must be undamaged; what follows
+is scanned for a later settled place.  Without a mark, the last file that has a settled place is scanned from its beginning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ggshell.errors import TrailError
 from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import decode, fileheader, layout
 from ggshell.trail.context import row_transaction
@@ -22,6 +21,7 @@ from ggshell.trail.durable import DurableMark, MarkReader
 from ggshell.trail.markers import table_index
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.reach import require_reachable
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 4 << 20
@@ -30,22 +30,22 @@ _BEGIN = bytes([layout.RECORD, 1])
 
 
 class _Broken(NamedTuple):
-    """Where a file's bytes stop being records, and what was expected there."""
+    """The place where a file's bytes are no longer valid records, and what was expected there."""
 
     rba: int
     expected: str
 
 
 class _Scan(NamedTuple):
-    """The last settled place of a file (None: it has none), and where it breaks off (None: it does not)."""
+    """The last settled place of a file (None if it has none), and where its valid records end early (None if nowhere)."""
 
     settled: DurableMark | None
     broken: _Broken | None
 
 
 class _State(NamedTuple):
-    """What is known behind a record: the last settled place, the last transaction that ended, the one that is open, and
-    how many table definitions the file has given out."""
+    """The state after a record: the last settled place, the last transaction that ended, the open transaction, and the
+    number of table definitions in the file."""
 
     settled: DurableMark | None
     csn: Csn | None
@@ -53,48 +53,57 @@ class _State(NamedTuple):
     tables: int
 
 
-def find_end(name: TrailName) -> DurableMark | None:
-    """The last settled place of a trail, and the last transaction before it; None without files.
+def find_end(name: TrailName, reached: TrailPosition | None = None) -> DurableMark | None:
+    """Return the last settled place of a trail and the last transaction before it; None if the trail has no file.
 
-    Behind the mark, a torn tail, a zero-filled one or an unfinished transaction is what a crash leaves.  Raises TrailError
-    when the trail ends before its mark, and for damage that good transactions follow (nothing is then cut).
+    After the mark, a torn tail, a zero-filled tail or an unfinished transaction is normal after a crash.  Raises TrailError
+    if the trail ends before its mark or before the place that its writer has ``reached``, and for damage that whole
+    transactions follow (in these cases nothing is cut off).
     """
-    sequences = name.sequences()
-    if not sequences:
-        return None
     reader = MarkReader(name)
     mark = reader.read()
     reader.close()
-    if mark is None or mark.position.seqno not in sequences:
+    for place in (mark.position if mark is not None else None, reached):
+        if place is not None and place.rba:
+            require_reachable(name, place)
+    sequences = name.sequences()
+    if not sequences:
+        return None
+    if mark is None:
         return _without_mark(name, sequences)
-    path = name.file(mark.position.seqno)
-    if path.stat().st_size < mark.position.rba:
-        raise TrailError(
-            f"trail file {path} is shorter than its durable end, RBA {mark.position.rba}",
-            where=f"{path}, RBA {path.stat().st_size}",
-            hint="restore the file; the transactions that it lost cannot be told from those still to come",
-        )
     return _from_mark(name, mark, [number for number in sequences if number > mark.position.seqno])
 
 
 def _from_mark(name: TrailName, mark: DurableMark, later: list[int]) -> DurableMark:
+    _require_good(name, mark.position)
     found = mark
     broken: _Broken | None = None
     for seqno in [mark.position.seqno, *later]:
         scan = _scan(name, seqno, mark if seqno == mark.position.seqno else None)
         if scan.settled is not None:
-            if broken is not None:  # a file is synced before the next one is begun
+            if broken is not None:  # a file is synced before the next one is created
                 raise damaged(name.file(found.position.seqno), *broken)
             found = scan.settled
         broken = broken or scan.broken
     return found
 
 
-def _without_mark(name: TrailName, sequences: list[int]) -> DurableMark:
-    """The last settled place of the last file that has one.
+def _require_good(name: TrailName, end: TrailPosition) -> None:
+    """Raises TrailError for damage before a durable place, in the same file.
 
-    What follows a break tells what it is: nothing, the tail that a crash tore; good transactions, damage that must not be
-    cut away together with them, for nobody knows whether the source can send them again.
+    A writer that continued there would make the file longer than every copy of it, so restoring a copy would lose rows.
+    """
+    scan = _scan(name, end.seqno, None)
+    if scan.broken is not None and scan.broken.rba < end.rba:
+        raise damaged(name.file(end.seqno), *scan.broken)
+
+
+def _without_mark(name: TrailName, sequences: list[int]) -> DurableMark:
+    """Return the last settled place of the last file that has one.
+
+    If no whole transaction follows the place where the records end early, it is a tail torn by a crash.  If one follows, it
+    is damage, which raises TrailError: the transactions must not be cut off, because the source may be unable to send them
+    again.
     """
     for seqno in reversed(sequences):
         scan = _scan(name, seqno, None)
@@ -106,7 +115,7 @@ def _without_mark(name: TrailName, sequences: list[int]) -> DurableMark:
 
 
 def _scan(name: TrailName, seqno: int, mark: DurableMark | None) -> _Scan:
-    """Go through one file from a mark, or from its beginning."""
+    """Scan one file from a mark, or from its beginning."""
     if mark is None and _header_is_torn(name.file(seqno)):
         return _Scan(None, _Broken(0, "a trail file header"))
     file = open_file(name, seqno)
@@ -132,7 +141,7 @@ def _header_is_torn(path: Path) -> bool:
 
 
 def _follow(file: OpenedFile, place: int, state: _State) -> _Scan:
-    """Follow the records from a place to the file's end, or to where they break off."""
+    """Follow the records from a place to the end of the file, or to the first place without a valid record."""
     size = file.size()
     while place < size:
         chunk = file.read(CHUNK, place)
@@ -141,13 +150,13 @@ def _follow(file: OpenedFile, place: int, state: _State) -> _Scan:
         if records.fault is not None:
             return _Scan(state.settled, _Broken(place + records.fault.place, records.fault.expected))
         if not records.end:
-            return _Scan(state.settled, _Broken(place, "a whole record"))
+            return _Scan(state.settled, _Broken(place, "a complete record"))
         place += records.end
     return _Scan(state.settled, None)
 
 
 def _behind(chunk: bytes, records: Records, file: OpenedFile, base: int, state: _State) -> _State:
-    """What is known behind a chunk's good records; the place before an open transaction's first row is settled."""
+    """Return the state after a chunk's valid records; the place before an open transaction's first row is settled."""
     settled, csn, opened = state.settled, state.csn, state.opened
     tables = max(state.tables, _highest_index(records))
     rows = np.flatnonzero(records.is_row)
@@ -174,7 +183,7 @@ def _highest_index(records: Records) -> int:
 
 
 def _good_end_behind(path: Path, place: int) -> bool:
-    """Whether a good record that ends a transaction stands anywhere behind a place."""
+    """Whether an undamaged record that ends a transaction begins anywhere at or after a place."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         while place < size:

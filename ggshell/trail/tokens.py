@@ -1,4 +1,4 @@
-"""GGS tokens: the run of (id, info, length, value) inside a record's T token, and what they say of a transaction."""
+"""GGS tokens: the sequence of (id, info, length, value) in a record's T token, which identifies the transaction."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FOUR = np.arange(4, dtype=np.int64)
 
 
 def transaction_tokens(header: TransactionHeader) -> bytes:
-    """The GGS tokens of a transaction's first record: LOGCSN, TRANID, and LOGBSN where the source gave one."""
+    """Encode the GGS tokens of a transaction's first record: LOGCSN, TRANID, and LOGBSN if the source gave one."""
     csn, xid = header.csn, header.xid.encode()
-    if csn.lsn and len(xid) <= _SHORT:  # the usual case in one step: one-row transactions pass here once a row
+    if csn.lsn and len(xid) <= _SHORT:  # the usual case in one step: one-row transactions call this for every row
         tokens = b"L\0\x11\0%08X/%08X6\0%c\0%b" % (csn.value >> 32, csn.value & 0xFFFFFFFF, len(xid), xid)
         if header.restart:
             tokens += b"B\0\x11\0%08X/%08X" % (header.restart >> 32, header.restart & 0xFFFFFFFF)
@@ -39,24 +39,24 @@ def transaction_tokens(header: TransactionHeader) -> bytes:
 
 
 def split_tokens(chunk: bytes | memoryview, first: int, end: int) -> dict[str, bytes]:
-    """The tokens between two places, by their one-letter ids.  Raises ValueError when one leads outside."""
+    """Return the tokens between two places by their one-letter ids.  Raises ValueError if one leads outside."""
     found: dict[str, bytes] = {}
     while first < end:
         if first + 4 > end:
-            raise ValueError("half a token")
+            raise ValueError("an incomplete token")
         length = chunk[first + 2] | chunk[first + 3] << 8
         value = first + 4
         if value + length > end:
-            raise ValueError(f"token {chunk[first]:#x} leads behind its record")
+            raise ValueError(f"token {chunk[first]:#x} points past the end of its record")
         found[chr(chunk[first])] = bytes(chunk[value : value + length])
         first = value + length
     return found
 
 
 def transaction_header(chunk: bytes | memoryview, first: int, end: int, io_time: int) -> TransactionHeader:
-    """The transaction that a record's GGS tokens announce; ``io_time`` in Julian microseconds.
+    """Return the transaction that a record's GGS tokens identify; ``io_time`` is in Julian microseconds.
 
-    Raises ValueError when they announce none.
+    Raises ValueError if they do not identify one.
     """
     usual = _usual_tokens(chunk, first, end)
     if usual is not None:
@@ -73,14 +73,14 @@ def transaction_header(chunk: bytes | memoryview, first: int, end: int, io_time:
 def transaction_headers(
     chunk: bytes, first: NDArray[np.int64], end: NDArray[np.int64], io_times: NDArray[np.uint64]
 ) -> list[TransactionHeader]:
-    """The same for many records of a chunk: what PostgreSQL's transactions have is read for all of them at once.
+    """Return the transactions of many records of a chunk; the usual tokens of PostgreSQL are decoded for all at once.
 
-    Raises ValueError, with the record's number as its second argument, when one announces no transaction.
+    Raises ValueError, with the record's number as its second argument, if one does not identify a transaction.
     """
     bounds = zip(first.tolist(), end.tolist(), io_times.tolist(), strict=True)
     found: list[TransactionHeader | None] = [None] * len(first)
     if len(first) > _FEW:
-        with contextlib.suppress(UnicodeDecodeError):  # one by one, then, so that the error names its record
+        with contextlib.suppress(UnicodeDecodeError):  # then decode one by one, so that the error names its record
             found = _usual_headers(chunk, first, end, io_times)
     for number, (low, high, time) in enumerate(bounds):
         if found[number] is None:
@@ -94,7 +94,7 @@ def transaction_headers(
 def _usual_headers(
     chunk: bytes, first: NDArray[np.int64], end: NDArray[np.int64], io_times: NDArray[np.uint64]
 ) -> list[TransactionHeader | None]:
-    """LOGCSN, TRANID and perhaps LOGBSN, in this order; None for every record with anything else."""
+    """Decode LOGCSN, TRANID and optionally LOGBSN, in this order; None for each record with any other tokens."""
     raw = np.frombuffer(chunk, dtype=np.uint8)
     usual = end - first >= 4 + _LSN_TEXT + 4
     at = np.where(usual, first, 0)
@@ -119,7 +119,7 @@ def _usual_headers(
 def _numbers(
     raw: NDArray[np.uint8], place: NDArray[np.int64], token: bytes
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """The LSNs of the tokens at these places, and where there is such a token with such a text."""
+    """Return the LSNs of the tokens at these places, and which places hold this token with a valid LSN text."""
     place = np.minimum(place, max(0, len(raw) - 4 - _LSN_TEXT))
     digits = _HEX[raw[place[:, None] + 4 + _DIGITS]]
     value = (digits[:, ::2] << 4 | digits[:, 1::2]).view(">u8").ravel().astype(np.uint64)
@@ -128,7 +128,7 @@ def _numbers(
 
 
 def _usual_tokens(chunk: bytes | memoryview, first: int, end: int) -> tuple[Csn, str, int] | None:
-    """LOGCSN, TRANID and LOGBSN as ggshell writes them for PostgreSQL, without a dictionary for each transaction."""
+    """Decode LOGCSN, TRANID and LOGBSN as ggshell writes them for PostgreSQL, without building a dictionary."""
     xid = first + 4 + _LSN_TEXT + 4
     if xid > end or chunk[first : first + 4] != _LSN_TOKEN or chunk[xid - 4] != layout.TRANID or chunk[xid - 1]:
         return None
@@ -143,7 +143,7 @@ def _usual_tokens(chunk: bytes | memoryview, first: int, end: int) -> tuple[Csn,
 
 
 def _csn(text: bytes) -> tuple[int, bool]:
-    """A CSN's value and kind; the usual LSN form without a regular expression, for one-row transactions' sake."""
+    """Return a CSN's value and whether it is an LSN; parses LSNs without a regular expression, for speed."""
     if len(text) == _LSN_TEXT and text[8] == _SLASH:
         return int(text[:8], 16) << 32 | int(text[9:], 16), True
     return Csn.parse(text.decode())

@@ -1,10 +1,10 @@
-"""Write a trail: whole transactions appended, one sync a flush, and a mark that says how far readers may go."""
+"""Write a trail: append rows, sync once per flush, and advance the durable mark up to which readers may read."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -12,52 +12,59 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ggshell.cipher import Key
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.files import locked, sync_directory
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.transaction import TransactionPiece
-from ggshell.trail.blocks import BlockWriter, write_all
-from ggshell.trail.durable import DurableMark, MarkWriter
+from ggshell.trail.blocks import BlockWriter, begin_file, write_all
+from ggshell.trail.durable import DurableMark, MarkWriter, Waker
 from ggshell.trail.encode import encode_batch
 from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, Producer, encode_header
 from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
+from ggshell.trail.reach import MISSING, RESTORE
 from ggshell.trail.recover import find_end
-from ggshell.trail.sealing import Keys, Protection, RowCipher, cipher_of, new_cipher
-from ggshell.trail.wake import Waker
+from ggshell.trail.sealing import Keys, Protection, RowCipher, check_same_wallet, cipher_of, new_cipher
 from ggshell.types import Csn, TrailPosition
 
 BLOCK = 1 << 20
 
 
-def no_keys(name: str, version: int) -> bytes:
-    """There are none.  Raises NotFoundError."""
-    raise NotFoundError(f"key {name}, version {version}, is not there", hint="CREATE WALLET and ADD MASTERKEY make one")
+def no_keys(name: str, version: int) -> Sequence[Key]:
+    """The key source of a writer that has no keys: always raises NotFoundError."""
+    raise NotFoundError(
+        f"key {name}, version {version} does not exist", hint="create one with CREATE WALLET and ADD MASTERKEY"
+    )
 
 
 class WriterOptions(NamedTuple):
-    """How a trail is written: its format (FORMAT RELEASE), its encryption and where the keys are, the URIs of the trails
-    that the rows came through, and whether a restart leaves a record of it (not with OVERWRITEMODE)."""
+    """How a trail is written.
+
+    ``compatibility``: the format (FORMAT RELEASE); ``protection`` and ``keys``: the encryption and the source of its keys;
+    ``uris``: the trails that the rows came through; ``restart_record``: whether a restart appends a record of itself (not
+    with OVERWRITEMODE); ``follows``: the wallets that this wallet was merged with or replaces."""
 
     compatibility: int = COMPATIBILITY
     protection: Protection | None = None
     keys: Keys = no_keys
     uris: tuple[str, ...] = ()
     restart_record: bool = True
+    follows: tuple[str, ...] = ()
 
 
 DEFAULT_OPTIONS = WriterOptions()
 
 
 class TrailWriter:
-    """The one writer of a trail.
+    """The only writer of a trail.
 
-    ``write`` collects, ``flush`` makes durable: blocks, one fdatasync, the mark, the wake-up, in this order.  After any
-    failure the writer refuses further work (what the disk holds is unknown then, and a failed fsync cannot be repeated);
-    opening it again recovers.
+    ``write`` collects rows.  ``flush`` makes them durable: it writes the blocks, calls fdatasync once, writes the durable
+    mark and wakes the readers, in this order.  After any failure the writer refuses further work, because the content of
+    the disk is then unknown and a failed fsync cannot be repeated.  Opening the trail again recovers it.
     """
 
     def __init__(
@@ -87,7 +94,7 @@ class TrailWriter:
         self._form = Form()
         self._inside = False
         self._roll_wanted = False
-        self._failure: OSError | None = None
+        self._failure: OSError | DiskError | TrailError | None = None
         self._behind: Future[None] | None = None
         self._behind_end = self._ended
         self._mark = MarkWriter(name)
@@ -105,11 +112,13 @@ class TrailWriter:
         producer: Producer,
         max_bytes: int,
         options: WriterOptions = DEFAULT_OPTIONS,
+        reached: TrailPosition | None = None,
     ) -> TrailWriter:
-        """Take the trail's lock, recover its end, and stand ready behind it.
+        """Take the trail's lock, recover its end, and get ready to append after it.
 
-        Raises ConflictError when another process writes the trail, TrailError for damage that is no torn tail, DiskError
-        when the folder cannot be written, NotFoundError for a key that is not there.
+        ``reached``: the position up to which the trail was written, according to the group's checkpoint.  Raises
+        ConflictError if another process writes the trail, TrailError if the trail lost data or has damage other than a
+        torn tail, DiskError if the folder cannot be written, NotFoundError if a key does not exist.
         """
         with contextlib.ExitStack() as holds:
             try:
@@ -117,32 +126,43 @@ class TrailWriter:
                 holds.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
                 writer = cls(name, clock, producer, max_bytes, options, holds)
                 holds.callback(writer._close_file)
-                writer._recover()
+                writer._recover(reached)
             except OSError as error:
                 raise DiskError(
-                    f"cannot write trail {name}: {error.strerror}", hint="make room or mend the folder's permissions"
+                    f"cannot write trail {name}: {error.strerror}",
+                    hint="free space or correct the permissions of the folder",
                 ) from error
             writer._holds = holds.pop_all()
         return writer
 
     @property
     def last_csn(self) -> Csn | None:
-        """The last whole transaction that the trail holds."""
+        """The CSN of the last whole transaction in the trail."""
         return self._whole.csn
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether the newest file is encrypted."""
+        return self._form.seal is not None
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether new files are encrypted."""
+        return self._options.protection is not None
+
+    @property
     def position(self) -> TrailPosition:
-        """The end of what is durable."""
+        """The durable end of the trail."""
         return self._whole.position
 
     def write(self, batch: ChangeBatch) -> None:
-        """Append rows.  They become visible at the next flush after their transaction's end.
+        """Append rows.  They become visible at the first flush after the end of their transaction.
 
-        Raises DiskError; TrailError, with nothing written, when a transaction begins while one is open or goes on while
-        none is.
+        Raises DiskError.  Raises TrailError and writes nothing if a transaction begins while another is open, or continues
+        while none is open.
         """
         if self._failure is not None:
-            raise self._disk_error(self._failure)
+            raise self._error(self._failure)
         if not len(batch):
             return
         self._check_order(batch.pieces[0])
@@ -162,30 +182,39 @@ class TrailWriter:
             self._guarded(lambda: self._blocks.write_behind(self._descriptor, self._take_pending()))
 
     def flush(self) -> TrailPosition:
-        """Make all that was written durable, show readers the whole transactions of it, and wake them.  Raises DiskError."""
+        """Make all written rows durable, make their whole transactions visible, and wake the readers.  Raises DiskError."""
         self._guarded(self._sync)
         return self._whole.position
 
     def flush_behind(self) -> None:
-        """Begin to make durable what was written, and show what an earlier call has made so; never waits for the disk.
+        """Flush in the background: start to sync what was written, and make visible what an earlier call has synced.
 
-        For a steady stream: rows are made ready while the disk works.  Raises DiskError.
+        Never waits for the disk, so a steady stream of rows is encoded while the disk works.  Raises DiskError.
         """
         self._guarded(self._sync_behind)
 
+    def settle(self) -> TrailPosition:
+        """Make every whole transaction durable, remove the unfinished one, and return the end of the trail.
+
+        The source sends the unfinished transaction again from its beginning.  Raises DiskError."""
+        self.flush()
+        if self._inside:
+            self._guarded(self._take_back)
+        return self._whole.position
+
     def rollover(self) -> TrailPosition:
-        """Flush, and begin a new file with the next transaction; the position where that will stand."""
+        """Flush, begin a new file with the next transaction, and return the position where that file starts."""
         self.flush()
         self._roll_wanted = True
         return TrailPosition(self._written.seqno + 1, 0)
 
     def use(self, options: WriterOptions) -> None:
-        """Write differently from the next transaction on, in a new file."""
+        """Use other options from the next transaction on; if the file's form changes, it begins a new file."""
         self._roll_wanted = self._roll_wanted or self._differs(options)
         self._options = options
 
     def close(self) -> None:
-        """Let the trail go; what was not flushed is left for the source to send again."""
+        """Release the trail.  Rows that were not flushed are dropped; the source sends them again."""
         self._holds.close()
 
     def _close_file(self) -> None:
@@ -196,19 +225,21 @@ class TrailWriter:
 
     def _check_order(self, piece: TransactionPiece) -> None:
         if piece.begins is self._inside:
-            text = "begins while another is open" if self._inside else "goes on that was never begun"
+            text = "begins while another one is open" if self._inside else "continues, but never began"
             raise TrailError(
-                f"transaction {piece.header.xid} (CSN {piece.header.csn}) {text} in trail {self.name}",
-                hint="stop the group and start it again: it goes on behind the last whole transaction",
+                f"transaction {piece.header.xid} (CSN {piece.header.csn}) in trail {self.name} {text}",
+                hint="restart the group: it continues after the last complete transaction",
             )
 
     @property
     def _rba(self) -> int:
-        """Where the next record will stand."""
+        """The RBA of the next record."""
         return self._written.rba + self._pending_bytes
 
     def _is_time_to_roll(self, batch: ChangeBatch) -> bool:
-        """At a transaction's begin when the file is full; within one only when that has grown half a file too long."""
+        """Whether to begin a new file: at the start of a transaction if the file is full or a rollover was requested.
+
+        Inside a transaction only if the file exceeds its limit by half.  In both cases also if the table indexes run out."""
         if self._tables + len(batch.tables) > LAST_INDEX:
             return True
         if batch.pieces[0].begins:
@@ -229,19 +260,24 @@ class TrailWriter:
 
     def _guarded(self, action: Callable[[], None]) -> None:
         if self._failure is not None:
-            raise self._disk_error(self._failure)
+            raise self._error(self._failure)
         try:
             action()
         except OSError as error:
             self._failure = error
-            raise self._disk_error(error) from error
+            raise self._error(error) from error
+        except DiskError as error:
+            self._failure = error
+            raise
 
-    def _disk_error(self, error: OSError) -> DiskError:
+    def _error(self, error: OSError | DiskError | TrailError) -> DiskError | TrailError:
+        if isinstance(error, (DiskError, TrailError)):
+            return error
         path = self.name.file(self._written.seqno)
         return DiskError(
             f"cannot write trail file {path}: {error.strerror}",
             where=f"{path}, RBA {self._written.rba}",
-            hint="make room or mend the disk, then start the group again: nothing is lost",
+            hint="free space or repair the disk, then start the group again: no data is lost",
         )
 
     def _write_out(self) -> None:
@@ -249,7 +285,7 @@ class TrailWriter:
         write_all(self._descriptor, self._take_pending())
 
     def _take_pending(self) -> bytes:
-        """What was collected; it counts as written from now on."""
+        """Return the collected bytes and count them as written."""
         data = b"".join(self._pending)
         self._unsynced = self._unsynced or bool(data)
         self._written = self._written._replace(rba=self._written.rba + len(data))
@@ -275,18 +311,46 @@ class TrailWriter:
             self._behind_end, self._unsynced = self._ended, False
 
     def _finish_behind(self) -> None:
-        """Wait for the sync that was begun, if there is one, and show what it made durable."""
+        """Wait for the background sync, if there is one, and make visible what it made durable."""
         if self._behind is not None:
             behind, self._behind = self._behind, None
             behind.result()
             self._show(self._behind_end)
 
     def _show(self, end: DurableMark) -> None:
-        """Let readers go on to this place."""
+        """Make the trail visible to readers up to this place."""
+        self._require_file(end.position)
         if end != self._whole:
             self._whole = end
             self._mark.write(end)
             self._waker.wake()
+
+    def _require_file(self, end: TrailPosition) -> None:
+        """Check that the open file is still the one in the folder and is not shorter than its durable end.
+
+        Otherwise the rows would be written to a file that is not part of the trail: raises TrailError now and at every
+        further call."""
+        path = self.name.file(self._written.seqno)
+        mine = os.fstat(self._descriptor)
+        try:
+            found = path.stat()
+            same = (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
+        except FileNotFoundError:
+            same = False
+        if same and (end.seqno != self._written.seqno or mine.st_size >= end.rba):
+            return
+        said = (
+            "is shorter than the data that was written to it"
+            if same
+            else "was deleted or replaced while it was being written"
+        )
+        self._failure = TrailError(
+            f"trail file {path} {said}",
+            code=MISSING,
+            where=f"{path}, RBA {self._written.rba}",
+            hint=RESTORE,
+        )
+        raise self._failure
 
     def _roll(self, first: TransactionPiece) -> None:
         self._sync()
@@ -296,25 +360,26 @@ class TrailWriter:
         self._create(self._written.seqno + 1, continuity)
 
     def _create(self, seqno: int, continuity: Continuity) -> None:
-        """Begin a file: its header is durable, and its name, before anything else is written."""
-        path = self.name.file(seqno)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o640)
+        """Create the next file; its header and its name are durable before anything else is written.
+
+        No record may be pending."""
+        options = self._options
+        self._check_wallet(seqno - 1)
+        self._cipher = None if options.protection is None else new_cipher(options.protection, options.keys)
         self._indexes, self._tables = {}, 0
         self._written = TrailPosition(seqno, 0)
-        options = self._options
-        self._cipher = None if options.protection is None else new_cipher(options.protection, options.keys)
         self._form = Form(options.compatibility, self._cipher.seal if self._cipher else None, options.uris)
-        self._add(encode_header(str(path), seqno, self._clock.now(), self._producer, continuity, self._form))
-        self._write_out()
-        os.fsync(self._descriptor)
-        self._unsynced = False
+        name = str(self.name.file(seqno))
+        header = encode_header(name, seqno, self._clock.now(), self._producer, continuity, self._form)
+        self._descriptor = begin_file(self.name, seqno, header)
+        self._written = TrailPosition(seqno, len(header))
         self._mark.sync()
         sync_directory(self.name.folder)
 
-    def _recover(self) -> None:
-        """Go on behind the last whole transaction: cut what lies behind it, and append a restart record."""
-        end = find_end(self.name)
+    def _recover(self, reached: TrailPosition | None) -> None:
+        """Continue after the last whole transaction: cut off everything after it, and append a restart record."""
+        self.name.unfinished().unlink(missing_ok=True)
+        end = find_end(self.name, reached)
         if end is None:
             self._create(0, Continuity())
             self._ended = DurableMark(self._written, None)
@@ -331,13 +396,23 @@ class TrailWriter:
         self._mark.sync()
         sync_directory(self.name.folder)
 
+    def _take_back(self) -> None:
+        """Remove the rows of the unfinished transaction and the files that were created for them."""
+        roll = self._roll_wanted or self._written.seqno > self._ended.position.seqno
+        self._close_file()
+        self._cut(self._ended)
+        os.fsync(self._descriptor)
+        sync_directory(self.name.folder)
+        self._indexes, self._inside = {}, False
+        self._roll_wanted = self._roll_wanted or roll
+
     def _cut(self, end: DurableMark) -> None:
-        """Take away what lies behind a place: the later files from the last one on, then the rest of its own file."""
+        """Delete everything after a place: the later files, last one first, then the rest of the place's own file."""
         later = [seqno for seqno in self.name.sequences() if seqno > end.position.seqno]
         for seqno in reversed(later):
             self.name.file(seqno).unlink()
         path = self.name.file(end.position.seqno)
-        if end.position.rba == 0:  # even its header is torn
+        if end.position.rba == 0:  # the file's header is incomplete too
             path.unlink()
             self._create(end.position.seqno, Continuity(end.csn))
             return
@@ -347,24 +422,31 @@ class TrailWriter:
         self._written, self._tables = end.position, end.tables
 
     def _take_up(self, path: Path, seqno: int) -> None:
-        """Write on in a file as it was begun; where that is not what is wanted now, in a new one."""
+        """Continue a file in the form it was created with, or request a new file if the options ask for another form."""
         file = open_file(self.name, seqno)
         header = file.header
         file.close()
         self._form = Form(header.compatibility, header.seal, header.uris)
+        self._check_wallet(seqno)
         self._roll_wanted = self._differs(self._options)
         if header.seal is not None and not self._roll_wanted:
             self._cipher = cipher_of(header.seal, self._options.keys, path)
 
+    def _check_wallet(self, seqno: int) -> None:
+        """Raises TrailError if the previous file was encrypted with a different wallet."""
+        seal, options = self._form.seal, self._options
+        if seal is not None and options.protection is not None:
+            check_same_wallet(seal, options.protection, options.follows, options.keys, self.name.file(seqno))
+
     def _differs(self, options: WriterOptions) -> bool:
-        """Whether the present file is of another form than is wanted."""
+        """Whether the options ask for another encryption or format than the current file has."""
         seal = self._form.seal
-        written = (self._form.compatibility, seal.protection if seal is not None else None)
-        return written != (options.compatibility, options.protection)
+        same = options.protection is None if seal is None else seal.protection.is_as(options.protection)
+        return not same or self._form.compatibility != options.compatibility
 
 
 def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:
-    """A batch, cut before the rows of a transaction that does not end in it: what is whole must not wait for those."""
+    """Split a batch before the rows of a transaction that does not end in it, so that whole transactions need not wait."""
     tail = batch.pieces[-1]
     if tail.ends or len(batch.pieces) == 1:
         return (batch,)

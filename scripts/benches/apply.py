@@ -74,7 +74,7 @@ def _case(
 
 
 def _seconds(place: Ground, group: str, last: int) -> float:
-    """From the first login to the moment at which every row is there: rows of lanes do not come in order."""
+    """From the first login to the moment at which every row is there: rows of appliers do not come in order."""
     place.obey(f"START REPLICAT {group}")
     began = wait_until(f"{group} is logged in", lambda: place.one("south", _CLIENT), every=0.01)
     ended = place.wait_for_count("bench.rows", last)

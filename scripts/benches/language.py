@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benches.figures import Figure, alternate, less_is_better, more_is_better
 from benches.ground import Failed
-from ggshell.check.run import check_sources
+from ggshell.check.cli import check_sources
 
 LINES = 10_000
 LIMIT_SECONDS = 5.0
@@ -58,7 +58,7 @@ def script(lines: int) -> str:
 
 def _seconds(path: Path) -> float:
     began = time.perf_counter()
-    command = [sys.executable, "-m", "ggshell.shell.cli", "check", str(path), "--format", "json"]
+    command = [sys.executable, "-m", "ggshell.cli.main", "check", str(path), "--format", "json"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode not in (0, 3) or '"code": "GGS-00101"' in result.stdout:
         raise Failed(f"the script was not understood: {result.stderr or result.stdout[:500]}")

@@ -20,11 +20,11 @@ from benches.ground import Failed, ggshell, wait_until
 from ggshell.clock import SystemClock
 from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import RedoWriter
-from ggshell.process.control import request
-from ggshell.process.state import state_of
-from ggshell.store import checkpoint as checkpoints
-from ggshell.store.checkpoint import GroupType
-from ggshell.store.home import Home
+from ggshell.groups.control import request
+from ggshell.groups.state import state_of
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
 
 DAY = 86_400
 GOAL = 10.0
@@ -60,7 +60,7 @@ class Day:
         (home / "dirprm" / "ext1.prm").write_text(text)
 
     def capture(self) -> tuple[Path, float]:
-        """Capture the day, crash; the home as it is then, and the checkpoints' part of the time in percent."""
+        """Capture the day, crash; a copy of the home as it is then, and the checkpoints' part of the time in percent."""
         home = self.root / "crashed"
         self.parameters(home, _INTERVAL)
         self.obey(
@@ -76,12 +76,13 @@ class Day:
         counts = _ask(home, "BR", action="BRSTATS")["counts"]
         wait_until("its end is saved", lambda: checkpoints.load(_checkpoint(home)).caught_up > 0)
         _crash(home)
-        return home, 100 * counts["microseconds"] / 1e6 / took
+        kept = home.rename(self.root / "kept")
+        return kept, 100 * counts["microseconds"] / 1e6 / took
 
-    def recover(self, crashed: Path, name: str, bounded: str) -> float:
-        """Start a copy of the crashed home; the seconds of its recovery."""
-        home = self.root / name
-        shutil.copytree(crashed, home, ignore=shutil.ignore_patterns("*.sock"))
+    def recover(self, kept: Path, bounded: str) -> float:
+        """Put the crashed home back and start it; the seconds of its recovery."""
+        home = self.root / "crashed"
+        shutil.copytree(kept, home, ignore=shutil.ignore_patterns("*.sock"))
         try:
             self.parameters(home, bounded)
             self.obey(home, "START ext1")
@@ -98,11 +99,11 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     root = Path(tempfile.mkdtemp(prefix="ggshell-bench-"))
     try:
         day = Day(root, 0.5 if quick else 4.0)
-        crashed, cost = day.capture()
+        kept, cost = day.capture()
         bounded, normal = alternate(
             rounds,
-            lambda number: day.recover(crashed, f"bounded{number}", _INTERVAL),
-            lambda number: day.recover(crashed, f"normal{number}", "BROFF"),
+            lambda _: day.recover(kept, _INTERVAL),
+            lambda _: day.recover(kept, "BROFF"),
         )
         return [
             less_is_better("recovery", "a day, one open", "s", bounded, normal, "normal recovery (BROFF)", GOAL),
@@ -135,11 +136,11 @@ def _write(folder: Path, per_second: float) -> int:
 
 
 def _checkpoint(home: Path) -> Path:
-    return Home(home).checkpoint("EXT1", GroupType.EXTRACT)
+    return Home(home).checkpoint("EXT1", GroupKind.EXTRACT)
 
 
 def _ask(home: Path, verb: str, **arguments: Any) -> dict[str, Any]:
-    process = state_of(Home(home).process("EXT1", GroupType.EXTRACT))[1]
+    process = state_of(Home(home).process("EXT1", GroupKind.EXTRACT))[1]
     if process is None or not process.socket:
         raise Failed(f"EXT1 does not run: {Home(home).report('EXT1').read_text()[-2000:]}")
     return request(process.socket, verb, timeout=60, **arguments)
@@ -151,7 +152,7 @@ def _complete(home: Path) -> dict[str, Any] | None:
 
 
 def _crash(home: Path) -> None:
-    process = state_of(Home(home).process("EXT1", GroupType.EXTRACT))[1]
+    process = state_of(Home(home).process("EXT1", GroupKind.EXTRACT))[1]
     if process is None:
         raise Failed("EXT1 does not run")
     os.kill(process.pid, signal.SIGKILL)

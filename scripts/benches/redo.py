@@ -11,18 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benches.figures import Figure, alternate, more_is_better
-from ggshell.capture.cache import TransactionCache
-from ggshell.capture.stream import Capture
-from ggshell.databases.redo.definitions import Definitions, read_definitions
-from ggshell.databases.redo.folder import open_rows
-from ggshell.databases.redo.log import RedoLog
-from ggshell.databases.redo.rows import Operation, RedoRow
-from ggshell.databases.redo.sql import Statement, parse_delete, parse_insert, parse_update
-from ggshell.demo.redo_workload import Shape, Workload, redo_writers, write_definitions
+from ggshell.connectors.oracle_redo.definitions import Definitions, read_definitions
+from ggshell.connectors.oracle_redo.folder import open_rows
+from ggshell.connectors.oracle_redo.log import RedoLog
+from ggshell.connectors.oracle_redo.rows import Operation, RedoRow
+from ggshell.connectors.oracle_redo.sql import RedoStatement, parse_delete, parse_insert, parse_update
+from ggshell.demo.redo_workload import Workload, WorkloadShape, redo_writers, write_definitions
+from ggshell.pipeline.capture.cache import TransactionCache
+from ggshell.pipeline.capture.stream import Capture
+from ggshell.record.transaction import Completed
 from ggshell.types import Csn, LogPosition
 
 ASKED = 100_000.0
-_PARSE: dict[int, Callable[[bytes], Statement]] = {
+_PARSE: dict[int, Callable[[bytes], RedoStatement]] = {
     Operation.INSERT: parse_insert,
     Operation.UPDATE: parse_update,
     Operation.DELETE: parse_delete,
@@ -34,7 +35,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="ggshell-bench-") as name:
         folder = Path(name)
         writers = list(redo_writers(folder, 1))
-        Workload(Shape(span=20.0 if quick else 120.0, rate=200.0), writers).run()
+        Workload(WorkloadShape(span=20.0 if quick else 120.0, rate=200.0), writers).run()
         changes = _changes(folder)
         parsed = [_parsed(changes) for _ in range(rounds)]
         del changes
@@ -68,7 +69,7 @@ def _captured(folder: Path, rows: int) -> float:
     definitions = Definitions(read_definitions(write_definitions(folder)), lambda _: ())
     began = time.process_time()
     log = RedoLog(open_rows(f"redo://{folder}", _BEGINNING), _BEGINNING, lambda _: True, definitions, _untold)
-    capture = Capture(log, TransactionCache(256 << 20, folder / "spill"), Csn(0, False))
+    capture = Capture(log, TransactionCache(256 << 20, folder / "spill"), Completed(Csn(0, False)))
     while capture.read() is not None or not capture.drained:
         continue
     capture.close()

@@ -22,11 +22,12 @@ from benches.figures import Figure, alternate, less_is_better, more_is_better
 from benches.ground import ggshell
 from benches.memory import peak
 from benches.trail import write_trail
-from ggshell.spark.engines import Engines
-from ggshell.spark.questions import beats, counts, lag
-from ggshell.spark.questions.trails import trails
-from ggshell.spark.settings import EngineChoice, Settings
-from ggshell.spark.views import ParquetView
+from ggshell.query.engines import Engines
+from ggshell.query.questions import counts, lag
+from ggshell.query.questions import heartbeats as beats
+from ggshell.query.questions.trails import trails
+from ggshell.query.settings import EngineChoice, QuerySettings
+from ggshell.query.views import ParquetView
 from ggshell.trail.arrow import SCHEMA
 from ggshell.trail.columnar import read_columnar
 from ggshell.trail.name import TrailName
@@ -64,7 +65,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     records = 100_000 if quick else 10_000_000
     heartbeats = (20_000, 100_000) if quick else (1_000_000, 100_000_000)
     folder = Path(tempfile.mkdtemp(prefix="ggshell-bench-"))
-    engines = Engines(Settings(EngineChoice.SPARK, memory="4g"), folder / "spark.log")
+    engines = Engines(QuerySettings(EngineChoice.SPARK, memory="4g"), folder / "spark.log")
     try:
         small = TrailName(folder, "sm")
         write_trail(small, 10_000)
@@ -124,9 +125,9 @@ def _lag(folder: Path, engines: Engines, sizes: tuple[int, int], rounds: int) ->
         path = day / "beats.parquet"
         with duckdb.connect() as connection:
             connection.execute(_ARCHIVE.format(rows=rows, path=path))
-        beats_ = beats.Beats((beats.archive(0, "here", day.parent),), engines)
+        beats_ = beats.Heartbeats((beats.archive(0, "here", day.parent),), engines)
 
-        def ours(_: int, beats_: beats.Beats = beats_, rows: int = rows) -> float:
+        def ours(_: int, beats_: beats.Heartbeats = beats_, rows: int = rows) -> float:
             began = time.perf_counter()
             _expect(sum(window.beats for window in lag.windows(beats_, "DAY")), rows)
             return time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""``scripts/faults [NAME...] [--rounds N] [--seed S] [--kind KIND] [--json]``."""
+"""``scripts/faults [NAME...] [--rounds N] [--seed S] [--kind KIND] [--case TEXT] [--json]``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from benches.ground import Failed
 
+from faultruns import files
 from faultruns.chain import KINDS, chain
 from faultruns.load import Load
 from faultruns.memory import most_memory
-from faultruns.verdict import Verdict, settle
+from faultruns.verdict import settle
 
-NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved")
+NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved", "files")
 
 
 class Outcome(NamedTuple):
@@ -51,7 +52,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all by default")
     parser.add_argument("--rounds", type=int, default=20, help="how often each is done to each kind of Replicat")
     parser.add_argument("--seed", type=int, default=1, help="decides moments and victims")
-    parser.add_argument("--kind", choices=KINDS, action="append", help="kinds of Replicat; all by default")
+    kinds = list(dict.fromkeys([*KINDS, *files.KINDS]))
+    parser.add_argument(
+        "--kind", choices=kinds, action="append", help="kinds of Replicat; all that the fault has by default"
+    )
+    parser.add_argument("--case", default="", metavar="TEXT", help="of files: only the cases whose name has this text")
     parser.add_argument("--json", action="store_true", help="one object a line")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(NAMES))
@@ -59,9 +64,10 @@ def main() -> int:
         parser.error(f"no fault is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
     worst = 0
     for name in options.names or NAMES:
-        for kind in options.kind or KINDS:
+        own = files.KINDS if name == "files" else KINDS
+        for kind in options.kind or own:
             try:
-                outcome = run(name, kind, options.rounds, options.seed)
+                outcome = run(name, kind, options.rounds, options.seed, options.case)
             except Failed as error:
                 print(f"{name} {kind}: could not run: {error}", file=sys.stderr)
                 worst = 2
@@ -71,17 +77,22 @@ def main() -> int:
     return worst
 
 
-def run(name: str, kind: str, rounds: int, seed: int) -> Outcome:
+def run(name: str, kind: str, rounds: int, seed: int, case: str) -> Outcome:
     """One fault against one kind of Replicat, on servers and in a home of its own.  Raises Failed."""
     fault = importlib.import_module(f"faultruns.{name}")
     missing = fault.missing()
     if missing:
         return Outcome(name, 0, 0, 0, 0.0, kind, seed, skipped=missing)
+    if fault is files:
+        begin = time.monotonic()
+        number, transactions, found = files.run(kind, rounds, seed, case)
+        seconds = round(time.monotonic() - begin, 1)
+        return Outcome(name, number, found.lost, found.twice, seconds, kind, seed, transactions)
     with chain(kind, fault.prepare) as ground:
         begin = time.monotonic()
         with Load(ground.servers.dsn("north"), seed) as load:
             fault.spoil(ground, rounds, seed)
-        found: Verdict = settle(ground)
+        found = settle(ground)
         seconds = round(time.monotonic() - begin, 1)
         megabytes = most_memory(ground) if hasattr(fault, "MOST_MEGABYTES") else 0
     return Outcome(name, rounds, found.lost, found.twice, seconds, kind, seed, load.transactions, megabytes=megabytes)

@@ -9,8 +9,8 @@ from benches.ground import Failed
 from faultruns.chain import Chain
 from faultruns.proxy import Proxy
 from ggshell.demo.servers import ADMIN, ADMIN_PASSWORD
-from ggshell.store.credential import CredentialStore
-from ggshell.store.home import Home
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
 
 MOST_BYTES = 60_000
 

@@ -34,7 +34,7 @@ class Point(NamedTuple):
     folder: str = ""
 
 
-_WRITER, _SAVE = "ggshell.trail.writer", ("ggshell.store.checkpoint", "save")
+_WRITER, _SAVE = "ggshell.trail.writer", ("ggshell.home.checkpoint", "save")
 WRITING = {
     "before an append": Point(_WRITER, "TrailWriter.write", When.BEFORE),
     "within an append": Point(_WRITER, "write_all", When.HALF),
@@ -51,15 +51,15 @@ WRITING = {
 POINTS: dict[str, dict[str, Point]] = {
     "Extract": {
         **WRITING,
-        "before the slot is told": Point("ggshell.databases.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
-        "after the slot is told": Point("ggshell.databases.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
+        "before the slot is told": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
+        "after the slot is told": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
     },
     "pump": WRITING,
     "path": WRITING,
     "Replicat": {
-        "before rows are sent": Point("ggshell.databases.postgres.apply_wire", "Wire._flush", When.BEFORE),
-        "rows and commit are sent": Point("ggshell.databases.postgres.apply_wire", "Wire._flush", When.AFTER),
-        "an answer has come": Point("ggshell.databases.postgres.apply_wire", "Wire._result", When.AFTER),
+        "before rows are sent": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._flush", When.BEFORE),
+        "rows and commit are sent": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._flush", When.AFTER),
+        "an answer has come": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._result", When.AFTER),
         "before the checkpoint": Point(*_SAVE, When.BEFORE, 4),
         "after the checkpoint": Point(*_SAVE, When.AFTER, 4),
     },
@@ -117,7 +117,7 @@ def main(arguments: list[str]) -> int:
     """Run the process until it dies, or ends by itself."""
     member, name, count, *rest = arguments
     arm(POINTS[member][name], int(count))
-    from ggshell.process.__main__ import main as run
+    from ggshell.groups.__main__ import main as run
 
     return run(rest)
 

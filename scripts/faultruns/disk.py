@@ -11,10 +11,10 @@ from pathlib import Path
 from benches.ground import Failed
 
 from faultruns.chain import MEMBERS, Chain
-from ggshell.process.state import ProcessState
+from ggshell.groups.state import ProcessState
 
-FOLDERS = {"dirdat": "16m", "dirrpt": "1m", "dirchk": "1m"}
-"""Sizes of the small disks; what is read is not purged in these runs."""
+FOLDERS = {"dirdat": "64m", "dirrpt": "1m", "dirchk": "1m"}
+"""Sizes of the small disks; Manager purges trails once a minute, so theirs holds what a slow machine writes in two."""
 FULL_SECONDS = 1.5
 
 

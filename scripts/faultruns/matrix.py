@@ -15,9 +15,9 @@ from benches.ground import Failed
 from faultruns.chain import Chain
 from faultruns.deadly import POINTS, ROLLS
 from ggshell.errors import GgsError
-from ggshell.process.control import request
-from ggshell.process.state import ProcessState, read_process_file
-from ggshell.store import checkpoint as checkpoints
+from ggshell.groups.control import request
+from ggshell.groups.state import ProcessState, read_process_file
+from ggshell.home import checkpoint as checkpoints
 from ggshell.types import TrailPosition
 
 SCRIPTS = Path(__file__).parents[1]

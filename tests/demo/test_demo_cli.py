@@ -8,8 +8,10 @@ import pytest
 
 from ggshell.demo.cli import main
 from ggshell.demo.servers import open_servers
-from ggshell.store.credential import CredentialStore
-from ggshell.store.home import Home
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
+
+pytestmark = [pytest.mark.pg, pytest.mark.slow]
 
 
 def test_a_whole_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

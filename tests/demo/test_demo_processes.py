@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ggshell.demo.processes import end_processes, running_processes
-from ggshell.process.state import ProcessFile, ProcessState, start_ticks, write_process_file
+from ggshell.groups.state import ProcessFile, ProcessState, start_ticks, write_process_file
+
+pytestmark = pytest.mark.slow
 
 WAIT = [sys.executable, "-c", "import signal; signal.pause()"]
 
@@ -18,7 +22,7 @@ def _note(home: Path, name: str, pid: int, ticks: int) -> None:
 
 
 def _ended(child: subprocess.Popen[bytes]) -> bool:
-    return child.wait(timeout=5) == -9
+    return child.wait(timeout=120) == -9
 
 
 def test_manager_goes_first_and_all_go(tmp_path: Path) -> None:
@@ -30,7 +34,7 @@ def test_manager_goes_first_and_all_go(tmp_path: Path) -> None:
 
 
 def test_a_process_that_has_no_file_yet_is_known_by_its_command_line(tmp_path: Path) -> None:
-    words = ["-", "ggshell.process", "extract", "--home", str(tmp_path), "--group", "ext1"]
+    words = ["-", "ggshell.groups", "extract", "--home", str(tmp_path), "--group", "ext1"]
     other = [*words[:4], str(tmp_path / "other"), *words[5:]]
     with subprocess.Popen([*WAIT, *words]) as mine, subprocess.Popen([*WAIT, *other]) as theirs:
         while not running_processes(tmp_path):  # until the new process has its command line

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.capture.cache import TransactionCache
-from ggshell.databases.redo.definitions import Definitions
-from ggshell.databases.redo.folder import open_rows
-from ggshell.databases.redo.log import RedoLog
+from ggshell.connectors.oracle_redo.definitions import Definitions
+from ggshell.connectors.oracle_redo.folder import open_rows
+from ggshell.connectors.oracle_redo.log import RedoLog
 from ggshell.demo import redo_cli
 from ggshell.demo.redo_figure import Figure, checkpoint_time
-from ggshell.params.files import load_extract
+from ggshell.parameters.loading import load_extract
+from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.types import LogPosition
 
 BEGINNING = LogPosition(0, 0, 0)
@@ -60,7 +60,7 @@ def made(folder: Path, *more: str) -> str:
 def test_the_same_seed_makes_the_same_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert made(tmp_path / "a") == made(tmp_path / "b") != made(tmp_path / "c", "--seed", "2")
     assert redo_cli.main(["make", str(tmp_path / "a")]) == 2
-    assert "holds redo already" in capsys.readouterr().err
+    assert "already contains redo" in capsys.readouterr().err
 
 
 def test_threads_and_gzip_make_their_files(tmp_path: Path) -> None:
@@ -71,6 +71,7 @@ def test_threads_and_gzip_make_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["figure", "make"])
+@pytest.mark.slow
 def test_what_is_printed_reads_the_log(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert redo_cli.main(["--home", str(tmp_path / "home"), kind, str(tmp_path / "log")]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -81,7 +82,8 @@ def test_what_is_printed_reads_the_log(tmp_path: Path, kind: str, capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("given", "wrong"), [(["--span", "soon"], "soon is no time"), (["--rollbacks", "200%"], "200% is no share")]
+    ("given", "wrong"),
+    [(["--span", "soon"], "soon is not a valid duration"), (["--rollbacks", "200%"], "200% is not a valid share")],
 )
 def test_what_cannot_be_meant_is_refused(
     tmp_path: Path, given: list[str], wrong: str, capsys: pytest.CaptureFixture[str]

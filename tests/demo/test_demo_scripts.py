@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.params.files import load_extract, load_manager, load_replicat
-from ggshell.syntax import grammar, statement
+from ggshell.language import grammar, statement
+from ggshell.parameters.loading import load_extract, load_manager, load_replicat
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PARAMETERS = SCRIPTS / "quickstart.d"

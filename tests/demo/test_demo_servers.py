@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ggshell.databases.postgres.session import connection_info
+from ggshell.connectors.postgres.session import connection_info
 from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
 from ggshell.errors import StoreError
 

@@ -53,6 +53,6 @@ def test_sigterm_ends_the_process_with_a_count(demo: DemoServers) -> None:
                     break
                 connection.execute("SELECT pg_sleep(0.02)")
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=10)
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert re.match(r"\d+ transactions committed, \d+ rolled back in [\d.]+ s", output)

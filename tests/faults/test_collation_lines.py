@@ -53,16 +53,7 @@ def way(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: str, 
     way.in_south(f"CREATE TABLE b.plain (word {FOLDS[fold][1].format(s='b')} PRIMARY KEY, n int)")
     way.in_north("ALTER TABLE a.loose REPLICA IDENTITY FULL")
     way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nLOOK_AHEAD_TRANSACTIONS 1000\nMAP a.*, TARGET b.*;\n")
-    way.run(
-        "DBLOGIN USERIDALIAS north",
-        "ADD TRANDATA a.*",
-        "REGISTER EXTRACT ext1",
-        "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
-        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
-        "DBLOGIN USERIDALIAS south",
-        "ADD CHECKPOINTTABLE b.checks",
-        f"ADD REPLICAT rep1, {KINDS[request.param]}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
-    )
+    way.add("a.*", KINDS[request.param])
     way.start("ext1")
     yield way
     way.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from processes import until
-from ways import EXT1, Way
+from ways import Way
 
 SOURCE = """
 CREATE COLLATION {s}.words (provider = builtin, locale = 'C.UTF-8');
@@ -41,16 +41,7 @@ def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
         "INSERT INTO a.items SELECT n, 'before', 1 FROM generate_series(1, 20) n",
         "TRUNCATE a.items",
     )
-    way.run(
-        "DBLOGIN USERIDALIAS north",
-        "ADD TRANDATA a.*",
-        "REGISTER EXTRACT ext1",
-        "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
-        "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
-        "DBLOGIN USERIDALIAS south",
-        "ADD CHECKPOINTTABLE b.checks",
-        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
-    )
+    way.add("a.*")
     way.start()
     yield way
     way.close()
@@ -124,9 +115,18 @@ def test_tables_change_while_they_are_read(way: Way) -> None:
     agree(way)
 
 
-def test_an_identity_that_logs_nothing_is_refused(way: Way) -> None:
-    """REPLICA IDENTITY NOTHING: an update could not be found again, so capture does not begin."""
+def test_an_identity_that_logs_nothing_is_reported_and_replaced_where_asked(way: Way) -> None:
+    """REPLICA IDENTITY NOTHING: an update could not be found again."""
     way.run("STOP EXTRACT ext1")
     way.in_north("ALTER TABLE a.grows REPLICA IDENTITY NOTHING")
     way.start("ext1")
-    assert "a.grows" in way.ends(EXT1)
+    refusal = "a.grows: its replica identity is NOTHING"
+    until("INFO says so", lambda: refusal in way.run("INFO EXTRACT ext1, DETAIL"))
+    way.run("STOP EXTRACT ext1")
+    text = way.home.parameters("ext1").read_text()
+    way.write("ext1", text.replace("TABLE a.*", "DDLOPTIONS ADDTRANDATA\nTABLE a.*"))
+    way.start("ext1")
+    begins = "Table a.grows is now captured. Changes made before its ADD TRANDATA"
+    until("it is replaced", lambda: begins in way.home.report("EXT1").read_text())
+    way.in_north("INSERT INTO a.grows VALUES (1, 1)", "UPDATE a.grows SET n = 2")
+    agree(way)

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+pytestmark = [pytest.mark.pg, pytest.mark.slow]
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 FEW = [
     *(("kill", kind, 4) for kind in ("classic", "parallel", "coordinated")),
@@ -24,6 +25,8 @@ FEW = [
     ("large", "classic", 20),
     ("many", "parallel", 3),
     ("interleaved", "classic", 3),
+    ("files", "classic", 4),
+    ("files --case while", "classic", 2),
 ]
 """Which faults against which kinds, and how many rounds; ``scripts/faults`` does all to all."""
 
@@ -38,13 +41,12 @@ def faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
     return result.returncode, [json.loads(line) for line in result.stdout.splitlines()], result.stderr
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "kind", "few"), FEW)
 def test_nothing_is_lost_and_nothing_comes_twice(
     name: str, kind: str, few: int, request: pytest.FixtureRequest
 ) -> None:
     rounds = request.config.getoption("--rounds") or few
-    code, found, complaint = faults(name, "--kind", kind, "--rounds", str(rounds), "--seed", "5")
+    code, found, complaint = faults(*name.split(), "--kind", kind, "--rounds", str(rounds), "--seed", "5")
     assert code == 0, complaint
     (outcome,) = found
     assert list(outcome)[:5] == ["fault", "rounds", "lost", "twice", "seconds"]

@@ -15,11 +15,11 @@ from processes import until
 from ways import EXT1, Way
 
 from ggshell.clock import SystemClock
-from ggshell.databases.postgres.history import History
-from ggshell.databases.postgres.log import PostgresLog
-from ggshell.databases.postgres.server import REPLICATION_SETTINGS, PostgresServer, find_binaries
+from ggshell.connectors.postgres.history import History
+from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
 from ggshell.errors import CaptureError
-from ggshell.store.credential import CredentialStore
+from ggshell.home.credential import CredentialStore
 
 SETTINGS = {
     **REPLICATION_SETTINGS,
@@ -155,7 +155,7 @@ def test_a_source_that_was_put_back_is_refused(way: Way, source: PostgresServer)
     way.start("ext1")
     report = way.ends(EXT1)
     assert "GGS-00504" in report
-    assert "put back to an earlier state" in report
+    assert "restored to an earlier state" in report
 
 
 def test_another_cluster_is_refused(source: PostgresServer, north: str) -> None:
@@ -168,9 +168,9 @@ def test_another_cluster_is_refused(source: PostgresServer, north: str) -> None:
     with psycopg.connect(source.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
         other = str(connection.execute("IDENTIFY_SYSTEM").fetchone()[0])
     assert first.history.system != other
-    with pytest.raises(CaptureError, match="another cluster"):
+    with pytest.raises(CaptureError, match="a different cluster"):
         PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=History(other, 1))
-    with pytest.raises(CaptureError, match="went over to timeline 1, which left timeline 7 at a place that"):
+    with pytest.raises(CaptureError, match="switched to timeline 1, which left timeline 7 at a position that"):
         PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=first.history._replace(timeline=7))
 
 

@@ -10,7 +10,7 @@ from trail.trail_kit import A, B, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.logdump.cli import Talk
-from ggshell.logdump.session import Session
+from ggshell.logdump.state import LogdumpSession
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import IoType
 from ggshell.trail.name import TrailName
@@ -44,7 +44,7 @@ class Dump:
 
     def __init__(self, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> None:
         self._capsys = capsys
-        self.talk = Talk(Session(FakeClock()), as_json=as_json)
+        self.talk = Talk(LogdumpSession(FakeClock()), as_json=as_json)
 
     def say(self, *lines: str) -> str:
         for line in lines:

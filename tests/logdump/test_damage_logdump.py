@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from logdump.dumps import Dump
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, splices
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, rounds_of, splices
 from trail.trail_kit import cut_records
 
 EVERYTHING = (
@@ -96,7 +96,7 @@ def check(dump: Dump, shown: Exhibit, good: dict[int, dict[str, Any]]) -> None:
 def test_a_turned_bit_is_told_and_the_next_good_record_found(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    share = 0.05 * max(1, request.config.getoption("--rounds"))
+    share = 0.2 * rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(41)
     good = good_records(capsys, shown)
     for content in flips(shown, chance, share):
@@ -119,11 +119,11 @@ def test_a_turned_bit_is_told_and_the_next_good_record_found(
 def test_an_end_or_a_splice_is_told_and_never_shown_as_good(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(42)
     good = good_records(capsys, shown)
-    cut = cuts(shown, chance, 0.2)
-    for content in (*cut, *splices(shown, chance, 15 * rounds)):
+    cut = cuts(shown, chance, min(1.0, 0.8 * rounds))
+    for content in (*cut, *splices(shown, chance, int(60 * rounds))):
         shown.put(content)
         dump = opened(capsys, shown, as_json=True)
         if len(content) > shown.rba:  # a file that ends where a record ends is no shorter than it should be

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from logdump.dumps import small_trail
+
+pytestmark = pytest.mark.slow
 
 
 def run(*words: str, typed: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ggshell.shell.cli", "logdump", *words]
+    command = [sys.executable, "-m", "ggshell.cli.main", "logdump", *words]
     return subprocess.run(command, input=typed, capture_output=True, text=True, check=False, cwd=cwd)
 
 

@@ -14,14 +14,16 @@ from batches import Row, Tx, make_batch, read_rows
 from logdump.dumps import Dump, small_trail
 from trail.trail_kit import A, B, write_trail
 
-from ggshell.logdump import fast_count
-from ggshell.logdump.registry import actions
+from ggshell.language import grammar, pages
+from ggshell.language.notation import compile_line
+from ggshell.language.unsupported import gaps_of
+from ggshell.logdump import counting
+from ggshell.logdump.registry import ACTIONS
 from ggshell.record.operation import IoType
-from ggshell.syntax import grammar, pages
-from ggshell.syntax.gaps import gaps_of
-from ggshell.syntax.notation import compile_line
+from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
+from ggshell.types import TrailPosition
 
 ELSEWHERE = {"OBEY", "O", "FC"}
 """Carried out by the conversation itself."""
@@ -54,7 +56,7 @@ def kinds(text: str) -> list[str]:
 
 
 def test_every_line_of_the_manual_is_carried_out_or_says_why_not() -> None:
-    known = actions()
+    known = ACTIONS.load_all()
     for line, path in LINES:
         gaps = gaps_of(path)
         if not gaps.status and line.key not in ELSEWHERE | dict(gaps.missing).keys():
@@ -93,7 +95,7 @@ def test_a_record_is_shown_as_listings_show_it(dump: Dump) -> None:
     assert "AuditRBA   :          0       AuditPos   : 11" in lines
     assert "Name: hr.a  (TDR Index: 1)" in lines
     assert f"{'After  Image:':<58}Partition x0c   G  s" in lines
-    assert "Column 0 (0x0000), Length 5 (0x0005).  id" in lines
+    assert "Column 0 (0x0000), Length 5 (0x0005)." in lines
     assert f" {'0000 0300 6f6e 65':<49} | ....one" in lines
     assert "TokenID x4c 'L' LOGCSN           Info x00  Length   17" in lines
     assert f" {'3730 31':<49} | 701" in lines
@@ -154,7 +156,7 @@ def test_filters_are_listed_cleared_and_switched(dump: Dump) -> None:
     assert "has 1 records" not in dump.say("count")
     dump.say("filter on", "filter clear 1")
     assert "Rectype" not in dump.say("show filter")
-    assert "there is no filter 9" in dump.say("filter clear 9")
+    assert "filter 9 does not exist" in dump.say("filter clear 9")
     assert "unknown Logdump command wonder" in dump.say("filter rectype delete; wonder 3")
 
 
@@ -185,6 +187,24 @@ def test_saved_records_are_a_trail_that_can_be_read(dump: Dump, trail: TrailName
     assert "exists already" in dump.say(f"save {out}/sv000000000 1 records")
 
 
+def test_saved_records_stand_between_comments_unless_these_are_not_wanted(
+    dump: Dump, trail: TrailName, tmp_path: Path
+) -> None:
+    source = trail.file(0)
+    dump.say(
+        "pos first",
+        "sft insert",
+        f"save {tmp_path}/sv000000000 2 records",
+        f"save {tmp_path}/nc000000000 2 records nocomment",
+    )
+    text = dump.say(f"open {tmp_path}/sv000000000", "pos 0", *["n"] * 9)
+    assert text.count("GGSComment") == 2
+    begin = re.search(rf"^Begin of records saved from {source}, RBA (\d+)$", text, re.MULTILINE)
+    assert begin is not None
+    assert f"End of 2 records saved from {source}, RBA {begin[1]}" in text
+    assert "GGSComment" not in dump.say(f"open {tmp_path}/nc000000000", "pos 0", *["n"] * 9)
+
+
 def test_two_records_are_compared_field_by_field(dump: Dump) -> None:
     first, second = (rbas(dump.say(*where))[0] for where in (["pos first", "sft insert"], ["sft fieldcomp"]))
     text = dump.say(f"compare {first}, {second}")
@@ -213,12 +233,19 @@ def test_the_next_file_of_the_trail_and_none_behind_it(dump: Dump, trail: TrailN
     assert str(trail.file(2)) in dump.say("open")
 
 
+def test_the_next_file_of_a_trail_that_lost_it_is_missed(dump: Dump, trail: TrailName) -> None:
+    """The durable mark names a file that is not there: this is not the last file."""
+    with contextlib.closing(MarkWriter(trail)) as mark:
+        mark.write(DurableMark(TrailPosition(1, 900), None))
+    assert f"{trail.file(1)} (sequence number 1) is missing" in dump.say("nexttrail")
+
+
 def test_without_a_file_and_with_wrong_words_there_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     dump = Dump(capsys)
     assert "no trail file is open" in dump.say("n")
     assert "cannot open" in dump.say("open /nowhere/ea000000000")
     assert "unknown Logdump command wonder" in dump.say("wonder")
-    assert "is understood but not carried out" in dump.say("trailformat new")
+    assert "is not supported" in dump.say("trailformat new")
     assert "expected a time" in dump.say("begin tomorrow")
 
 
@@ -237,7 +264,7 @@ def test_a_whole_file_is_counted_alike_in_chunks_and_record_by_record(
     dump.say(f"open {name.file(0)}")
     slowly = dump.say("filter rba >= 0", "count detail")
     for chunk in (300, 5000, 1 << 20):
-        monkeypatch.setattr(fast_count, "CHUNK", chunk)
+        monkeypatch.setattr(counting, "CHUNK", chunk)
         quickly = dump.say("filter clear all", "count detail")
         assert _figures(quickly) == _figures(slowly)
     dump.talk.session.close()

@@ -16,13 +16,13 @@ from trail.trail_kit import PRODUCER, A
 
 from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError
+from ggshell.home.home import Home
+from ggshell.home.wallet import Wallet
 from ggshell.logdump import cli
-from ggshell.logdump.registry import actions
-from ggshell.logdump.talk import divided, earlier
+from ggshell.logdump.registry import ACTIONS
+from ggshell.logdump.session import divided, earlier
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
-from ggshell.store.home import Home
-from ggshell.store.wallet import Wallet
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 from ggshell.trail.sealing import Protection
@@ -135,19 +135,20 @@ def test_notices_come_while_records_are_counted(dump: Dump) -> None:
         ("computetimestamp 70-01-01", "70-01-01 is JulianTimestamp 210866760000000000"),
         ("computetimestamp 2011/01/30 17:38:43.500.001", "212163169123500001"),
         ("interpretinterval 90061001002", "Interval 90061001002 is 1-01:01:01.001.002"),
-        ("interprettimestamp 9999999999999999999", "lies outside of the years 1 to 9999"),
-        ("begin 2023-02-30", "2023-02-30 is no time"),
-        ("float 1.5 format %s", "%s is no format of a number"),
+        ("interprettimestamp 9999999999999999999", "is outside the years 1 to 9999"),
+        ("begin 2023-02-30", "2023-02-30 is not a valid time"),
+        ("float 1.5 format %s", "%s is not a valid number format"),
         ("float 1.5 format %.2e", "1.50e+00"),
-        ("x exit 3", "the command ended with code 3"),
+        ("x exit 3", "the command exited with code 3"),
         ("x printf 'a\\377b'", "a\ufffdb"),
-        ("open .", "it is no file"),
+        ("open .", "it is not a file"),
         ("sfmd tdr 9", "no such metadata record"),
-        ("metadata ddlformat on", "the definition language belongs to NonStop"),
+        ("metadata ddlformat on", "this definition language exists on NonStop only"),
         ("save x oldformat", "expected"),
-        ("trailformat old", "is understood but not carried out"),
+        ("trailformat old", "is not supported"),
     ],
 )
+@pytest.mark.slow
 def test_answers_and_sentences(dump: Dump, statement: str, answer: str) -> None:
     assert answer in dump.say(statement)
 
@@ -222,7 +223,7 @@ def test_a_bug_is_shown_short_and_kept_whole(dump: Dump, tmp_path: Path, monkeyp
         raise ZeroDivisionError("a bug")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(actions(), "ENV", (broken, ()))
+    monkeypatch.setitem(ACTIONS.load_all(), "ENV", (broken, ()))
     text = dump.say("env", "time")
     assert "internal error: ZeroDivisionError: a bug" in text
     assert "GMT" in text
@@ -259,7 +260,7 @@ def test_encrypted_rows_are_shown_in_the_clear_with_the_wallet_of_the_home(
     home.root.mkdir()
     wallet.create()
     wallet.add(FakeClock())
-    options = WriterOptions(protection=Protection("AES256", wallet.name, 1), keys=wallet.secret)
+    options = WriterOptions(protection=Protection("AES256", wallet.name, 1), keys=wallet.keys)
     name = TrailName(folder, "ea")
     writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30, options=options)
     writer.write(make_batch([Tx(1, [Row(A, IoType.INSERT, encode_image([(0, b"1"), (1, b"a secret")]))])]))
@@ -275,7 +276,7 @@ def test_encrypted_rows_are_shown_in_the_clear_with_the_wallet_of_the_home(
     text = dump.say("decrypt on", f"open {folder}/sv000000000", "n 4")
     assert "a secret" in text
     monkeypatch.setenv("GGSHELL_HOME", str(tmp_path))
-    assert "ERROR: there is no" in dump.say("decrypt on")
+    assert "the wallet does not exist" in dump.say("decrypt on")
     content = bytearray(name.file(0).read_bytes())
     content[60] ^= 1
     name.file(0).write_bytes(content)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from batches import Row, Tx, make_batch
 from trail.trail_kit import PRODUCER, A, cut_records
 
+from ggshell.cipher import Key
 from ggshell.clock import FakeClock
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -146,9 +148,9 @@ class Exhibit(NamedTuple):
         self.path.write_bytes(content)
 
 
-def keys(name: str, version: int) -> bytes:
+def keys(name: str, version: int) -> list[Key]:
     """The wallet of encrypted exhibits."""
-    return f"{name} {version}".encode().ljust(32, b".")
+    return [Key(f"{name} {version}".encode().ljust(32, b"."))]
 
 
 def _open(name: TrailName, kind: Kind) -> TrailWriter:
@@ -194,6 +196,11 @@ def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence
         edge = _MANY // 32
         every = [*every[:edge], *chance.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
     return every if share >= 1 else chance.sample(every, max(1, round(len(every) * share)))
+
+
+def rounds_of(request: pytest.FixtureRequest) -> float:
+    """How often everything is tried: by default a tenth of it, with ``--rounds 1`` all."""
+    return float(request.config.getoption("--rounds")) or 0.1
 
 
 def cuts(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:

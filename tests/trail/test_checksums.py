@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ggshell.trail import layout
-from ggshell.trail.checksums import first_unfit
+from ggshell.trail.decode import first_unfit
 
 SMALLEST = 20
 

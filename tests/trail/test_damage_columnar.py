@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, rounds_of, splices
 from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
@@ -57,7 +57,7 @@ def behind(shown: Exhibit, good: list[Row]) -> list[Row]:
 def test_no_damage_gives_a_wrong_row_or_hides_what_lies_behind_it(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(31)
     good, faults, error = read(shown.path, OnDamage.TELL, sealed=KINDS[name].sealed)
     assert (faults, error) == ([], None)
@@ -82,12 +82,14 @@ def test_no_damage_gives_a_wrong_row_or_hides_what_lies_behind_it(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_no_end_or_splice_gives_a_wrong_row(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(32)
     good = read(shown.path, OnDamage.RAISE, sealed=KINDS[name].sealed)[0]
     mark = mark_file(shown.name).read_bytes()
     ends = [shown.content[: shown.rba]] * 2
-    for number, content in enumerate((*ends, *cuts(shown, chance, 0.15), *splices(shown, chance, 24 * rounds))):
+    for number, content in enumerate(
+        (*ends, *cuts(shown, chance, min(1.0, 0.15 * rounds)), *splices(shown, chance, int(24 * rounds)))
+    ):
         shown.put(content)
         mark_file(shown.name).write_bytes(mark if number % 2 else b"")
         for how in OnDamage:
@@ -102,9 +104,12 @@ def test_no_end_or_splice_gives_a_wrong_row(tmp_path: Path, name: str, request: 
 
 
 @pytest.mark.parametrize("name", ["insert, sole", "metadata", "fragment, middle", "key update", "restart"])
-def test_readers_that_share_a_file_find_what_one_finds(tmp_path: Path, name: str) -> None:
+def test_readers_that_share_a_file_find_what_one_finds(
+    tmp_path: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(33)
-    for content in (*flips(shown, chance, 0.1), *splices(shown, chance, 10)):
+    for content in (*flips(shown, chance, 0.2 * rounds), *splices(shown, chance, int(60 * rounds))):
         shown.put(content)
         whole = _range(shown.path)
         points = sync_points(shown.path, 100)

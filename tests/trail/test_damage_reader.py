@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from batches import read_rows
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, splices
+from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, keys, rounds_of, splices
 from trail.trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
@@ -64,7 +64,7 @@ def before(shown: Exhibit, good: Rows) -> int:
 def path_taken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small chunks have a way of their own through the reader: every damage goes both ways."""
     if request.param == "many":
-        monkeypatch.setattr(reader, "FEW_BYTES", 0)
+        monkeypatch.setattr(reader, "SMALL_BATCH_BYTES", 0)
     return str(request.param)
 
 
@@ -72,7 +72,7 @@ def path_taken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_a_flipped_bit_is_found_and_nothing_wrong_is_delivered(
     tmp_path: Path, name: str, path_taken: str, request: pytest.FixtureRequest
 ) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(21)
     good, nothing = read(shown.name)
     assert nothing is None
@@ -87,12 +87,12 @@ def test_a_flipped_bit_is_found_and_nothing_wrong_is_delivered(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_end_within_a_record_is_found_with_a_mark_and_waited_at_without_one(
-    tmp_path: Path, name: str, path_taken: str
+    tmp_path: Path, name: str, path_taken: str, request: pytest.FixtureRequest
 ) -> None:
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(22)
     good, _ = read(shown.name)
     mark = mark_file(shown.name).read_bytes()
-    for content in cuts(shown, chance):
+    for content in cuts(shown, chance, min(1.0, rounds_of(request))):
         shown.put(content)
         mark_file(shown.name).write_bytes(mark)
         rows, error = read(shown.name)
@@ -109,11 +109,11 @@ def test_an_end_within_a_record_is_found_with_a_mark_and_waited_at_without_one(
 def test_a_splice_delivers_nothing_wrong(
     tmp_path: Path, name: str, path_taken: str, request: pytest.FixtureRequest
 ) -> None:
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(23)
     good, _ = read(shown.name)
     mark = mark_file(shown.name).read_bytes()
-    for number, content in enumerate(splices(shown, chance, 60 * rounds)):
+    for number, content in enumerate(splices(shown, chance, int(60 * rounds))):
         shown.put(content)
         if number % 3:
             mark_file(shown.name).write_bytes(mark)
@@ -132,13 +132,13 @@ def test_a_reader_that_begins_behind_the_damage_delivers_what_is_right_or_nothin
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     """It steps over what lies before its position without looking at every byte."""
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(24)
     places = [rba for rba, _ in cut_records(shown.content) if rba > shown.rba]
     if not places:
         pytest.skip("nothing lies behind it in its file")
     starts = {rba: read(shown.name, TrailPosition(shown.seqno, rba))[0] for rba in places}
-    for content in (*flips(shown, chance, 0.5 * rounds), *splices(shown, chance, 40 * rounds)):
+    for content in (*flips(shown, chance, 0.5 * rounds), *splices(shown, chance, int(40 * rounds))):
         shown.put(content)
         for rba in chance.sample(places, 1):
             rows, error = read(shown.name, TrailPosition(shown.seqno, rba))

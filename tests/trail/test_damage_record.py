@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from trail.damage_kit import KINDS, cuts, exhibit, flips, splices
+from trail.damage_kit import KINDS, cuts, exhibit, flips, rounds_of, splices
 
 from ggshell.errors import TrailError
 from ggshell.trail.record import decode_record
@@ -34,10 +34,10 @@ def test_a_spliced_record_is_refused_or_is_another_programs(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     """Bytes whose checksum token is gone altogether may pass for a record of a program that writes none."""
-    rounds = max(1, request.config.getoption("--rounds"))
+    rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(12)
     refused = 0
-    for content in splices(shown, chance, 200 * rounds):
+    for content in splices(shown, chance, int(200 * rounds)):
         damaged = content[shown.rba : len(content) - (len(shown.content) - shown.rba - shown.size)]
         try:
             found = decode_record(damaged, rba=shown.rba)
@@ -52,7 +52,7 @@ def test_a_spliced_record_is_refused_or_is_another_programs(
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_at_another_place_is_refused(tmp_path: Path, name: str) -> None:
     shown = exhibit(tmp_path, RECORDS[name])
-    with pytest.raises(TrailError, match=f"a record written for this place, not one for RBA {shown.rba}"):
+    with pytest.raises(TrailError, match=f"a record written for this position, not for RBA {shown.rba}"):
         decode_record(shown.record, rba=shown.rba + shown.size)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail_kit import A, cut_records, write_trail
+from trail_kit import A, cut_records, open_writer, write_trail
 
 from ggshell.record.operation import IoType
 from ggshell.trail import finding
-from ggshell.trail.finding import position_of_csn, position_of_time
+from ggshell.trail.finding import last_csn, position_of_csn, position_of_time, transactions_of
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import decode_record
 from ggshell.types import Csn, TrailPosition
@@ -48,6 +51,8 @@ def test_what_is_found_is_the_first_of_its_kind(
         patch.setattr(finding, "_CLOSE", close)
         assert position_of_csn(name, Csn(wanted)) == expected
         assert position_of_time(name, TIME + wanted * 1000) == expected
+        patch.setattr(finding, "_PROBE", close)
+        assert last_csn(name) == Csn(csns[-1])
 
 
 def test_damage_in_the_way_is_passed_over(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -60,3 +65,18 @@ def test_damage_in_the_way_is_passed_over(tmp_path_factory: pytest.TempPathFacto
     assert position_of_csn(name, Csn(11)) == every[11][0]
     assert position_of_csn(name, Csn(30)) == every[29][0]
     assert position_of_csn(name, Csn(99)) is None
+
+
+def test_the_transactions_of_the_last_csn_are_found_over_files(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    for csn, number in [(1, 0), (2, 1), (2, 2), (2, 3), (2, 4)]:
+        batch = make_batch([Tx(csn, [Row(A, IoType.INSERT, b"")])])
+        header = batch.pieces[0].header._replace(xid=f"1.1.{number}")
+        writer.write(replace(batch, pieces=(replace(batch.pieces[0], header=header),)))
+        if number in (1, 3, 4):
+            writer.rollover()
+    writer.flush()
+    writer.close()
+    assert transactions_of(name, Csn(2)) == {f"1.1.{number}" for number in (1, 2, 3, 4)}
+    assert transactions_of(name, Csn(3)) == frozenset()

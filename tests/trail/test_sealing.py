@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trail_kit import PRODUCER, A, cut_records, hand_made_rows, read_all, seal, small
 
+from ggshell.cipher import Key
 from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError, TrailError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.operation import IoType
 from ggshell.record.user_tokens import encode_user_tokens
 from ggshell.trail.columnar import OnDamage, read_columnar
-from ggshell.trail.look import LookedFile
+from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 from ggshell.trail.sealing import Keys, Protection
@@ -26,9 +27,9 @@ from ggshell.trail.writer import TrailWriter, WriterOptions
 SECRETS = {("MASTER", 1): b"1" * 32, ("MASTER", 2): b"2" * 32, ("old", 0): b"k" * 16}
 
 
-def keys(name: str, version: int) -> bytes:
+def keys(name: str, version: int) -> list[Key]:
     try:
-        return SECRETS[name, version]
+        return [Key(SECRETS[name, version])]
     except KeyError:
         raise NotFoundError(f"no key {name}") from None
 
@@ -107,7 +108,7 @@ def test_the_same_rows_never_give_the_same_bytes(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     for _ in range(2):
         write(name, options(), small(1, rows=1))
-    file = LookedFile(name.file(0))
+    file = InspectedFile(name.file(0))
     data = [
         seen.record.data for at, _ in cut_records(name.file(0).read_bytes()) if (seen := file.at(at)) and seen.record
     ]
@@ -120,8 +121,8 @@ def test_without_keys_rows_stay_closed_and_a_wrong_key_is_noticed(tmp_path: Path
     name = TrailName(tmp_path, "ea")
     write(name, options(), small(1))
     assert read(name, None) != read(name)
-    with pytest.raises(TrailError, match="another key MASTER"):
-        read(name, lambda *_: b"x" * 32)
+    with pytest.raises(TrailError, match="the key of that name here is a different one"):
+        read(name, lambda *_: [Key(b"x" * 32)])
     with pytest.raises(NotFoundError, match="no key"):
         read(name, lambda *_: keys("gone", 1))
 
@@ -129,7 +130,7 @@ def test_without_keys_rows_stay_closed_and_a_wrong_key_is_noticed(tmp_path: Path
 def test_logdump_looks_into_encrypted_rows_with_the_keys(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, options(), small(1, rows=1, size=20))
-    file = LookedFile(name.file(0))
+    file = InspectedFile(name.file(0))
     file.decrypt(keys)
     found = [
         seen.record.data for at, _ in cut_records(name.file(0).read_bytes()) if (seen := file.at(at)) and seen.record
@@ -163,11 +164,89 @@ def test_questions_about_values_need_the_key_and_counts_do_not(tmp_path: Path) -
     write(name, options(), *batches)
     write(clear, WriterOptions(), *batches)
     plain = [row for batch in read_columnar(clear.file(0), ["length", "op"]) for row in batch.to_pylist()]
-    for held in (None, keys, lambda name, version: b"another" * 5):
+    for held in (None, keys, lambda name, version: [Key(b"another" * 5)]):
         found = [row for batch in read_columnar(name.file(0), ["length", "op"], keys=held) for row in batch.to_pylist()]
         assert found == plain
     for how in OnDamage:
-        with pytest.raises(TrailError, match="another key MASTER"):
-            next(read_columnar(name.file(0), on_damage=how, keys=lambda name, version: b"another" * 5))
+        with pytest.raises(TrailError, match="the key of that name here is a different one"):
+            next(read_columnar(name.file(0), on_damage=how, keys=lambda name, version: [Key(b"another" * 5)]))
         with pytest.raises(NotFoundError, match=r"ea000000000 is encrypted with key MASTER, version 1"):
             next(read_columnar(name.file(0), on_damage=how, keys=lambda *_: keys("none", 0)))
+
+
+def wallet_keys(*wallets: str) -> Keys:
+    """The keys of wallets that all name theirs MASTER, version 1; the first one encrypts."""
+    return lambda name, version: [Key(wallet.encode() * 4, wallet) for wallet in wallets]
+
+
+def of_wallet(wallet: str, *more: str) -> WriterOptions:
+    return WriterOptions(
+        protection=Protection("AES256", "MASTER", 1, wallet), keys=wallet_keys(wallet, *more), follows=(wallet, *more)
+    )
+
+
+FIRST, SECOND = "11" * 8, "22" * 8
+
+
+def test_a_file_names_its_wallet_and_another_one_is_refused_by_reader_and_writer(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, of_wallet(FIRST), small(1))
+    text = f"MASTER, version 1 of wallet {FIRST}, but the wallet here is {SECOND}"
+    with pytest.raises(TrailError, match=text):
+        read(name, wallet_keys(SECOND))
+    with pytest.raises(TrailError, match=text):
+        open_writer(name, of_wallet(SECOND))
+    assert name.sequences() == [0]
+
+
+def test_a_wallet_that_changes_under_a_running_writer_begins_no_file(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    held = [FIRST]
+    wanted = of_wallet(FIRST)._replace(keys=lambda *_: wallet_keys(*held)("MASTER", 1))
+    with contextlib.closing(open_writer(name, wanted)) as writer:
+        writer.write(small(1))
+        writer.rollover()
+        held[:] = [SECOND]
+        with pytest.raises(TrailError, match=f"of wallet {FIRST}, but the wallet here is {SECOND}"):
+            writer.write(small(2))
+    assert name.sequences() == [0]
+
+
+def test_a_merged_wallet_goes_on_with_both_wallets_trails_in_a_file_of_its_own(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    write(name, of_wallet(FIRST), small(1))
+    write(name, of_wallet(SECOND, FIRST), small(2))
+    assert name.sequences() == [0, 1]
+    assert len(read(name, wallet_keys(SECOND, FIRST))) == len(small(1)) + len(small(2))
+
+
+def test_a_trail_of_before_wallets_had_ids_is_read_and_gone_on_with_by_its_own_key_alone(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    old = WriterOptions(protection=Protection("AES256", "MASTER", 1), keys=lambda *_: [Key(FIRST.encode() * 4)])
+    write(name, old, small(1))
+    assert read(name, wallet_keys(FIRST)) == read(name, old.keys)
+    with pytest.raises(TrailError, match="is encrypted with key MASTER, version 1, but"):
+        open_writer(name, of_wallet(SECOND))
+    write(name, of_wallet(FIRST), small(2))
+    assert len(read(name, wallet_keys(FIRST))) == len(small(1)) + len(small(2))
+
+
+def test_a_writer_with_an_older_copy_of_its_wallet_or_another_key_of_the_version_begins_no_file(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    newest = of_wallet(FIRST)
+    second = newest._replace(protection=Protection("AES256", "MASTER", 2, FIRST))
+    write(name, second, small(1))
+    with pytest.raises(NotFoundError, match="version 2 of wallet"):
+        open_writer(name, newest._replace(keys=lambda _, version: [Key(b"k" * 32, FIRST)] if version < 2 else no_key()))
+    for smaller in (second, second._replace(compatibility=6)):
+        with pytest.raises(TrailError, match="but the wallet here holds a different key for that version"):
+            open_writer(name, smaller._replace(keys=lambda *_: [Key(b"k" * 32, FIRST)]))
+    assert name.sequences() == [0]
+    both = second._replace(keys=lambda *_: [Key(b"k" * 32, FIRST), *wallet_keys(FIRST)("MASTER", 2)])
+    write(name, both, small(2))
+    write(name, both._replace(compatibility=6), small(3))
+    assert len(read(name, both.keys)) == sum(len(small(csn)) for csn in (1, 2, 3))
+
+
+def no_key() -> list[Key]:
+    raise NotFoundError("not there")

@@ -16,9 +16,9 @@ from trail_kit import A, B, hand_made_rows, open_writer, read_all
 from ggshell.errors import ConflictError, TrailError
 from ggshell.record.operation import IoType
 from ggshell.trail.name import TrailName
+from ggshell.trail.positions import read_position_time
 from ggshell.trail.reader import TrailReader
 from ggshell.trail.recover import find_end
-from ggshell.trail.times import read_position_time
 from ggshell.types import Csn
 
 plans = st.lists(

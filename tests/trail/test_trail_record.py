@@ -163,7 +163,7 @@ def test_random_splices_are_noticed(tmp_path: Path) -> None:
 def test_a_record_at_another_place_is_refused_when_the_place_is_known(tmp_path: Path) -> None:
     rba, data = ours(tmp_path)[3]
     assert decode_record(data).place == rba
-    with pytest.raises(TrailError, match="written for this place"):
+    with pytest.raises(TrailError, match="written for this position"):
         decode_record(data, rba=rba + 1)
 
 

@@ -244,3 +244,46 @@ def test_a_reader_without_a_mark_sees_whole_transactions_only(tmp_path: Path) ->
     assert reader.read() is None
     assert reader.end() == TrailPosition(0, batch.end_rba)
     reader.close()
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 30], ids=["none", "one", "several files"])
+@pytest.mark.parametrize("flushed", [True, False])
+def test_settling_keeps_whole_transactions_and_takes_the_unfinished_one_back(
+    tmp_path: Path, pieces: int, flushed: bool
+) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name, 900)
+    writer.write(small(1))
+    writer.flush()
+    writer.write(small(2))
+    for number in range(pieces):
+        writer.write(small(3, begins=number == 0, ends=False))
+        if flushed:
+            writer.flush()
+    end = writer.settle()
+    assert writer.last_csn == Csn(2), "what was written and not flushed is known, so that nobody writes it again"
+    assert end == writer.position
+    assert read_all(name) == read_rows(small(1)) + read_rows(small(2))
+    for csn in (3, 4):
+        writer.write(small(csn))
+    writer.flush()
+    writer.close()
+    expected = [row for csn in range(1, 5) for row in read_rows(small(csn))]
+    assert read_all(name) == expected
+    mark_file(name).unlink()
+    assert read_all(name) == expected
+
+
+def test_a_rollover_that_was_asked_for_outlives_the_transaction_that_was_taken_back(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    writer.write(small(1))
+    writer.rollover()
+    writer.write(small(2, ends=False))
+    writer.settle()
+    assert name.sequences() == [0]
+    writer.write(small(2))
+    writer.flush()
+    writer.close()
+    assert name.sequences() == [0, 1]
+    assert read_all(name) == read_rows(small(1)) + read_rows(small(2))

@@ -13,7 +13,7 @@ import pytest
 from batches import read_rows
 from trail.trail_kit import open_writer, read_all, small
 
-from ggshell.errors import DiskError
+from ggshell.errors import DiskError, TrailError
 from ggshell.trail.name import TrailName
 
 CALLS = ("write", "pwrite", "fdatasync", "fsync")
@@ -114,3 +114,30 @@ def test_a_file_rolls_exactly_at_its_size(tmp_path: Path) -> None:
         assert len(name.sequences()) == (1 if in_first == 3 else 2)
         assert name.file(0).stat().st_size == places[in_first - 1]
         assert read_all(name) == [row for csn in (1, 2, 3) for row in read_rows(small(csn))]
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced", "emptied"])
+def test_a_file_that_is_taken_away_while_it_is_written_ends_its_writer(tmp_path: Path, how: str) -> None:
+    """Otherwise rows go on into a file that is in no folder, and their source is told that they are safe."""
+    name = TrailName(tmp_path, "ea")
+    with contextlib.closing(open_writer(name)) as writer:
+        writer.write(small(1))
+        held = writer.flush()
+        path = name.file(0)
+        content = path.read_bytes()
+        if how == "moved":
+            path.rename(tmp_path / "elsewhere")
+        elif how == "emptied":
+            os.truncate(path, 0)
+        else:
+            path.unlink()
+        if how == "replaced":
+            path.write_bytes(content)
+        writer.write(small(2))
+        for _ in range(2):
+            with pytest.raises(TrailError, match=str(path)) as error:
+                writer.flush()
+            assert error.value.code == "OGG-01332"
+        assert writer.position == held
+        with pytest.raises(TrailError):
+            writer.write(small(3))

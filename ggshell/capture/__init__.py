@@ -1,1 +1,0 @@
-"""From interleaved open transactions to committed ones in commit order.  What is here knows no database."""

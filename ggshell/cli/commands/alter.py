@@ -1,0 +1,178 @@
+"""ALTER EXTRACT and ALTER REPLICAT: set another read position for groups that are not running."""
+
+from __future__ import annotations
+
+from ggshell.cli import registrations
+from ggshell.cli import start_position as start_place
+from ggshell.cli.begin import begin_time, starting_position
+from ggshell.cli.commands.extract import skipped
+from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
+from ggshell.cli.registry import command
+from ggshell.cli.replicat_rows import require_movable, set_row, unapplied
+from ggshell.cli.results import Message, Note
+from ggshell.cli.session import Session
+from ggshell.connectors.registry import source_log
+from ggshell.connectors.source_log import AskedPosition
+from ggshell.errors import UsageError
+from ggshell.groups.progress import without_completed
+from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, SourceType
+from ggshell.types import TrailPosition
+
+
+@command("ALTER EXTRACT")
+def alter_extract(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    lsn: str = "",
+    scn: str = "",
+    desc: str = "",
+    etrollover: bool = False,
+    thread: int = 1,
+) -> Message:
+    """Set the position where a stopped Extract or pump continues, or its description; a wildcard alters each group."""
+    lines: list[str] = []
+    notes: list[Note] = []
+    for found in _stopped(session, EXTRACT, group_name):
+        if not (begin or lsn or scn or desc or etrollover) and extseqno is None and extrba is None:
+            raise UsageError(
+                "ALTER requires at least one option.", hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, DESC or ETROLLOVER"
+            )
+        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
+        if begin or lsn or scn or extseqno is not None or extrba is not None:
+            changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn, scn)
+            notes += skipped(session, changed._replace(read=found.checkpoint.read))
+            lines.append(f"{found.name} continues at {place}.")
+        if etrollover:
+            changed = changed._replace(options=changed.options._replace(etrollover=True))
+            lines.append(
+                f"{found.name} begins a new trail file at the next start; its readers switch to it automatically."
+            )
+        registrations.save(session, changed)
+        lines.append("EXTRACT altered.")
+    return Message(tuple(lines), notes=tuple(notes))
+
+
+@command("ALTER REPLICAT")
+def alter_replicat(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    exttrail: str = "",
+    desc: str = "",
+    filterduptransactions: bool = False,
+    dryrun: bool = False,
+) -> Message:
+    """Set the position of stopped Replicats.
+
+    If a Replicat has run, its row in the checkpoint table is set first, since the row is decisive. With
+    FILTERDUPTRANSACTIONS the process moves the row itself and keeps the record of applied transactions.
+    """
+    lines: list[str] = []
+    for found in _stopped(session, REPLICAT, group_name):
+        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
+        if begin or exttrail or extseqno is not None or extrba is not None:
+            require_movable(session, found)
+            trail = exttrail or found.checkpoint.read.trail
+            changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
+            if dryrun:
+                lines += start_place.told(session, found, place)
+                continue
+            if filterduptransactions:
+                changed = changed._replace(options=changed.options._replace(added=AddedAt.PLACED))
+            else:
+                set_row(session, found, place)
+                changed = unapplied(changed)
+            lines.append(f"{found.name} continues at {place} of {trail}.")
+        elif not desc:
+            raise UsageError(
+                "ALTER requires at least one option.", hint="add BEGIN, EXTSEQNO, EXTRBA, EXTTRAIL or DESC"
+            )
+        registrations.save(session, changed)
+        lines.append("REPLICAT altered.")
+    return Message(tuple(lines))
+
+
+@command("ALTER")
+def alter(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    extseqno: int | None = None,
+    extrba: int | None = None,
+    lsn: str = "",
+    scn: str = "",
+    desc: str = "",
+    etrollover: bool = False,
+    thread: int = 1,
+) -> Message:
+    """Run ALTER for a group that is named without its type."""
+    if one(session, ER, group_name).type is GroupKind.EXTRACT:
+        place = {"begin": begin, "extseqno": extseqno, "extrba": extrba, "lsn": lsn, "scn": scn}
+        return alter_extract(session, group_name=group_name, desc=desc, etrollover=etrollover, **place)  # type: ignore[arg-type]
+    if etrollover:
+        raise UsageError("a Replicat does not write a trail.", hint="use ETROLLOVER with an Extract")
+    if lsn or scn:
+        raise UsageError(
+            "a Replicat reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
+        )
+    return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)
+
+
+def _stopped(session: Session, kinds: tuple[GroupKind, ...], pattern: str) -> list[View]:
+    """Return the groups that match a name or wildcard. Raises StateError if one of them is running."""
+    found, errors = select(session, kinds, pattern)
+    if errors:
+        raise errors[0]
+    for each in found:
+        require_stopped(each, "altered")
+    if is_wildcard(pattern) and len(found) > 1:
+        session.confirm(f"Alter {len(found)} groups of {pattern}")
+    return found
+
+
+def _moved(
+    session: Session,
+    found: View,
+    changed: Checkpoint,
+    begin: str,
+    seqno: int | None,
+    rba: int | None,
+    lsn: str,
+    scn: str,
+) -> tuple[Checkpoint, object]:
+    source = changed.read.source
+    if source is SourceType.TABLE:
+        raise UsageError(f"{found.name} reads tables, which do not have positions.")
+    if source is SourceType.TRAIL:
+        if lsn or scn:
+            raise UsageError(
+                f"{found.name} reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
+            )
+        return _at_trail(session, without_completed(changed), changed.read.trail, begin, seqno, rba)
+    asked = AskedPosition(begin, begin_time(begin, session.clock.now()), lsn, scn, seqno, rba)
+    altered = source_log(changed.options).alter(session.login, changed, asked)
+    return without_completed(altered.checkpoint) if altered.goes_back else altered.checkpoint, altered.position
+
+
+def _at_trail(
+    session: Session, changed: Checkpoint, trail: str, begin: str, seqno: int | None, rba: int | None
+) -> tuple[Checkpoint, TrailPosition]:
+    """Set a reader of a trail to a position. EXTRBA alone stays within the current file."""
+    present = changed.read.current
+    if rba is not None and seqno is None:
+        seqno = present.seqno if isinstance(present, TrailPosition) else 0
+    place = starting_position(session, trail, begin, seqno, rba)
+    read = changed.read._replace(
+        trail=trail, startup=place, recovery=place, current=place, startup_time=0, recovery_time=0, current_time=0
+    )
+    now = session.clock.now()
+    moment = begin_time(begin, now)
+    return changed._replace(read=read, begin=begin, begin_time=moment, record_time=0, caught_up=0), place

@@ -1,0 +1,138 @@
+"""COMPARE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ggshell.cli.output.tables import table_text
+from ggshell.cli.registry import command
+from ggshell.cli.results import Listing, Note, Row
+from ggshell.cli.session import Session
+from ggshell.errors import DatabaseError, DiskError, StateError
+from ggshell.progress_text import progress_text
+
+if TYPE_CHECKING:
+    from ggshell.connectors.logged_in import LoggedIn
+    from ggshell.pipeline.compare.drill import Difference
+    from ggshell.pipeline.compare.tables import ComparedTable, Databases
+
+_LAG = 5.0
+_HEADS = ("table", "kind", "key", "source", "target", "in_flight")
+_SHOWN = 10
+"""The maximum number of differences per table in the text result; the data formats show all of them."""
+
+
+@command("COMPARE TO")
+def compare(
+    session: Session,
+    *,
+    source: str,
+    target: str,
+    table: tuple[str, ...] = (),
+    into: str = "",
+    lag: float = _LAG,
+    repair: str = "",
+    replicate: bool = False,
+) -> Listing:
+    """Show the rows that differ; the command fails if there are any."""
+    from ggshell.pipeline.compare.tables import compare_tables, table_pairs
+
+    with closing(_logged_in(session, source)) as here, closing(_logged_in(session, target)) as there:
+        databases = here.comparison(), there.comparison()
+        if here.connector is not there.connector:
+            raise StateError(
+                f"COMPARE requires two databases of the same kind, not {here.connector.title} and {there.connector.title}"
+            )
+        pairs = table_pairs(databases, table or ("*.*",), into)
+        found = _compared(session, compare_tables(databases, pairs, float(lag), session.wait), len(pairs))
+        notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
+    return _result(found, notes, repaired=bool(repair))
+
+
+def _compared(session: Session, tables: Iterator[ComparedTable], number: int) -> list[ComparedTable]:
+    """The compared tables; the progress line counts them."""
+    found: list[ComparedTable] = []
+    began = session.clock.steady()
+    session.progress(progress_text(0, number, "tables"))
+    for table in tables:
+        found.append(table)
+        session.progress(progress_text(len(found), number, "tables", session.clock.steady() - began))
+    return found
+
+
+def _logged_in(session: Session, name: str) -> LoggedIn:
+    """Connect with an alias or a login. Raises NotFoundError, DatabaseError."""
+    from ggshell.cli.commands.database import login_of_alias, opened
+
+    return opened(session, name) if any(sign in name for sign in "@=/") else login_of_alias(session, name)
+
+
+def _repair(
+    session: Session, file: str, found: list[ComparedTable], databases: Databases, *, replicated: bool
+) -> tuple[Note, ...]:
+    """Write the repair script; returns a note to review it, unless it contains no statements."""
+    path = session.home.resolve(file)
+    text = databases[1].repair_script(found, databases[0].time(), replicated=replicated)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DiskError(f"cannot write {path}: {error.strerror}", hint="specify another file in REPAIR") from error
+    count = sum(each.real for each in found)
+    said = f"{count:,} statements written to {path}; review the script before you run it."
+    return (Note("GGS-00721", said),) if count else ()
+
+
+def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, repaired: bool) -> Listing:
+    real, bad = sum(each.real for each in found), [each for each in found if each.problem]
+    text = f"{real:,} rows differ" if real else ""
+    if bad:
+        text += f"{', ' if text else ''}{len(bad)} tables cannot be compared"
+    hint = "" if repaired else "use REPAIR file to write a script that makes the target match the source"
+    errors = (DatabaseError(text, code="GGS-00720", hint=hint),) if text else ()
+    rows = [_row(table, each) for table in found for each in table.differences]
+    return Listing(_HEADS, rows, _layout(found), notes, errors)
+
+
+def _row(table: ComparedTable, each: Difference) -> Row:
+    names = table.columns.names
+    whole = each.source is None or each.target is None
+    sides: list[dict[str, str | None] | None] = []
+    for mine, other in ((each.source, each.target), (each.target, each.source)):
+        sides.append(
+            None
+            if mine is None
+            else {
+                name: value
+                for place, (name, value) in enumerate(zip(names, mine, strict=True))
+                if whole or other is None or other[place] != value
+            }
+        )
+    key = dict(zip(table.columns.key_names, each.key, strict=False))
+    return (str(table.target), str(each.kind), key, *sides, each.in_flight)
+
+
+def _layout(found: list[ComparedTable]) -> str:
+    heads = ("table", "source rows", "target rows", "outcome")
+    rows = [(str(each.target), each.source_rows, each.target_rows, _outcome(each)) for each in found]
+    text = f"\n{table_text(heads, rows)}"
+    for table in found:
+        if table.differences:
+            shown = [_row(table, each)[1:] for each in table.differences[:_SHOWN]]
+            more = len(table.differences) - len(shown)
+            text += f"\n{table.target}\n\n{table_text(_HEADS[1:], shown)}"
+            text += f"… and {more:,} more; use --format json to show all\n" if more else ""
+    return text
+
+
+def _outcome(table: ComparedTable) -> str:
+    if table.problem:
+        return table.problem
+    if not table.differences:
+        return "equal"
+    flying = len(table.differences) - table.real
+    parts = [f"{table.real:,} differ"] if table.real else []
+    parts += [f"{flying:,} in flight"] if flying else []
+    parts += [] if table.whole else ["not compared further"]
+    return ", ".join(parts)

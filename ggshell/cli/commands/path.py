@@ -1,0 +1,106 @@
+"""ADD, ALTER and DELETE DISTPATH."""
+
+from __future__ import annotations
+
+from ggshell.cli import registrations
+from ggshell.cli.begin import starting_position
+from ggshell.cli.groups import PATH, require_new, require_stopped, select
+from ggshell.cli.registry import command
+from ggshell.cli.results import Message
+from ggshell.cli.session import Session
+from ggshell.cli.trails import require_unwritten
+from ggshell.errors import UsageError
+from ggshell.groups.progress import without_completed
+from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType, WriteCheckpoint
+from ggshell.language.handlers import unavailable
+
+_MEGABYTES = 500
+
+
+@command("ADD DISTPATH")
+def add_distpath(session: Session, *, path_name: str, source: str, target: str, megabytes: int = _MEGABYTES) -> Message:
+    """Add a path that copies a trail to another one."""
+    lines = registrations.set_aside(session, GroupKind.PATH, path_name)
+    require_new(session.home, GroupKind.PATH, path_name)
+    reads, writes = source_trail(source), target_trail(target)
+    if session.home.resolve(reads) == session.home.resolve(writes):
+        raise UsageError("a path cannot write to the trail that it reads.")
+    require_unwritten(session, writes)
+    start = starting_position(session, reads, "", None, None)
+    found = Checkpoint(
+        path_name,
+        GroupKind.PATH,
+        ReadCheckpoint(SourceType.TRAIL, reads, startup=start, recovery=start, current=start),
+        write=(WriteCheckpoint(writes, remote=True, megabytes=megabytes),),
+        created=session.clock.now(),
+        begin="",
+        options=GroupOptions(source=source, target=target),
+    )
+    registrations.save(session, found)
+    return Message((*lines, f"Distribution path {path_name} added: {reads} to {writes}."))
+
+
+def source_trail(url: str) -> str:
+    """The trail of a source: ``trail://host:port/services/v2/sources?trail=./dirdat/ea``, or a trail name."""
+    if "://" not in url:
+        return _in_folder(url)
+    from urllib.parse import parse_qs, urlsplit
+
+    parts = urlsplit(url)
+    trails = parse_qs(parts.query).get("trail", [])
+    if len(trails) != 1:
+        raise UsageError(
+            f"{url} does not name a trail", hint="use trail://host:port/services/v2/sources?trail=./dirdat/ea"
+        )
+    return _in_folder(trails[0])
+
+
+def target_trail(url: str) -> str:
+    """The trail of a target: ``file://./dirdat/da``, or a trail name."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return _in_folder(url)
+    if scheme.lower() != "file":
+        raise unavailable(f"a target of the kind {scheme}")
+    return _in_folder(rest)
+
+
+def _in_folder(trail: str) -> str:
+    """Put a trail name without a folder into dirdat."""
+    return trail if "/" in trail else f"./dirdat/{trail}"
+
+
+@command("DELETE DISTPATH")
+def delete_distpath(session: Session, *, path_name: str, force: bool = False) -> Message:
+    """Delete paths; their trails are kept."""
+    found, errors = select(session, PATH, path_name)
+    registrations.confirm_many(session, path_name, "DISTPATH", len(found), force=force)
+    for each in found:
+        require_stopped(each, "deleted")
+        registrations.remove(session, each)
+    return Message(tuple(f"Deleted DISTPATH {each.group}." for each in found), tuple(errors))
+
+
+@command("ALTER DISTPATH BEGIN")
+def alter_distpath(
+    session: Session,
+    *,
+    path_name: str,
+    now: bool = False,
+    when: str = "",
+    seqno: tuple[int | str, ...] = (),
+) -> Message:
+    """Set a stopped path to another position of its source trail. What the target trail holds is not written again."""
+    lines: list[str] = []
+    found, errors = select(session, PATH, path_name)
+    for each in found:
+        require_stopped(each, "altered")
+    for each in found:
+        begin = "NOW" if now else when
+        file, rba = (int(seqno[0]), int(seqno[-1])) if seqno else (None, None)
+        place = starting_position(session, each.checkpoint.read.trail, begin, file, rba)
+        read = each.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
+        changed = without_completed(each.checkpoint)._replace(read=read, begin=begin, record_time=0, caught_up=0)
+        registrations.save(session, changed)
+        lines += [f"{each.name} continues at {place}.", "Distribution path altered."]
+    return Message(tuple(lines), tuple(errors))

@@ -1,0 +1,255 @@
+"""START, STOP, RESTART and KILL for groups: a single group, a wildcard, or Extracts and Replicats together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ggshell.cli import registrations, supervision
+from ggshell.cli import start_position as start_place
+from ggshell.cli.groups import (
+    ANY,
+    ER,
+    EXTRACT,
+    PATH,
+    REPLICAT,
+    Kinds,
+    View,
+    is_wildcard,
+    one,
+    require_stopped,
+    select,
+)
+from ggshell.cli.load_overlap import open_loads, overtaken
+from ggshell.cli.registry import command
+from ggshell.cli.replicat_rows import forget_applied, unapplied
+from ggshell.cli.results import Message
+from ggshell.cli.session import Session
+from ggshell.errors import ConflictError, GgsError, UsageError
+from ggshell.home.checkpoint import ReplicatKind
+
+_MANAGER = ("MANAGER", "MGR")
+Action = Callable[[View], list[str]]
+
+
+def _each(session: Session, kinds: Kinds, pattern: str, action: Action, *, running: bool | None = None) -> Message:
+    """Apply an action to every group that matches a name or wildcard.
+
+    With a wildcard, an error in one group does not stop the others. ``running``: for a wildcard, take only groups that
+    are running (true) or not running (false).
+    """
+    found, errors = select(session, kinds, pattern)
+    many = is_wildcard(pattern)
+    if many and running is not None:
+        found = [each for each in found if each.runs is running]
+    return _carry_out(found, errors, pattern, action, running=running)
+
+
+def _carry_out(
+    found: Sequence[View], errors: list[GgsError], pattern: str, action: Action, *, running: bool | None
+) -> Message:
+    many = is_wildcard(pattern)
+    lines: list[str] = []
+    for each in found:
+        try:
+            lines += action(each)
+        except GgsError as error:
+            if not many:
+                raise
+            error.where = error.where or each.name
+            errors.append(error)
+    while lines and not lines[-1]:
+        lines.pop()
+    if many and not found and not errors:
+        lines = [f"Nothing to do: no group of {pattern} is {'running' if running else 'stopped'}."]
+    return Message(tuple(lines), tuple(errors), apart=True)
+
+
+def _start(session: Session, found: View) -> list[str]:
+    if found.runs:
+        return [f"{found.name} is already running."]
+    try:
+        supervision.start(session, found)
+    except ConflictError as error:
+        return [error.message]
+    return _started(found)
+
+
+def _started(found: View) -> list[str]:
+    return ["Sending START request to MANAGER ...", f"{found.name} starting", ""]
+
+
+@command("START EXTRACT", EXTRACT)
+@command("START REPLICAT", REPLICAT)
+@command("START ER", ER)
+@command("START", ANY)
+def start(
+    session: Session,
+    kinds: Kinds,
+    *,
+    group_name: str,
+    atcsn: str = "",
+    aftercsn: str = "",
+    skiptransaction: bool = False,
+    filterduptransactions: bool = False,
+    nofilterduptransactions: bool = False,
+    dryrun: bool = False,
+) -> Message:
+    """Start groups through Manager, and return when each process reports that it is running.
+
+    Applied transactions are always skipped, so FILTERDUPTRANSACTIONS has no effect; NOFILTERDUPTRANSACTIONS clears them
+    from the checkpoint table. DRYRUN reports what another position would skip, and starts nothing.
+    """
+    if nofilterduptransactions and not dryrun:
+        _forget_applied(session, kinds, group_name)
+    asked = start_place.start_place(atcsn, aftercsn, skiptransaction)
+    if asked is not None or dryrun:
+        start_place.require_one(group_name)
+        found = one(session, kinds, group_name)
+        if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
+            raise UsageError(
+                f"{found.name} delivers to a lake, whose batches determine where it continues.",
+                hint="set the start position with BEGIN, or EXTSEQNO and EXTRBA, of ADD REPLICAT",
+            )
+        if dryrun:
+            wanted = asked or start_place.kept_place(found)
+            place = start_place.place_of(session, found, wanted)
+            skipped = start_place.skipped_by_id(found, asked) if asked is not None else []
+            return Message(tuple(skipped or start_place.told(session, found, place, wanted)), apart=True)
+        if asked is not None:
+            supervision.require_manager(session)  # keep no start position if the start cannot be carried out
+            start_place.keep(session, found, asked)
+    if kinds == ANY and group_name in _MANAGER:
+        from ggshell.cli.commands.manager import start_manager
+
+        return start_manager(session)
+    started = [each for each in select(session, kinds, group_name)[0] if not each.runs]
+    if started:
+        supervision.require_manager(session)  # report it once, not for each group of a wildcard
+    if asked is None:
+        start_place.forget_untaken(session, started)
+    loads = open_loads(session)
+    if is_wildcard(group_name):
+        done = _start_together(session, kinds, group_name)
+    else:
+        done = _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
+    beyond = [note for each in started for note in start_place.beyond_note(session, each, asked)]
+    return done._replace(notes=(*overtaken(session, started, loads), *beyond))
+
+
+def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:
+    """Start all groups of a wildcard at once, and report them one after the other in order of name."""
+    chosen, errors = select(session, kinds, pattern)
+    found = [each for each in chosen if not each.runs]
+    outcomes = supervision.start_all(session, found) if found else []
+    failed = {each.name: error for each, error in zip(found, outcomes, strict=True) if error is not None}
+
+    def outcome(each: View) -> list[str]:
+        error = failed.get(each.name)
+        if isinstance(error, ConflictError):
+            return [error.message]
+        if error is not None:
+            raise error
+        return _started(each)
+
+    return _carry_out(found, errors, pattern, outcome, running=False)
+
+
+def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
+    """Make a Replicat apply transactions again that the trail repeats."""
+    start_place.require_one(pattern)
+    found = one(session, kinds, pattern)
+    require_stopped(found, "repositioned")
+    forget_applied(session, found)
+    registrations.save(session, unapplied(found.checkpoint))
+
+
+@command("START DISTPATH", PATH)
+def start_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
+    """Start distribution paths."""
+    return start(session, kinds, group_name=path_name)
+
+
+def _stop(found: View, *, forced: bool) -> list[str]:
+    ended = supervision.stop(found, forced=forced)
+    lines = [f"Sending {'FORCESTOP' if forced else 'STOP'} request to {found.name} ...", "Request processed."]
+    if not ended:
+        lines.append(f"{found.name} is still completing its work; use STATUS to see when it has stopped.")
+    return [*lines, ""]
+
+
+@command("STOP EXTRACT", EXTRACT)
+@command("STOP REPLICAT", REPLICAT)
+@command("STOP ER", ER)
+@command("STOP", ANY)
+def stop(session: Session, kinds: Kinds, *, group_name: str, force: bool = False) -> Message:
+    """Stop groups at a transaction boundary, and return when each process has ended."""
+    if kinds == ANY and group_name in _MANAGER:
+        from ggshell.cli.commands.manager import stop_manager
+
+        return stop_manager(session, force=force)
+    forced = force and not is_wildcard(group_name)
+    return _each(session, kinds, group_name, lambda found: _stop(found, forced=forced), running=True)
+
+
+@command("STOP DISTPATH", PATH)
+def stop_path(session: Session, kinds: Kinds, *, path_name: str, force: bool = False) -> Message:
+    """Stop distribution paths."""
+    return stop(session, kinds, group_name=path_name, force=force)
+
+
+@command("RESTART EXTRACT", EXTRACT)
+@command("RESTART REPLICAT", REPLICAT)
+@command("RESTART ER", ER)
+def restart(
+    session: Session,
+    kinds: Kinds,
+    *,
+    group_name: str,
+    atcsn: str = "",
+    aftercsn: str = "",
+    skiptransaction: bool = False,
+    filterduptransactions: bool = False,
+    nofilterduptransactions: bool = False,
+) -> Message:
+    """Run STOP and START; for a wildcard, only for groups that are running."""
+    if atcsn or aftercsn or skiptransaction or nofilterduptransactions:
+        start_place.require_one(group_name)
+        if one(session, kinds, group_name).runs:
+            stop(session, kinds, group_name=group_name)
+        return start(
+            session,
+            kinds,
+            group_name=group_name,
+            atcsn=atcsn,
+            aftercsn=aftercsn,
+            skiptransaction=skiptransaction,
+            filterduptransactions=filterduptransactions,
+            nofilterduptransactions=nofilterduptransactions,
+        )
+
+    def action(found: View) -> list[str]:
+        stopped = _stop(found, forced=False) if found.runs else []
+        return [*stopped, *_start(session, one(session, kinds, found.group))]
+
+    supervision.require_manager(session)
+    return _each(session, kinds, group_name, action, running=True)
+
+
+@command("KILL EXTRACT", EXTRACT)
+@command("KILL REPLICAT", REPLICAT)
+@command("KILL ER", ER)
+@command("KILL", ANY)
+def kill(session: Session, kinds: Kinds, *, group_name: str) -> Message:
+    """End processes immediately. Nothing is lost, and Manager does not restart them."""
+
+    def action(found: View) -> list[str]:
+        pid = supervision.kill(session.home, found)
+        return [f"Sending KILL request to {found.name} ...", f"Killed process ({pid}) for {found.name}", ""]
+
+    return _each(session, kinds, group_name, action, running=True)
+
+
+@command("KILL DISTPATH", PATH)
+def kill_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
+    """End distribution paths immediately."""
+    return kill(session, kinds, group_name=path_name)

@@ -1,0 +1,123 @@
+"""ADD, ALTER, DELETE, PURGE and INFO for trails."""
+
+from __future__ import annotations
+
+from ggshell.cli import registrations
+from ggshell.cli.groups import EXTRACT, one, require_stopped
+from ggshell.cli.registry import command
+from ggshell.cli.results import Message
+from ggshell.cli.results.listings import TrailInfo, Trails, trail_type
+from ggshell.cli.session import Session
+from ggshell.cli.trails import require_unwritten, same_trail, written
+from ggshell.errors import NotFoundError, StateError, UsageError
+from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.types import TrailPosition
+
+_MEGABYTES = 500
+
+
+@command("ADD EXTTRAIL", False)
+@command("ADD RMTTRAIL", True)
+def add_trail(
+    session: Session,
+    remote: bool,
+    *,
+    trail: str,
+    extract: str,
+    megabytes: int = _MEGABYTES,
+    seqno: int = 0,
+    format: tuple[str, str] = ("", ""),  # noqa: A002 - the option's name
+) -> Message:
+    """Add a trail that an Extract writes."""
+    release = format[1]
+    if release:
+        _check_release(release)
+    group = extract.upper()
+    found = one(session, EXTRACT, group)
+    require_stopped(found, "altered")
+    require_unwritten(session, trail)
+    target = WriteCheckpoint(
+        trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0), release=release
+    )
+    registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
+    return Message((f"{trail_type(remote)} added.",))
+
+
+def _check_release(release: str) -> None:
+    from ggshell.trail.releases import compatibility_of
+
+    try:
+        compatibility_of(release)
+    except ValueError as error:
+        raise UsageError(f"FORMAT RELEASE {release}: {error}.", hint="omit FORMAT for the newest version") from None
+
+
+@command("ALTER EXTTRAIL", False)
+@command("ALTER RMTTRAIL", True)
+def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, megabytes: int = 0) -> Message:
+    """Set the size of future trail files. The group must be stopped, since its process owns the checkpoint."""
+    found = one(session, EXTRACT, extract.upper())
+    if not megabytes:
+        raise UsageError("ALTER requires at least one option.", hint="add MEGABYTES n")
+    require_stopped(found, "altered")
+    targets = found.checkpoint.write
+    mine = [each for each in targets if each.remote is remote and same_trail(session, trail, each.trail)]
+    if not mine:
+        raise NotFoundError(
+            f"{found.name} does not write {trail_type(remote)} {trail}.", hint=f"use INFO {trail_type(remote)} *"
+        )
+    changed = tuple(each._replace(megabytes=megabytes) if each in mine else each for each in targets)
+    registrations.save(session, found.checkpoint._replace(write=changed))
+    return Message((f"{trail_type(remote)} altered.",))
+
+
+@command("PURGE EXTTRAIL")
+def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message:
+    """Delete the trail files that no reader needs any more; ``!`` deletes all but the newest, whether read or not."""
+    from ggshell.groups.purge import needed_from, purge
+    from ggshell.parameters.process_parameters import PurgeRule
+    from ggshell.trail.name import TrailName
+
+    name = TrailName.parse(trail, session.home.root)
+    if not name.sequences():
+        raise NotFoundError(f"trail {trail} has no files.", hint="use INFO EXTTRAIL * to list the trails")
+    readers = [entry.checkpoint for entry in session.home.groups() if entry.checkpoint is not None]
+    known = {each.folder.resolve() / each.prefix for each in needed_from(readers, session.home)}
+    if not force and name.folder.resolve() / name.prefix not in known:
+        raise StateError(
+            f"no group reads trail {trail}, so the files in use are unknown.", hint="add ! to purge it anyway"
+        )
+    removed = purge(session.home, PurgeRule(trail, use_checkpoints=not force), session.clock.now())
+    return Message(tuple(f"Purged {path}." for path in removed) or ("No file can be purged.",))
+
+
+@command("DELETE EXTTRAIL", False)
+@command("DELETE RMTTRAIL", True)
+def delete_trail(session: Session, remote: bool, *, trail: str) -> Message:
+    """Remove a trail from its group; the files are kept."""
+    lines: list[str] = []
+    for found, target in list(written(session)):
+        if found.type is GroupKind.EXTRACT and target.remote is remote and same_trail(session, trail, target.trail):
+            require_stopped(found, "altered")
+            rest = tuple(each for each in found.checkpoint.write if each != target)
+            registrations.save(session, found.checkpoint._replace(write=rest))
+            lines.append(f"Deleting extract trail {target.trail} for extract {found.group}")
+    if not lines:
+        raise NotFoundError(f"no Extract writes {trail_type(remote)} {trail}.", hint=f"use INFO {trail_type(remote)} *")
+    return Message(tuple(lines))
+
+
+@command("INFO EXTTRAIL", False)
+@command("INFO RMTTRAIL", True)
+def info_trail(session: Session, remote: bool, *, trail: str = "*") -> Trails:
+    """Show the trails of the home and their writers, with the positions in the writers' checkpoints."""
+    found = [
+        TrailInfo(each.trail, each.remote, group.group, each.current.seqno, each.current.rba, each.megabytes)
+        for group, each in written(session)
+        if each.remote is remote and (trail == "*" or same_trail(session, trail, each.trail))
+    ]
+    if not found:
+        raise NotFoundError(
+            f"no {trail_type(remote)} matches {trail}.", hint=f"use ADD {trail_type(remote)} to add a trail"
+        )
+    return Trails(tuple(found))

@@ -1,0 +1,114 @@
+"""VIEW and EDIT: reports, parameter files, and the error log."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ggshell.cli.registry import command
+from ggshell.cli.results import Message, Note, Text
+from ggshell.cli.session import Session, file_text
+from ggshell.errors import GgsError, NotFoundError, ParameterError, ProcessError, StateError
+from ggshell.parameters.redacted_file import redacted_lines
+
+
+@command("VIEW REPORT")
+def view_report(session: Session, *, report: str = "", file: str = "") -> Text:
+    """Show a report: ``EXT1`` is a group's current report, ``EXT10`` to ``EXT19`` are older ones; or a report file."""
+    path = session.home.resolve(file) if file else session.home.report(report)
+    if not path.exists():
+        raise NotFoundError(
+            f"report {path} does not exist", hint="START the group: it writes its report when it starts"
+        )
+    return Text(path.name, file_text(path, "report"))
+
+
+@command("VIEW PARAMS")
+def view_params(session: Session, *, file: str) -> Text:
+    """Show a parameter file, without its passwords."""
+    path = parameter_file(session, file)
+    return Text(path.name, redacted_lines(file_text(path, "parameter file")))
+
+
+@command("VIEW GGSEVT")
+def view_events(session: Session) -> Text:
+    """Show the whole error log."""
+    path = session.home.event_log
+    return Text(path.name, file_text(path, "error log") if path.exists() else "")
+
+
+@command("VIEW MESSAGES")
+def view_messages(session: Session, *, deployment_name: str = "") -> Text:
+    """Show the error log; a home has one error log, whatever the deployment name."""
+    return view_events(session)
+
+
+@command("EDIT PARAMS")
+def edit_params(session: Session, *, file: str) -> Message:
+    """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi."""
+    import shlex
+
+    from ggshell.cli.output import programs
+
+    if not session.interactive:
+        raise StateError(
+            "EDIT requires a terminal", hint="write the file with another program, and check it with VIEW PARAMS"
+        )
+    path = parameter_file(session, file)
+    session.home.ensure()
+    editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        code = programs.run([*shlex.split(editor), str(path)])
+    except OSError as error:
+        raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
+    if code:
+        raise ProcessError(f"the editor {editor} exited with code {code}")
+    return checked(path)
+
+
+def checked(path: Path) -> Message:
+    """Check a parameter file that was just edited: report every error, and a note for what is not supported.
+
+    A file that does not exist or is empty produces no message.
+    """
+    from ggshell.check.facts import StatedFacts
+    from ggshell.check.findings import FindingSeverity
+    from ggshell.check.parameter_files import check_parameters, kind_of
+
+    text = path.read_text(errors="replace") if path.exists() else ""
+    kind = kind_of(text, path.name)
+    found = check_parameters(text, path.name, kind, StatedFacts()) if kind else []
+    if not found:
+        return Message()
+    errors: list[GgsError] = []
+    notes: list[Note] = []
+    for each in found:
+        for finding in each.findings:
+            where = f"{path.name}:{finding.place.line}:{finding.place.column}"
+            if finding.severity is FindingSeverity.ERROR:
+                column = finding.place.column - each.place.column + 1
+                source = finding.source or each.statement
+                errors.append(
+                    ParameterError(
+                        finding.message,
+                        code=finding.code,
+                        where=where,
+                        hint=finding.hint,
+                        column=column,
+                        source=next(iter(source.splitlines()), ""),
+                    )
+                )
+            else:
+                notes.append(Note(finding.code, f"{finding.message} ({where})"))
+    said = "a process would reject it:" if errors else "its parameters are valid."
+    joined = "and" if not errors else "but"
+    return Message((f"The file is saved, {joined} {said}",), tuple(errors), notes=tuple(notes))
+
+
+def parameter_file(session: Session, name: str) -> Path:
+    """The path of a group's parameter file, of Manager's, of GLOBALS, or a path as given."""
+    if name.upper() in ("GLOBALS", "./GLOBALS"):
+        return session.home.globals
+    if "/" in name or name.lower().endswith(".prm"):
+        return session.home.resolve(name)
+    return session.home.parameters("mgr" if name.upper() in ("MGR", "MANAGER") else name)

@@ -1,0 +1,163 @@
+"""Groups as the shell sees them: finds them by name or wildcard and reads their state, lag and files."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ggshell.cli.results import Note
+from ggshell.cli.session import Session
+from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
+from ggshell.groups import lag as lags
+from ggshell.groups.lag import FoundLag
+from ggshell.groups.state import ProcessFile, ProcessState, state_of
+from ggshell.home.checkpoint import Checkpoint, GroupKind, previous, way_out
+from ggshell.home.home import GroupEntry, Home
+from ggshell.language.suggest import did_you_mean
+
+Kinds = tuple[GroupKind, ...]
+EXTRACT: Kinds = (GroupKind.EXTRACT,)
+REPLICAT: Kinds = (GroupKind.REPLICAT,)
+PATH: Kinds = (GroupKind.PATH,)
+ER: Kinds = (GroupKind.EXTRACT, GroupKind.REPLICAT)
+ANY: Kinds = (GroupKind.EXTRACT, GroupKind.REPLICAT, GroupKind.PATH)
+_TYPE_WORDS = (*GroupKind, "ER")
+LONGEST_GROUP = 8
+LONGEST_PATH = 32
+
+
+class View(NamedTuple):
+    """A group with the state of its process."""
+
+    group: str
+    type: GroupKind
+    checkpoint: Checkpoint
+    state: ProcessState
+    process: ProcessFile | None
+    ahead: int = 0
+    """How far the process's clock is ahead of the clock of the home's file system, in microseconds."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.type} {self.group}"
+
+    @property
+    def runs(self) -> bool:
+        return self.state in lags.RUNNING
+
+
+def is_wildcard(pattern: str) -> bool:
+    return "*" in pattern or "?" in pattern
+
+
+def view(home: Home, entry: GroupEntry) -> View:
+    """Return a group with its current state. Raises an error if its checkpoint file cannot be read."""
+    if entry.checkpoint is None:
+        raise entry.error or StoreError(f"{entry.type} {entry.group} cannot be read")
+    state, process = shown_state(home, entry)
+    ahead = lags.clock_ahead(home.checkpoint(entry.group, entry.type), entry.checkpoint, state)
+    return View(entry.group, entry.type, entry.checkpoint, state, process, ahead)
+
+
+def clock_notes(found: View) -> tuple[Note, ...]:
+    """A note that a process's clock differs from this home's; none if it does not."""
+    if not found.ahead:
+        return ()
+    return (
+        Note(
+            "GGS-00605", f"{found.name}: {lags.clock_text_of(found.ahead)}; its times are corrected by this difference."
+        ),
+    )
+
+
+def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFile | None]:
+    """A group's state and its process file. A process that KILL ended counts as stopped, not abended."""
+    state, process = state_of(home.process(entry.group, entry.type))
+    if entry.checkpoint is None and state not in lags.RUNNING:
+        return ProcessState.ABENDED, process  # not STOPPED: a group that cannot be read cannot be started
+    if process is not None and process.killed and state is ProcessState.ABENDED:
+        state = ProcessState.STOPPED
+    return state, process
+
+
+def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], list[GgsError]]:
+    """Return the groups that match a name or wildcard, and the errors of groups that cannot be read.
+
+    Raises NotFoundError if no group matches, and the group's own error if a group given by name cannot be read.
+    """
+    wanted = pattern.upper()
+    found = [entry for entry in session.home.groups() if entry.type in kinds and fnmatchcase(entry.group, wanted)]
+    if not found:
+        raise _nothing(session, kinds, wanted)
+    views: list[View] = []
+    errors: list[GgsError] = []
+    for entry in found:
+        try:
+            views.append(view(session.home, entry))
+        except GgsError as error:
+            if not is_wildcard(wanted):
+                raise
+            errors.append(error)
+    return views, errors
+
+
+def one(session: Session, kinds: Kinds, name: str) -> View:
+    """Return a single group. Raises NotFoundError if it does not exist or the name is a wildcard."""
+    if is_wildcard(name):
+        raise NotFoundError(f"a wildcard is not allowed here: {name}", hint="name one group")
+    return select(session, kinds, name)[0][0]
+
+
+def _nothing(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
+    what = str(kinds[0]) if len(kinds) == 1 else "group"
+    if wanted in _TYPE_WORDS:
+        return NotFoundError(f"{wanted} requires a group name.", hint=f"{wanted} name, or {wanted} * for all")
+    if is_wildcard(wanted):
+        return NotFoundError(f"no {what} matches {wanted}.", hint="list all groups with INFO ALL")
+    others = [entry for entry in session.home.groups() if entry.group == wanted]
+    if others:
+        return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{wanted} is a {others[0].type}")
+    for kind in kinds:
+        path = session.home.checkpoint(wanted, kind)
+        if previous(path).exists():
+            return NotFoundError(
+                f"{what} {wanted} does not exist.", hint=f"its checkpoint file is missing: {way_out(path)}"
+            )
+    known = [name for name, kind in session.home.group_names() if kind in kinds]
+    hint = did_you_mean(wanted, known) or "list all groups with INFO ALL"
+    return NotFoundError(f"{what} {wanted} does not exist.", hint=hint)
+
+
+def require_new(home: Home, kind: GroupKind, name: str) -> None:
+    """Raise ConflictError if a group of this name exists, UsageError if the name is not valid.
+
+    Groups of different types cannot share a name either: the parameter file, report and discard file are named after
+    the group alone.
+    """
+    longest = LONGEST_PATH if kind is GroupKind.PATH else LONGEST_GROUP
+    if is_wildcard(name) or len(name) > longest or not name[0].isalpha():
+        raise UsageError(
+            f"{name} cannot name a {kind}.", hint=f"a letter, then letters, digits and _; at most {longest}"
+        )
+    for other in GroupKind:
+        if home.checkpoint(name, other).exists():
+            shared = "" if other is kind else " (groups share parameter file and report by name)"
+            raise ConflictError(
+                f"{other} {name} already exists{shared}.", hint=f"take another name, or DELETE {other} {name} first"
+            )
+
+
+def require_stopped(found: View, what: str) -> None:
+    """Raise StateError if the group's process is running and therefore owns its checkpoint."""
+    if found.runs:
+        raise StateError(f"{found.name} is running: it cannot be {what} now.", hint=f"STOP {found.name} first")
+
+
+def group_lag(home: Home, found: View, now: int) -> FoundLag:
+    """Return a group's lag as ``process.lag``, the only definition of lag, computes it."""
+    return lags.group_lag(home, found.checkpoint, found.state, now, found.ahead)
+
+
+def lag_note(found: View, error: GgsError) -> Note:
+    """A note that says why a group's lag is unknown."""
+    return Note(error.code, f"the lag of {found.name} is unknown: {error}")

@@ -1,0 +1,127 @@
+"""The console script: runs a batch, a GGSCI session, the interactive shell, check, Logdump, the demo, or a process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ggshell.cli.options import DONE, FAILED, INTERRUPTED, USAGE, USAGE_ERROR, Options, parse_options
+from ggshell.errors import OUT_OF_MEMORY, GgsError, UsageError
+from ggshell.files import close_to_others
+
+if TYPE_CHECKING:
+    from ggshell.cli.session import Session
+    from ggshell.logdump.state import LogdumpSession as DumpSession
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``ggshell`` and return its exit code.
+
+    The codes are 0 (done), 1 (a statement failed), 2 (wrong usage), 3 (a syntax error; nothing was run) and 130
+    (interrupted).
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and Path(sys.argv[0]).name == "logdump":  # a link of that name starts Logdump
+        arguments.insert(0, "logdump")
+    close_to_others()
+    try:
+        code = _subcommand(arguments[0].lower(), arguments[1:]) if arguments else None
+        return _run(parse_options(arguments)) if code is None else code
+    except UsageError as error:
+        sys.stderr.write(f"ggshell: {error}\n")
+        return USAGE_ERROR
+    except GgsError as error:
+        sys.stderr.write(f"ERROR: {error.code}  {error}\n")
+        return FAILED
+    except MemoryError:
+        sys.stderr.write(f"ERROR: GGS-00807  {OUT_OF_MEMORY}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has closed the pipe (| head): write nothing, and prevent a flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _subcommand(name: str, words: list[str]) -> int | None:
+    """Run a subcommand that needs no home. None for any other word."""
+    if name == "demo":
+        from ggshell.demo.cli import main as demo
+
+        return demo(words)
+    if name == "check":
+        from ggshell.check.cli import main as check
+
+        return check(words)
+    if name == "logdump":
+        from ggshell.logdump.cli import main as logdump
+
+        return logdump(words, terminal=_dump_terminal)
+    if name == "completion":
+        from ggshell.cli.shell_completion import script
+
+        sys.stdout.write(script(words))
+        return DONE
+    if name == "man" and not words:
+        from ggshell.cli.man_page import man_page
+
+        sys.stdout.write(man_page())
+        return DONE
+    return None
+
+
+def _dump_terminal(session: DumpSession) -> Callable[[str], str | None]:
+    from ggshell.cli.repl_dump import terminal  # a heredoc needs no line editor
+
+    return terminal(session)
+
+
+def _run(options: Options) -> int:
+    if options.help:
+        sys.stdout.write(USAGE)
+        return DONE
+    if options.version:
+        from ggshell import __version__
+
+        sys.stdout.write(f"ggshell {__version__}\n")
+        return DONE
+    if options.process:
+        from ggshell.cli import foreground
+
+        return foreground.run(options.home, options.process)
+    from ggshell.cli.session import Session
+
+    session = Session(options)
+    try:
+        return _with_session(session)
+    finally:
+        session.close()
+
+
+def _with_session(session: Session) -> int:
+    options = session.options
+    if options.commands or options.files:
+        from ggshell.cli import batch
+
+        sources = [("", text) for text in options.commands] or [batch.read_source(name) for name in options.files]
+        return batch.run(session, sources)
+    from ggshell.cli import conversation
+
+    if options.paramfile:
+        from ggshell.cli.batch import read_source
+
+        return conversation.run_lines(session, iter(read_source(options.paramfile)[1].splitlines()))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from ggshell.cli import repl
+
+        return repl.run(session)
+    return conversation.run_lines(session, (line.rstrip("\n") for line in iter(sys.stdin.readline, "")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Saves and deletes groups, in their checkpoint file and in the catalog."""
+
+from __future__ import annotations
+
+from ggshell.cli.groups import View, is_wildcard
+from ggshell.cli.session import Session
+from ggshell.groups.state import ALIVE, state_of
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.checkpoint import Checkpoint, GroupKind
+from ggshell.home.identity import make_own, original_of, require_free
+
+
+def save(session: Session, found: Checkpoint) -> None:
+    """Save a group to its checkpoint file, which is authoritative, and to the catalog."""
+    from ggshell.home.catalog import Catalog
+
+    session.home.ensure()
+    path = session.home.checkpoint(found.group, found.type)
+    if not path.exists():
+        make_own(session.home.root, found.group)
+    checkpoints.save(path, found)
+    Catalog(session.home).save_group(found)
+
+
+def remove(session: Session, found: View) -> None:
+    """Delete a group: first from the catalog, then its files."""
+    from ggshell.home.catalog import Catalog
+
+    Catalog(session.home).delete_group(found.group)
+    path = session.home.checkpoint(found.group, found.type)
+    path.unlink(missing_ok=True)
+    checkpoints.previous(path).unlink(missing_ok=True)
+    session.home.process(found.group, found.type).unlink(missing_ok=True)
+
+
+def set_aside(session: Session, kind: GroupKind, group: str) -> list[str]:
+    """Move a damaged checkpoint file aside if a group is added again and not running; returns lines that say so.
+
+    Raises StateError, as ``make_own`` does, for a name that another home owns.
+    """
+    require_free(session.home.root, group)
+    path = session.home.checkpoint(group, kind)
+    if not path.exists() or state_of(session.home.process(group, kind))[0] in ALIVE:
+        return []
+    aside = checkpoints.set_aside(path)
+    return [f"The damaged checkpoint file is set aside as {aside}."] if aside is not None else []
+
+
+def owner_of(session: Session, group: str) -> str:
+    """Return the folder of the home that owns a copied group's database objects; empty for a group of this home."""
+    original = original_of(session.home.root, [group])
+    return original.root if original is not None else ""
+
+
+def confirm_many(session: Session, pattern: str, what: str, count: int, *, force: bool) -> None:
+    """Ask before a wildcard deletes several groups, unless forced."""
+    if is_wildcard(pattern) and count > 1 and not force:
+        session.confirm(f"Delete {count} groups of {what} {pattern}")

@@ -1,0 +1,318 @@
+"""Results of INFO and STATUS for groups and Manager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ggshell.cli.output.units import clock_text, moment, seconds, size
+from ggshell.cli.results import Note, Row
+from ggshell.cli.results.listings import trail_type
+from ggshell.clock import local_text
+from ggshell.connectors.registry import source_log
+from ggshell.connectors.source_log import SlotFacts
+from ggshell.errors import GgsError
+from ggshell.groups.load_state import LoadState
+from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
+from ggshell.types import LogPosition, TrailPosition, format_lsn
+
+
+class GroupInfo(NamedTuple):
+    """A group as INFO shows it. ``paths``: label -> file, for DETAIL."""
+
+    checkpoint: Checkpoint
+    status: str
+    pid: int | None
+    lag: int | None
+    since: int | None
+    paths: Mapping[str, str] = {}
+    slot: SlotFacts | None = None
+    lag_known: bool = True
+    obstacles: tuple[str, ...] = ()
+
+
+class InfoGroups(NamedTuple):
+    """INFO EXTRACT, REPLICAT, DISTPATH, ER."""
+
+    groups: tuple[GroupInfo, ...]
+    detail: bool = False
+    showch: bool = False
+    errors: tuple[GgsError, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (
+            *("type", "group", "status", "started", "lag_seconds", "since_seconds", "pid", "source", "trail"),
+            *("seqno", "rba", "csn", "record_time", "slot", "wal_bytes_held", "wal_bytes_per_hour", "seconds_left"),
+        )
+
+    @property
+    def rows(self) -> list[Row]:
+        return [_group_row(info) for info in self.groups]
+
+    @property
+    def layout(self) -> str:
+        return _info_groups(self)
+
+
+def _group_row(info: GroupInfo) -> Row:
+    found, slot = info.checkpoint, info.slot
+    position = found.read.current
+    place = (position[0], position[1])
+    held = (slot.name, slot.retained, slot.growth, slot.left) if slot else (None, None, None, None)
+    return (
+        *(str(found.type), found.group, info.status, moment(found.started), seconds(info.lag), seconds(info.since)),
+        *(info.pid, str(found.read.source), found.read.trail or None, *place, found.latest_csn or None),
+        *(moment(found.record_time), *held),
+    )
+
+
+class StatusLine(NamedTuple):
+    """One group's state."""
+
+    type: str
+    group: str
+    status: str
+
+
+class Status(NamedTuple):
+    """STATUS of groups."""
+
+    lines: tuple[StatusLine, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("type", "group", "status")
+
+    @property
+    def rows(self) -> list[Row]:
+        return [tuple(line) for line in self.lines]
+
+    @property
+    def layout(self) -> str:
+        return _status(self)
+
+
+class ManagerStatus(NamedTuple):
+    """INFO MANAGER and STATUS MANAGER."""
+
+    running: bool
+    host: str = ""
+    port: int = 0
+    pid: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("status", "host", "port", "pid")
+
+    @property
+    def rows(self) -> list[Row]:
+        return [("RUNNING" if self.running else "STOPPED", self.host or None, self.port or None, self.pid or None)]
+
+    @property
+    def layout(self) -> str:
+        return _manager_status(self)
+
+
+_LABEL = 21
+_MINUTE = "%Y-%m-%d %H:%M"
+_EXACT = "%Y-%m-%d %H:%M:%S.%f"
+
+
+def _info_groups(result: InfoGroups) -> str:
+    """Format every group, each after a blank line."""
+    return "".join(f"\n{_group(info, result)}" for info in result.groups)
+
+
+def _group(info: GroupInfo, result: InfoGroups) -> str:
+    lines = [*heading(info), *read_lines(info.checkpoint), *_slot_place(info), *_recovery(info)]
+    if result.detail:
+        lines += _detail(info)
+    if result.showch:
+        from ggshell.cli.results.showch import showch
+
+        lines += ["", "", *showch(info.checkpoint)]
+    return "\n".join(lines) + "\n"
+
+
+def _recovery(info: GroupInfo) -> list[str]:
+    """The lines of a recovery in progress: its kind, how much of the log is read and left, and the estimated time."""
+    found = info.checkpoint.options.bounded.get("recovering")
+    if info.pid is None or not found or found["complete"]:
+        return []
+    lines = [
+        labelled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
+    ]
+    if found["left_seconds"] is not None:
+        left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
+        lines.append(labelled("", left))
+    return lines
+
+
+def labelled(label: str, text: str) -> str:
+    """Format a label, padded to the label column, and its value."""
+    return f"{label:<{_LABEL}}{text}"
+
+
+def heading(info: GroupInfo) -> list[str]:
+    """The first lines of a group: type, name, start time and status; lag; process."""
+    found = info.checkpoint
+    began = f"Last Started {local_text(found.started, _MINUTE)}" if found.started else _never(found)
+    lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
+    lines += _mode(found)
+    if found.description:
+        lines.append(labelled("Description", found.description))
+    if found.read.source is SourceType.TABLE:
+        lines.append(labelled("Checkpoint Lag", "Not Available"))
+    else:
+        lag = clock_text(info.lag) if info.lag_known else "Unknown"
+        lines.append(labelled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
+    if info.pid is not None:
+        lines.append(labelled("Process ID", str(info.pid)))
+    return lines
+
+
+def _mode(found: Checkpoint) -> list[str]:
+    """The line that shows the mode of a Replicat that is not classic."""
+    match found.options.replicat_kind:
+        case ReplicatKind.PARALLEL:
+            return ["Parallel"]
+        case ReplicatKind.COORDINATED:
+            return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.maxthreads}"]
+        case ReplicatKind.LAKE:
+            return [labelled("Spark", f"Target {found.options.target}")]
+        case _:
+            return []
+
+
+def _never(found: Checkpoint) -> str:
+    return f"Initialized   {local_text(found.created, _MINUTE)}"
+
+
+def read_lines(found: Checkpoint) -> list[str]:
+    """The lines that show how far the group has read its source."""
+    read = found.read
+    if isinstance(read.current, LogPosition) and read.source is SourceType.LOG:
+        return [labelled(*line) for line in source_log(found.options).read_position(found)]
+    if isinstance(read.current, TrailPosition) and read.source is SourceType.TRAIL:
+        first = labelled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
+        exact = local_text(read.current_time, _EXACT) if read.current_time else "First Record"
+        return [first, labelled("", f"{exact}  RBA {read.current.rba}")]
+    return _load_lines(found)
+
+
+def _slot_place(info: GroupInfo) -> list[str]:
+    """The positions of a PostgreSQL Extract's slot, as last seen. The slot of a stopped group is shown as inactive."""
+    slot = info.slot
+    if slot is None or not slot.restart:
+        return []
+    active = f"is active with PID {slot.pid}" if slot.pid and info.pid is not None else "is inactive"
+    return [
+        "",
+        labelled("Replication Slot", f"{slot.name} {active} in database {slot.database}"),
+        labelled("Slot Restart LSN", format_lsn(slot.restart)),
+        labelled("Slot Flush LSN", format_lsn(slot.flush)),
+        labelled("Current Log Position", format_lsn(slot.current)),
+    ]
+
+
+def _load_lines(found: Checkpoint) -> list[str]:
+    """The lines of an initial load: current table, progress, and the CSN of the snapshot."""
+    state = LoadState.of(found)
+    task = labelled("Task", str(found.read.source))
+    if state is None or not state.csn:
+        return [labelled("Log Read Checkpoint", "Not Available"), labelled("", "First Record         Record 0"), task]
+    where = f"Table {state.table}" if state.table else "All tables"
+    return [
+        labelled("Log Read Checkpoint", where),
+        labelled("", f"{local_text(state.time)}  Record {state.rows if state.table else state.all_rows}"),
+        task,
+        labelled("Progress", state.words),
+        labelled("Snapshot CSN", state.csn),
+        labelled("Begins in", state.file),
+    ]
+
+
+def trail_file(trail: str, seqno: int) -> str:
+    """The name of a trail file, with the path as the trail was specified."""
+    return f"{trail}{seqno:09d}"
+
+
+def _detail(info: GroupInfo) -> list[str]:
+    found = info.checkpoint
+    lines = _target_trails(found) if found.write else []
+    if found.type is GroupKind.EXTRACT:
+        lines += _sources(found)
+        missed = found.options.not_captured
+        lines += ["", "  Tables Not Captured:", ""] if missed else []
+        lines += [f"  {name}: {reason}" for name, reason in missed.items()]
+    if info.slot is not None:
+        lines += ["", *(slot_lines(info.slot)[1:] if info.slot.restart else slot_lines(info.slot))]
+    if found.type is GroupKind.REPLICAT:
+        lines += ["", labelled("Low Watermark CSN value:", f" {found.latest_csn or '(no data)'}")]
+    if info.obstacles:
+        lines += ["", *info.obstacles]
+    if found.type is GroupKind.PATH:
+        lines += ["", labelled("Source", found.options.source or found.read.trail)]
+        lines.append(labelled("Target", found.options.target))
+    return [*lines, "", "", *(labelled(label, path) for label, path in info.paths.items())]
+
+
+def _target_trails(found: Checkpoint) -> list[str]:
+    lines = ["", "  Target Extract Trails:", ""]
+    lines += [f"  {'Trail Name':<47}{'Seqno':>7}{'RBA':>11}{'Max MB':>11} Trail Type", ""]
+    lines += [
+        f"  {target.trail:<47}{target.current.seqno:>7}{target.current.rba:>11}{target.megabytes:>11}"
+        f" {trail_type(target.remote):<10}"
+        for target in found.write
+    ]
+    return lines
+
+
+def _sources(found: Checkpoint) -> list[str]:
+    lines = ["", f"  {'Extract Source':<40}{'Begin':<18}{'End':<16}", ""]
+    if found.read.source is SourceType.TRAIL:
+        place = found.read.current
+        source = trail_file(found.read.trail, place.seqno if isinstance(place, TrailPosition) else 0)
+    else:
+        source = source_log(found.options).source_name(found.options)
+    begin = local_text(found.read.startup_time, _MINUTE) if found.read.startup_time else "* Initialized *"
+    end = local_text(found.read.current_time, _MINUTE) if found.read.current_time else "First Record"
+    return [*lines, f"  {source:<40}{begin:<18}{end:<16}".rstrip()]
+
+
+_END = {
+    "": "the limit",
+    "max_slot_wal_keep_size": "the server invalidates the slot",
+    "disk": "the server's disk is full",
+}
+
+
+def slot_lines(slot: SlotFacts) -> list[str]:
+    """The lines that show how much log a slot retains, how fast that grows, and when it reaches the limit."""
+    lines = [labelled("Replication slot", slot.name), labelled("WAL held back", size(slot.retained))]
+    lines.append(labelled("WAL growth", _growth(slot.growth)))
+    if slot.left is not None:
+        lines.append(labelled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
+    elif slot.room is None:
+        lines.append(labelled("Room left", "the server does not set a limit, and its disk space is unknown"))
+    else:
+        lines.append(labelled("Room left", f"{size(slot.room)} until {_END[slot.limit]}"))
+    return lines
+
+
+def _growth(growth: float | None) -> str:
+    if growth is None:
+        return "not known"
+    return f"{size(growth)} per hour" if growth >= 0 else f"none, it falls by {size(-growth)} per hour"
+
+
+def _status(result: Status) -> str:
+    return "".join(f"{line.type} {line.group}: {line.status}\n" for line in result.lines)
+
+
+def _manager_status(result: ManagerStatus) -> str:
+    if not result.running:
+        return "\nManager is DOWN!\n"
+    return f"\nManager is running (IP port TCP:{result.host}.{result.port}, Process ID {result.pid}).\n"

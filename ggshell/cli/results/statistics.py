@@ -1,0 +1,158 @@
+"""The result of STATS: counts by table and period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ggshell.cli.output.units import moment
+from ggshell.cli.results import Row
+from ggshell.clock import local_text
+from ggshell.errors import GgsError
+from ggshell.groups.statistics import conflict_counts
+from ggshell.home.checkpoint import GroupKind
+
+
+class TableCounts(NamedTuple):
+    """Operations of one source and target table: section -> kind -> count, and conflicts likewise."""
+
+    source: str
+    target: str
+    counts: Mapping[str, Mapping[str, int]]
+    conflicts: Mapping[str, Mapping[str, int]] = {}
+
+
+class GroupStatistics(NamedTuple):
+    """STATS of one group.
+
+    ``since``: the start of each section; ``outputs``: the trails that the group writes; ``delivered``: the figures of
+    LAGSTATS; ``not_captured``: tables that should be captured and are not, with the reason; ``waits``: what the group's
+    statements are waiting for.
+    """
+
+    type: str
+    group: str
+    now: int
+    since: Mapping[str, int]
+    tables: tuple[TableCounts, ...]
+    outputs: tuple[str, ...] = ()
+    delivered: tuple[str, ...] = ()
+    not_captured: Mapping[str, str] = {}
+    waits: tuple[str, ...] = ()
+
+
+class Stats(NamedTuple):
+    """The result of STATS.
+
+    ``rate``: the unit of REPORTRATE (HR, MIN, SEC), or empty; ``conflicts``: REPORTCDR was given.
+    """
+
+    groups: tuple[GroupStatistics, ...]
+    sections: tuple[str, ...]
+    rate: str = ""
+    errors: tuple[GgsError, ...] = ()
+    conflicts: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("type", "group", "section", "since", "source", "target", *COUNTED, "operations", *self._of_conflicts)
+
+    @property
+    def _of_conflicts(self) -> tuple[str, ...]:
+        """The names of the conflict counts, if REPORTCDR was given."""
+        names = {
+            name: None for group in self.groups for table in group.tables for name in table.conflicts.get("total", {})
+        }
+        return tuple(names) if self.conflicts else ()
+
+    @property
+    def rows(self) -> list[Row]:
+        return [
+            (
+                *(group.type, group.group, section, moment(group.since[section]), table.source, table.target),
+                *(table.counts[section].get(kind, 0) for kind in COUNTED),
+                operations(table.counts[section]),
+                *(table.conflicts.get(section, {}).get(name, 0) for name in self._of_conflicts),
+            )
+            for group in self.groups
+            for table in group.tables
+            for section in self.sections
+        ]
+
+    @property
+    def layout(self) -> str:
+        return _stats(self)
+
+
+def operations(counts: Mapping[str, int]) -> int:
+    """The number of operations of a period, without discarded ones."""
+    return sum(counts.get(kind, 0) for kind in COUNTED if kind != "discards")
+
+
+COUNTED = ("inserts", "updates", "deletes", "upserts", "truncates", "discards")
+
+
+_WIDTH = 63
+_UNITS = {"HR": (3600, "hour"), "MIN": (60, "minute"), "SEC": (1, "second")}
+
+
+def _stats(result: Stats) -> str:
+    """Format the statistics of every group."""
+    return "".join(_group(group, result) for group in result.groups)
+
+
+def _group(group: GroupStatistics, result: Stats) -> str:
+    lines = ["", f"Sending STATS request to {group.type} {group.group} ...", ""]
+    replicat = group.type == GroupKind.REPLICAT
+    if not group.tables:
+        return "\n".join(
+            [*lines, f"No active {'replication' if replicat else 'extraction'} maps.", *_others(group), ""]
+        )
+    lines += [f"Start of Statistics at {local_text(group.now)}.", ""]
+    verb = "Replicating" if replicat else "Extracting"
+    for output in group.outputs or ("",):
+        if output:
+            lines += [f"Output to {output}:", ""]
+        for table in group.tables:
+            lines += [f"{verb} from {table.source} to {table.target}:", ""]
+            for section in result.sections:
+                lines += _section(group, table, section, result)
+    return "\n".join([*lines, *_others(group), "End of Statistics.", ""])
+
+
+def _others(group: GroupStatistics) -> list[str]:
+    """The lines that do not belong to a table: LAGSTATS, and tables that are not captured."""
+    lines = [f"        {line}" for line in group.delivered]
+    lines += [f"Not captured: table {name}: {reason}." for name, reason in group.not_captured.items()]
+    lines += group.waits
+    return [*lines, ""] if lines else []
+
+
+def _section(group: GroupStatistics, table: TableCounts, section: str, result: Stats) -> list[str]:
+    since = group.since[section]
+    lines = [f"*** {section.capitalize()} statistics since {local_text(since)} ***"]
+    counts = table.counts[section]
+    conflicts = conflict_counts(table.conflicts.get(section, {})) if result.conflicts else []
+    if not any(counts.values()) and not conflicts:
+        return [*lines, "        No database operations have been performed.", ""]
+    for kind, number in _shown(counts).items():
+        label = f"Total {kind}"
+        value = float(number)
+        if result.rate:
+            length, unit = _UNITS[result.rate]
+            label += f"/{unit}:"
+            value = number * length / max(1e-6, (group.now - since) / 1e6)
+        lines.append(count_line(label, value))
+    lines += [count_line(label, number) for label, number in conflicts]
+    return [*lines, ""]
+
+
+def _shown(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts in order; truncates only if there are any; the number of operations last."""
+    found = {kind: counts.get(kind, 0) for kind in COUNTED if kind != "truncates" or counts.get(kind)}
+    return {**found, "operations": operations(counts)}
+
+
+def count_line(label: str, value: float) -> str:
+    """Format a count: 8 blanks, the label, and the number right-aligned at column 63."""
+    return f"        {label:<30}{value:>{_WIDTH - 38}.2f}"

@@ -1,0 +1,205 @@
+"""The state of one shell: home, login, options and history. Handlers receive it as their first argument."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ggshell.cli.options import Options
+from ggshell.clock import Clock, SystemClock
+from ggshell.errors import DiskError, NotFoundError, StateError, StoreError
+from ggshell.home.home import Home
+
+if TYPE_CHECKING:
+    from ggshell.connectors.logged_in import LoggedIn
+    from ggshell.home.events import EventLog, Severity
+    from ggshell.query.engines import Engines
+
+PROGRAM = "ggshell Command Interpreter for PostgreSQL"
+DEEPEST_OBEY = 16
+
+
+class Session:
+    """The state of one shell.
+
+    ``ask``: asks the user a question and returns the answer; None if nobody can be asked (batch). Its second argument
+    says whether the input must be hidden.
+    ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
+    ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
+    """
+
+    def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
+        self.options = options or Options()
+        self.home = Home(Path(self.options.home))
+        self.clock: Clock = clock or SystemClock()
+        self.login: LoggedIn | None = None
+        self.history: list[str] = []
+        self.finished = False
+        self.allow_nested = False
+        self.obey_depth = 0
+        self.editor = ""
+        self.pager = ""
+        self.timing = self.options.timing
+        self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
+        self.progress: Callable[[str], None] = lambda _: None
+        self.wait: Callable[[float], bool] = _pause
+        self._spool: TextIO | None = None
+        self.ask: Callable[[str, bool], str] | None = None
+        self.interactive = False
+        self._events: EventLog | None = None
+        self._engines: Engines | None = None
+
+    @property
+    def events(self) -> EventLog:
+        """The error log of the home. The home is created if it does not exist."""
+        if self._events is None:
+            from ggshell.home.events import EventLog, Severity
+            from ggshell.home.identity import settle
+
+            self.home.ensure()
+            events = EventLog(self.home, self.clock)
+            moved = settle(self.home.root)
+            self._events = events
+            if moved:
+                events.write(Severity.WARNING, "GGS-00806", PROGRAM, moved)
+                sys.stderr.write(f"WARNING: GGS-00806  {moved}\n")
+        return self._events
+
+    @property
+    def engines(self) -> Engines:
+        """The engines that answer queries about trails and lag; they stay warm for the life of the shell.
+
+        Raises ParameterError.
+        """
+        if self._engines is None:
+            from ggshell.query.engines import Engines
+            from ggshell.query.server import settings_in_use, spark_log
+
+            settings = settings_in_use(self.home, self.options.engine)
+            log = spark_log(self.home)
+            self._engines = Engines(settings, log, warm_early=self.interactive, clock=self.clock, told=self.progress)
+        return self._engines
+
+    def forget_engines(self) -> None:
+        """Close the engines; the next query starts engines with the settings in force then."""
+        engines, self._engines = self._engines, None
+        if engines is not None:
+            engines.close()
+
+    def event(self, severity: Severity, code: str, text: str) -> None:
+        """Write an event to ggserr.log under this program's name.
+
+        If the log cannot be written, the message goes to standard error, so that a full disk does not prevent, for
+        example, stopping a process.
+        """
+        try:
+            self.events.write(severity, code, PROGRAM, text)
+        except (DiskError, StoreError) as error:
+            sys.stderr.write(f"WARNING: GGS-00804  not logged in ggserr.log: {error}\n")
+
+    def remember(self, text: str) -> None:
+        """Add a redacted statement to the history."""
+        self.history.append(text)
+
+    @property
+    def color(self) -> bool:
+        """Whether output may be colored: the shell is interactive and color is not turned off."""
+        return self.interactive and self.options.color
+
+    @property
+    def spool_name(self) -> str:
+        """The name of the spool file; empty if nothing is spooled."""
+        return "" if self._spool is None else str(self._spool.name)
+
+    def start_spooling(self, path: Path) -> None:
+        """Append everything that is shown from now on to a file. Raises DiskError."""
+        self.stop_spooling()
+        try:
+            self._spool = path.open("a", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise DiskError(f"cannot write {path}: {error.strerror}", hint="SPOOL another file") from error
+
+    def stop_spooling(self) -> str:
+        """Stop spooling and return the file's name, or an empty string if nothing was spooled."""
+        spool, self._spool = self._spool, None
+        if spool is None:
+            return ""
+        spool.close()
+        return str(spool.name)
+
+    def spooled(self, text: str) -> None:
+        """Write what was shown to the spool file, without escape sequences.
+
+        A full disk ends spooling, not the shell.
+        """
+        if self._spool is None:
+            return
+        try:
+            self._spool.write(without_colors(text))
+            self._spool.flush()
+        except OSError as error:
+            name = self.stop_spooling()
+            sys.stderr.write(f"ERROR: spooling to {name} ended: {error.strerror}\n")
+
+    def log_in(self, login: LoggedIn) -> None:
+        """Adopt a login, after closing the previous one."""
+        self.log_out()
+        self.login = login
+
+    def log_out(self) -> None:
+        login, self.login = self.login, None
+        if login is not None:
+            login.close()
+
+    def logged_in(self) -> LoggedIn:
+        """The login of DBLOGIN. Raises StateError if there is none."""
+        from ggshell.connectors.logged_in import required
+
+        return required(self.login)
+
+    def confirm(self, question: str, without: str = "put ! after the command") -> None:
+        """Ask before something that cannot be undone. Raises StateError unless the answer is yes.
+
+        ``without``: the hint that says how to run the command without the question.
+        """
+        if self.ask is None:
+            raise StateError(f"this requires an answer to: {question}", hint=without)
+        if self.ask(f"{question} (y/n)? ", False).strip().lower() not in ("y", "yes"):
+            raise StateError("not done.")
+
+    def secret(self, what: str) -> str:
+        """Prompt for a password that the statement omits. Raises StateError if the shell is not interactive."""
+        if self.ask is None or not self.interactive:
+            raise StateError(
+                f"a password is required for {what}", hint="specify it, or an alias of the credential store"
+            )
+        return self.ask("Password: ", True)
+
+    def close(self) -> None:
+        self.stop_spooling()
+        self.forget_engines()
+        self.log_out()
+
+
+def _pause(seconds: float) -> bool:
+    """Sleep; Ctrl-C interrupts it."""
+    import threading
+
+    return threading.Event().wait(seconds)
+
+
+def without_colors(text: str) -> str:
+    """Remove a terminal's color escape sequences from a text."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text) if "\x1b" in text else text
+
+
+def file_text(path: Path, what: str) -> str:
+    """Return a file's text. Raises NotFoundError with the file's name if it cannot be read."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise NotFoundError(f"cannot read {what} {path}: {error.strerror}") from error

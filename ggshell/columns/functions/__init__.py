@@ -1,1 +1,0 @@
-"""The @functions of the manual's pages, one maker each."""

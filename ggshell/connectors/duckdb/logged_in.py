@@ -1,0 +1,55 @@
+"""A login to a DuckDB file. The file is open only while a statement needs it, because a Replicat may need it too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ggshell.connectors.duckdb.session import connect, execute, file_of, login_of
+from ggshell.connectors.logged_in import Credentials, LoggedIn
+from ggshell.errors import StateError
+
+if TYPE_CHECKING:
+    from ggshell.connectors.checkpoint_tables import CheckpointTables
+    from ggshell.connectors.connector import Connector
+
+
+class DuckDbLogin(LoggedIn):
+    """A login to a DuckDB file."""
+
+    def __init__(self, connector: Connector, file: Path, version: str) -> None:
+        super().__init__(connector, login_of(file), "duckdb", file.stem, version)
+        self._file = file
+
+    def refused(self) -> StateError:
+        return StateError(
+            f"{self.database} is a DuckDB file: this command requires PostgreSQL.",
+            hint="DBLOGIN to the source; a DuckDB file supports CHECKPOINTTABLE commands, ALTER REPLICAT and DELETE REPLICAT",
+        )
+
+    def greeting(self, now: int) -> tuple[str, ...]:
+        return (*super().greeting(now), f"DuckDB {self.version}, file {self._file}.")
+
+    @contextmanager
+    def checkpoint_tables(self) -> Iterator[CheckpointTables]:
+        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
+        from ggshell.connectors.duckdb import checkpoint_sql
+
+        connection = connect(self.conninfo)
+        try:
+            yield SqlCheckpointTables(checkpoint_sql, connection)
+        finally:
+            connection.close()
+
+
+def log_in(connector: Connector, given: Credentials, home: Path) -> DuckDbLogin:
+    """Open the file once, and create it if it does not exist. Raises ConflictError, DatabaseError."""
+    file = file_of(given.names_kind, home)
+    connection = connect(login_of(file))
+    try:
+        ((version,),) = execute(connection, "SELECT version()")
+    finally:
+        connection.close()
+    return DuckDbLogin(connector, file, str(version))

@@ -1,0 +1,28 @@
+"""The folder to which ADD REPLICAT … SPARK delivers, as commands see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ggshell.types import TrailPosition
+
+
+class FolderTarget(Protocol):
+    """The target folder of one group. Methods raise ConflictError, DiskError and StoreError."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    def require_free(self, others: Iterable[tuple[str, str]]) -> None:
+        """Raise ConflictError if another group uses the folder alone, and DiskError if this process cannot write there.
+
+        ``others``: the names and targets of this home's other groups that deliver to folders.
+        """
+        ...
+
+    def delivered(self) -> TrailPosition | None:
+        """The position in the trail after the last batch in the folder; None if there is no batch."""
+        ...

@@ -1,0 +1,172 @@
+"""A lake of Iceberg tables, written by PyIceberg. Their catalog is a SQLite file next to them.
+
+    <target>/catalog.db               the catalog "lake": (owner, table), and (_ggshell, log)
+    <target>/log                      every change, once, by owner and table
+    <target>/current/shop.orders      the current rows, with ``_key``
+
+Each write is one catalog transaction, which also sets the table's property ``ggshell.<GROUP>`` to the position in the trail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
+from pyiceberg.table import Table, Transaction
+from sqlalchemy.exc import SQLAlchemyError
+
+from ggshell.connectors.lake.effects import Effects
+from ggshell.connectors.lake.forms import LakeBatch
+from ggshell.connectors.lake.rows import KEY, HeldTable, TableWrite, log_rows, next_rows
+from ggshell.errors import ApplyError, DiskError
+from ggshell.record.definition import TableDefinition
+from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CATALOG = "catalog.db"
+LOG = ("_ggshell", "log")
+_PROPERTIES = {
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+"""Every batch is a snapshot. Without these properties there would be as many metadata files as batches."""
+
+
+def open_catalog(folder: Path) -> SqlCatalog:
+    """The catalog of a lake."""
+    return SqlCatalog("lake", uri=f"sqlite:///{folder / CATALOG}", warehouse=f"file://{folder}")
+
+
+class IcebergTables:
+    """The Iceberg tables in a folder."""
+
+    def __init__(self, folder: Path, group: str, told: Callable[[str], None]) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DiskError(f"cannot create {folder}: {error.strerror}") from error
+        self._folder = folder
+        self._property = f"ggshell.{group.upper()}"
+        self._told = told
+        self._catalog = open_catalog(folder)
+        self._opened: dict[TableName | None, Table] = {}
+
+    def reached(self, name: TableName | None) -> TrailPosition | None:
+        table = self._table(name)
+        text = table.refresh().properties.get(self._property, "") if table is not None else ""
+        if not text:
+            return None
+        seqno, _, rba = text.partition(":")
+        return TrailPosition(int(seqno), int(rba))
+
+    def append(self, rows: DataFrame, batch: LakeBatch) -> None:
+        data = log_rows(rows)
+        with _refusing("the log"), self._transaction(None, data.schema) as transaction:
+            transaction.append(data, snapshot_properties=_summary(batch))
+            self._mark(transaction, batch)
+
+    def merge(
+        self, spark: SparkSession, definition: TableDefinition, effects: Effects, batch: LakeBatch, before: int | None
+    ) -> None:
+        name = definition.name
+        table = self._table(name)
+        held = HeldTable(table.schema().as_arrow(), partial(_rows, table)) if table is not None else None
+        found = next_rows(definition, effects, held, _fitting)
+        if found.changed:
+            self._told(f"Rewriting {name}: the type of {', '.join(found.changed)} has changed.")
+        with _refusing(str(name)), self._transaction(name, found.rows.schema) as transaction:
+            _evolve(transaction, found)
+            if table is None:
+                transaction.append(found.rows, snapshot_properties=_summary(batch))
+            else:
+                there = _rows(table, found.touched, (KEY,)).num_rows
+                if there:
+                    which = AlwaysTrue() if found.touched is None else _with_keys(found.touched)
+                    transaction.delete(which, snapshot_properties=_summary(batch))
+                transaction.append(found.rows, snapshot_properties=_summary(batch))
+            self._mark(transaction, batch)
+
+    @contextmanager
+    def _transaction(self, name: TableName | None, schema: pa.Schema) -> Iterator[Transaction]:
+        """A transaction on a table; creates the table if it does not exist."""
+        table, folder = self._table(name), "log" if name is None else f"current/{quote(str(name), safe='')}"
+        if table is not None:
+            with table.transaction() as transaction:
+                yield transaction
+            return
+        self._catalog.create_namespace_if_not_exists(_identifier(name)[0])
+        with self._catalog.create_table_transaction(
+            _identifier(name), schema, f"file://{self._folder}/{folder}", properties=_PROPERTIES
+        ) as transaction:
+            if name is None:
+                with transaction.update_spec() as spec:
+                    spec.add_identity("owner").add_identity("table")
+            yield transaction
+
+    def _table(self, name: TableName | None) -> Table | None:
+        """An existing table, or None."""
+        if name not in self._opened:
+            try:
+                self._opened[name] = self._catalog.load_table(_identifier(name))
+            except NoSuchTableError:
+                return None
+        return self._opened[name]
+
+    def _mark(self, transaction: Transaction, batch: LakeBatch) -> None:
+        transaction.set_properties({self._property: f"{batch.position.seqno}:{batch.position.rba}"})
+
+
+def _identifier(name: TableName | None) -> tuple[str, str]:
+    return LOG if name is None else (name.owner, name.name)
+
+
+def _summary(batch: LakeBatch) -> dict[str, str]:
+    """The properties of a snapshot."""
+    return {"ggshell.batch": str(batch.number)}
+
+
+def _fitting(kind: pa.DataType) -> pa.DataType:
+    """Iceberg has no small integers."""
+    return pa.int32() if kind == pa.int16() else kind
+
+
+def _with_keys(keys: Collection[str]) -> BooleanExpression:
+    """A filter for rows with these keys. The range lets Iceberg skip files, which a long list alone does not."""
+    return And(GreaterThanOrEqual(KEY, min(keys)), LessThanOrEqual(KEY, max(keys)), In(KEY, set(keys)))
+
+
+def _rows(table: Table, keys: Collection[str] | None, columns: tuple[str, ...] = ("*",)) -> pa.Table:
+    """A table's rows with some keys, or all rows."""
+    return table.scan(AlwaysTrue() if keys is None else _with_keys(keys), columns).to_arrow()
+
+
+def _evolve(transaction: Transaction, found: TableWrite) -> None:
+    """Add new columns, and recreate columns whose type has changed; their values are among the rows."""
+    if found.changed:
+        with transaction.update_schema(allow_incompatible_changes=True) as update:
+            for name in found.changed:
+                update.delete_column((name,))
+    new = [*found.added, *(found.rows.schema.field(name) for name in found.changed)]
+    if new:
+        with transaction.update_schema() as update:
+            update.union_by_name(pa.schema(new))
+
+
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Convert errors of the library to ApplyError."""
+    try:
+        yield
+    except (CommitFailedException, SQLAlchemyError, ValueError) as error:
+        raise ApplyError(f"Iceberg cannot write {what}: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,359 @@
+"""The process of a Replicat that delivers to a lake.
+
+Spark Structured Streaming reads the trail; this process controls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.delivery import LakeDelivery
+from ggshell.connectors.lake.forms import open_tables
+from ggshell.connectors.lake.target import lake_target
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
+from ggshell.groups.home_wallet import wallet_of
+from ggshell.groups.lifecycle import GroupContext, run_group
+from ggshell.groups.progress import ReadingProgress
+from ggshell.home.checkpoint import Checkpoint, GroupKind
+from ggshell.home.events import Severity
+from ggshell.home.home import Home
+from ggshell.links import LINKS
+from ggshell.parameters.loading import load_replicat
+from ggshell.parameters.table_patterns import TableFilter
+from ggshell.query.driver import java_process
+from ggshell.query.session import WarmSession, out_of_memory
+from ggshell.query.settings import load_settings
+from ggshell.query.trail_read import HomeKeys
+from ggshell.trail.misplaced import require_placed
+from ggshell.trail.name import TrailName
+from ggshell.trail.reach import require_reachable
+from ggshell.trail.reader import VisibleEnd
+from ggshell.types import Csn, TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from ggshell.links import Link, Seen
+
+LOOK_SECONDS = 0.5
+BATCH_BYTES = "64MB"
+_NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
+_CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
+
+
+def run(home: Home, group: str) -> int:
+    """Run a lake Replicat until it is stopped. Returns the exit code."""
+    return run_group(home, group, GroupKind.REPLICAT, _body)
+
+
+def _body(context: GroupContext) -> None:
+    LakeReplicat(context).run()
+
+
+class LakeReplicat:
+    """One run. ``MAP`` lines select the tables, which keep their names in the lake."""
+
+    def __init__(self, context: GroupContext) -> None:
+        self._context = context
+        parameters = load_replicat(context.home.parameters(context.group))
+        for each in parameters.maps:
+            if each.clauses.active or each.target.replace("*", "") not in ("", ".", each.source.replace("*", "")):
+                raise ParameterError(
+                    f"MAP {each.source}, TARGET {each.target}: a lake accepts only whole tables under their own names",
+                    where=f"{context.home.parameters(context.group)}:{each.line}",
+                    hint=f"MAP {each.source}, TARGET {each.source};",
+                )
+        self._wanted = TableFilter([each.source for each in parameters.maps], parameters.excludes)
+        checkpoint = context.checkpoint
+        self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
+        self._progress = ReadingProgress(
+            context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead
+        )
+        self._target = lake_target(context.home, checkpoint.options.target)
+        self._log = CommitLog(self._target, context.group)
+        require_lake(self._log, checkpoint)
+        self._log.claim()
+        self._held = contextlib.ExitStack()
+        self._held.enter_context(self._log.held())
+        tables = open_tables(self._target, context.group, self._warn)
+        self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
+        self._saved: LakeCommit | None = None
+        self._refused: GgsError | None = None
+        self._end = VisibleEnd(self._trail)
+        self._link = SparkLink(f"Spark, lake {self._target.folder}", self._progress_text, self._is_silent)
+        LINKS.enter(self, self._link)
+        settings = load_settings(context.home.root / "dirprm" / "spark.conf")
+        self._is_remote = settings.is_remote
+        self._session = WarmSession(settings, context.home.root / "dirrpt" / "spark.log")
+        self._spark: SparkSession | None = None
+        self._began = 0.0
+        context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
+        context.verb("STATUS", lambda _: self._status())
+
+    def run(self) -> None:
+        """Deliver until stopped. Raises the error of a batch, or ConnectionLostError if Spark has ended."""
+        runner, session = self._context.runner, self._session
+        try:
+            session.warm()
+            while session.is_starting and not runner.stop_requested:
+                runner.wait([], LOOK_SECONDS)  # requests are answered meanwhile
+            if runner.stop_requested:
+                return
+            self._spark = spark = session.get()
+            self._began = self._context.clock.steady()
+            self._link.process = None if self._is_remote else java_process(spark)
+            failure = self._deliver(spark)
+            if self._link.cancelled and runner.stop_requested:
+                self._warn(
+                    "Spark or the lake's disk did not respond after STOP, so Java was killed."
+                    " START delivers uncommitted changes again."
+                )
+                return
+            if self._refused is not None:
+                raise self._refused
+            if failure is not None:
+                raise out_of_memory() if session.lacked_memory else stream_failure(failure)
+        finally:
+            self._end.close()
+            session.close()
+            self._held.close()
+
+    def _deliver(self, spark: Any) -> BaseException | None:
+        """Run the stream until stopped. Returns the error if the stream ended before that."""
+        runner = self._context.runner
+        try:
+            query = self._start(spark)
+            while not runner.stop_requested and query.isActive:
+                runner.wait([], LOOK_SECONDS)
+                self._follow()
+            if query.isActive:
+                self._finish(query)
+                query.stop()
+            self._follow()
+            return query.exception()  # type: ignore[no-any-return]
+        except GgsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - Py4J raises what it likes when Java has gone
+            return error
+
+    def _progress_text(self) -> str:
+        done = self._delivery.committed
+        return f"batch {done.batch}" if done is not None else "no batch"
+
+    def _is_silent(self) -> bool:
+        return self._context.answering.busy_seconds >= SILENCE_SECONDS
+
+    def _finish(self, query: Any) -> None:
+        """Deliver what the trail contained when the stop was requested.
+
+        Later records are not included: an active writer would delay the stop forever.
+        """
+        runner, end = self._context.runner, self._end.read()
+        idle = threading.Thread(target=_settle, args=(query,), name="lake-settle", daemon=True)
+        idle.start()
+        while idle.is_alive() and query.isActive and not runner.forced and self._refused is None:
+            self._follow()
+            done = self._delivery.committed
+            if end is None or (done is not None and done.position >= end):
+                return
+            idle.join(LOOK_SECONDS)
+            runner.wait([], 0)
+
+    def _start(self, spark: Any) -> Any:
+        """Start the stream, from its own checkpoint, or after the last commit if the checkpoint is lost."""
+        done = self._delivery.committed
+        begin = done.position if done is not None else self._context.checkpoint.read.current
+        if isinstance(begin, TrailPosition):
+            require_reachable(self._trail, begin)
+            if done is not None and done.csn:
+                name, remedy = (
+                    f"REPLICAT {self._context.group}",
+                    "restore the trail, or ADD REPLICAT with another folder",
+                )
+                require_placed(self._trail, begin, Csn.parse(done.csn), name, remedy)
+        memory = stream_memory(self._log.root, done)
+        keys = HomeKeys.of(self._context.home, wallet_of(self._context.home))
+        reader = (
+            spark.readStream.format("ggtrail")
+            .option("path", str(self._trail))
+            .option("home", keys.home)
+            .option("wallet", keys.wallet)
+            .option("maxBytesPerTrigger", BATCH_BYTES)
+        )
+        if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
+            reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)
+        place = f"after batch {done.batch}" if done is not None else "with the first batch"
+        text = f"Delivery to {self._target.folder} ({self._target.form}) begins {place}."
+        self._context.report.event(Severity.INFO, "GGS-00730", text)
+        return (
+            reader.load()
+            .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + memory.first))
+            .option("checkpointLocation", str(memory.folder))
+            .trigger(processingTime="1 second")
+            .start()
+        )
+
+    def _batch(self, rows: DataFrame, number: int) -> None:
+        try:
+            self._delivery.write(rows.sparkSession, rows, number)
+        except GgsError as error:
+            self._refused = error
+            raise
+
+    def _follow(self) -> None:
+        """Update checkpoint, lag and statistics to the last commit."""
+        done = self._delivery.committed
+        if done is not None and done is not self._saved:
+            self._saved = done
+            self._progress.processed(done.commit_time)
+            self._save(done)
+        if self._at_end():
+            self._progress.reached_end()
+        else:
+            self._progress.behind()
+
+    def _at_end(self) -> bool:
+        end, done = self._end.read(), self._delivery.committed
+        return end is None or (done is not None and done.position >= end)
+
+    def _save(self, done: LakeCommit) -> None:
+        context = self._context
+        context.save(
+            context.checkpoint._replace(
+                read=context.checkpoint.read.reached(done.position, done.commit_time),
+                record_time=done.commit_time,
+                caught_up=self._progress.caught_up,
+                latest_csn=done.csn,
+                latest_xid=done.xid,
+            )
+        )
+
+    def _counted(self, table: TableName, io_type: int, number: int) -> None:
+        self._context.statistics.add(table, table, io_type, number)
+
+    def _warn(self, text: str) -> None:
+        self._context.report.event(Severity.WARNING, "GGS-00731", text)
+
+    def _lag(self) -> dict[str, Any]:
+        if not self._at_end():
+            self._progress.behind()
+        return self._progress.lag_answer()
+
+    def _status(self) -> dict[str, Any]:
+        done = self._delivery.committed
+        place = done.position if done is not None else TrailPosition(0, 0)
+        read = self._progress.read_answer(str(self._trail), place)
+        return {"status": self._first_batch() or self._progress.reading, "read": read, "write": []}
+
+    def _first_batch(self) -> str:
+        """What the first batch waits for, or how far it is; empty after its commit, and at the end of the trail."""
+        if self._delivery.committed is not None:
+            return ""
+        if self._spark is None:
+            return "Spark is starting"
+        tasks = self._session.progress(self._spark, self._context.clock.steady() - self._began)
+        return f"Delivering the first batch: {tasks}" if tasks else ""
+
+
+def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
+    """Raise StateError if a group has delivered to a lake that contains nothing of it.
+
+    The folder was moved or is not mounted, and continuing would leave out all earlier data.
+    """
+    if checkpoint.latest_csn and log.latest() is None:
+        folder, group = log.root.parents[1], log.root.name
+        raise StateError(
+            f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
+            code="GGS-00734",
+            hint=f"restore the folder, or set a new start position with ALTER REPLICAT {group}, EXTSEQNO n, EXTRBA n",
+        )
+
+
+class StreamMemory(NamedTuple):
+    """The folder with the state of Spark's stream, and the number of the first batch that it includes."""
+
+    folder: Path
+    first: int
+
+
+def stream_memory(root: Path, done: LakeCommit | None) -> StreamMemory:
+    """The existing state of the stream, or a new one that begins after the last commit."""
+    if (root / "stream").is_dir():
+        return StreamMemory(root / "stream", 0)
+    numbers = [int(folder.name.removeprefix("stream-")) for folder in root.glob("stream-*")]
+    if numbers or done is not None:
+        first = max(numbers, default=done.batch + 1 if done is not None else 0)
+        return StreamMemory(root / f"stream-{first}", first)
+    return StreamMemory(root / "stream", 0)
+
+
+def _settle(query: Any) -> None:
+    """Wait until a stream has read all available data."""
+    with contextlib.suppress(Exception):  # the stream reports its own error
+        query.processAllAvailable()
+
+
+def stream_failure(failure: BaseException) -> GgsError:
+    """The error of a failed stream in one line: trail damage, lack of memory, or else the last cause."""
+    text = str(failure)
+    line = next((line.strip() for line in text.splitlines() if "TrailError" in line), "")
+    if line:
+        return TrailError(line.partition("TrailError:")[2].strip() or line)
+    if any(word in text for word in _NO_MEMORY):
+        return out_of_memory()
+    causes = _CAUSE.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
+    return ConnectionLostError(
+        f"the Spark stream ended: {causes[-1].strip()[:300]}", hint="see dirrpt/spark.log for the full error"
+    )
+
+
+PATIENCE_SECONDS: Final = 30.0
+"""How long after a stop a running batch can take. A batch that is killed counts as never begun."""
+SILENCE_SECONDS: Final = 10.0
+"""How long after a stop a single call to Java can take."""
+
+
+class SparkLink:
+    """One Java process. Killing it loses nothing: data without a commit is delivered again."""
+
+    observable = False
+
+    def __init__(self, place: str, progress: Callable[[], str], is_silent: Callable[[], bool]) -> None:
+        """``progress`` returns a new text after each batch; ``is_silent``: a call to Java has not returned for some time."""
+        self.cancelled = False
+        self.process: Any = None
+        """The process of Java; None if there is none."""
+        self._place = place
+        self._progress = progress
+        self._is_silent = is_silent
+
+    @property
+    def patience(self) -> float:
+        return SILENCE_SECONDS if self._is_silent() else PATIENCE_SECONDS
+
+    @property
+    def waits(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def place(self) -> str:
+        return self._place
+
+    def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
+        return {link: Seen(self._progress()) for link in links}
+
+    def cancel(self) -> None:
+        """Kill Java now."""
+        self.cancelled = True
+        self.process.kill()
+
+    def break_off(self) -> None:
+        self.cancel()

@@ -1,0 +1,91 @@
+"""The database of DBLOGIN: who is logged in, and everything that commands may ask of that database."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ggshell.errors import StateError
+
+if TYPE_CHECKING:
+    from ggshell.connectors.checkpoint_tables import CheckpointTables
+    from ggshell.connectors.connector import Connector
+    from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.table_logging import TableLogging
+    from ggshell.pipeline.compare.tables import ComparedDatabase
+    from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.types import TableName
+
+
+class Credentials(NamedTuple):
+    """What a login statement gives. ``password`` is None if it gives none, ``source`` the data source beside a user."""
+
+    userid: str
+    password: str | None = None
+    source: str = ""
+
+    @property
+    def names_kind(self) -> str:
+        """The text that names the kind of database: the data source, or else the user name."""
+        return self.source or self.userid
+
+
+class LoggedIn:
+    """A login to a database. A kind overrides what its databases can do; this class refuses the rest.
+
+    ``conninfo`` contains the password and is never shown.
+    """
+
+    def __init__(self, connector: Connector, conninfo: str, user: str, database: str, version: str = "") -> None:
+        self.connector = connector
+        self.conninfo = conninfo
+        self.user = user
+        self.database = database
+        self.version = version
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.database}"
+
+    def __repr__(self) -> str:
+        return f"LoggedIn({self})"
+
+    def refused(self) -> StateError:
+        """Return the error for a command that databases of this kind do not support."""
+        return self.connector.cannot("this command")
+
+    def greeting(self, now: int) -> tuple[str, ...]:
+        """The lines of DBLOGIN; ``now`` is in microseconds since 1970."""
+        return ("Successfully logged into database.",)
+
+    def table_logging(self) -> TableLogging:
+        """What the database logs of its tables: TRANDATA and SCHEMATRANDATA."""
+        raise self.refused()
+
+    def heartbeat_tables(self, names: HeartbeatNames) -> HeartbeatTables:
+        """The heartbeat objects with these names, whether they exist or not."""
+        raise self.refused()
+
+    def checkpoint_tables(self) -> AbstractContextManager[CheckpointTables]:
+        """The checkpoint tables of the database, for the time of a ``with`` block.
+
+        Raises ConflictError if another process has the database for itself.
+        """
+        raise self.refused()
+
+    def comparison(self) -> ComparedDatabase:
+        """The database as COMPARE reads it."""
+        raise self.refused()
+
+    def tables(self) -> list[TableName]:
+        """The tables of the database, for completion."""
+        raise self.refused()
+
+    def close(self) -> None:
+        """Close the connection; the login is not used afterwards."""
+
+
+def required(login: LoggedIn | None) -> LoggedIn:
+    """Return the login. Raises StateError if there is none."""
+    if login is None:
+        raise StateError("Not logged into database, use DBLOGIN.", code="GGS-00204")
+    return login

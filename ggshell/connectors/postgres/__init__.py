@@ -1,0 +1,1 @@
+"""PostgreSQL as a source and as a target, and a private server for demos and tests."""

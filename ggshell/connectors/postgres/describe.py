@@ -1,0 +1,87 @@
+"""Reads the catalog's descriptions of tables: their names, columns and keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ggshell.connectors.postgres.session import execute
+from ggshell.errors import NotFoundError
+from ggshell.types import TableName, quote_table, split_name
+
+if TYPE_CHECKING:
+    import psycopg
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
+       coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text
+  FROM pg_attribute a
+  LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
+ WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY a.attnum"""
+
+
+def like_pattern(text: str) -> str:
+    """Convert a name with ``*`` and ``?`` to a LIKE pattern (escape character ``\\``)."""
+    escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+    return escaped.replace("*", "%").replace("?", "_")
+
+
+def resolve(connection: psycopg.Connection[Any], pattern: str) -> list[TableName]:
+    """The tables that ``schema.table`` names, with ``*`` and ``?`` as wildcards in both parts. Partitions are left out.
+
+    Raises NotFoundError when there are none.
+    """
+    found = matching(connection, pattern)
+    if not found:
+        raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check schema, spelling and case")
+    return found
+
+
+def matching(connection: psycopg.Connection[Any], pattern: str) -> list[TableName]:
+    """Same as ``resolve``, but returns an empty list when there are none."""
+    return _matching(connection, pattern, "p")
+
+
+def unlogged(connection: psycopg.Connection[Any], pattern: str) -> list[TableName]:
+    """The UNLOGGED tables that a pattern names. Their changes are not in the log."""
+    return _matching(connection, pattern, "u")
+
+
+def _matching(connection: psycopg.Connection[Any], pattern: str, persistence: str) -> list[TableName]:
+    parts = split_name(pattern)
+    owner, name = parts[-2:] if len(parts) > 1 else ("public", parts[0])
+    rows = execute(
+        connection,
+        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = %s"
+        " AND n.nspname LIKE %s AND c.relname LIKE %s AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'"
+        " AND (n.nspname, c.relname) <> ('ggshell', 'schematrandata') ORDER BY 1, 2",
+        (persistence, like_pattern(owner), like_pattern(name)),
+    )
+    return [TableName(*row) for row in rows]
+
+
+def all_tables(connection: psycopg.Connection[Any]) -> dict[TableName, bool]:
+    """Every table that a pattern may name, and whether its changes are in the log (False if UNLOGGED), in one query."""
+    rows = execute(
+        connection,
+        "SELECT n.nspname, c.relname, c.relpersistence = 'p' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence IN ('p', 'u')"
+        " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
+        " AND (n.nspname, c.relname) <> ('ggshell', 'schematrandata') ORDER BY 1, 2",
+    )
+    return {TableName(owner, name): logged for owner, name, logged in rows}
+
+
+def table_id(connection: psycopg.Connection[Any], table: TableName) -> int | None:
+    """The OID of a table. None if it does not exist."""
+    rows = execute(connection, "SELECT to_regclass(%s)::oid::bigint", [quote_table(table)])
+    return rows[0][0] if rows[0][0] is None else int(rows[0][0])
+
+
+def columns(connection: psycopg.Connection[Any], relation: int) -> list[tuple[str, str, int, bool, bool, str, str]]:
+    """The columns of a table, in order: (name, type text, type OID, nullable, in the primary key, identity, generated).
+
+    A deferrable primary key is ignored: within a transaction, several rows may have the same one.
+    """
+    return [(*row,) for row in execute(connection, _COLUMNS, [relation])]

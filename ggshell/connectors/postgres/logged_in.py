@@ -1,0 +1,83 @@
+"""A login to a PostgreSQL database. Its connection stays open for the following statements."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ggshell.clock import local_text
+from ggshell.connectors.logged_in import Credentials, LoggedIn
+from ggshell.connectors.postgres.session import connect, connection_info, database_facts
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from ggshell.connectors.checkpoint_tables import CheckpointTables
+    from ggshell.connectors.connector import Connector
+    from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.table_logging import TableLogging
+    from ggshell.pipeline.compare.tables import ComparedDatabase
+    from ggshell.pipeline.heartbeat.names import HeartbeatNames
+
+
+class PostgresLogin(LoggedIn):
+    """A login to PostgreSQL."""
+
+    def __init__(self, connector: Connector, conninfo: str, connection: psycopg.Connection[Any]) -> None:
+        database, user, version = database_facts(connection)
+        super().__init__(connector, conninfo, user, database, version)
+        self._connection = connection
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """The connection, opened again if it was lost. Raises DatabaseError, ConnectionLostError."""
+        if self._connection.closed:
+            self._connection = connect(self.conninfo)
+        return self._connection
+
+    def greeting(self, now: int) -> tuple[str, ...]:
+        encoding = self.connection.info.parameter_status("server_encoding") or ""
+        encoding = "UTF-8" if encoding == "UTF8" else encoding
+        moment = local_text(now)
+        return (
+            f"{moment}  INFO    OGG-03036  Database character set identified as {encoding}.",
+            "",
+            f"{moment}  INFO    OGG-03037  Session character set identified as UTF-8.",
+            *super().greeting(now),
+        )
+
+    def table_logging(self) -> TableLogging:
+        from ggshell.connectors.postgres.table_logging import PostgresTableLogging
+
+        return PostgresTableLogging(self.connection)
+
+    def heartbeat_tables(self, names: HeartbeatNames) -> HeartbeatTables:
+        from ggshell.connectors.postgres.heartbeat_tables import PostgresHeartbeatTables
+
+        return PostgresHeartbeatTables(self.connection, names)
+
+    def checkpoint_tables(self) -> AbstractContextManager[CheckpointTables]:
+        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
+        from ggshell.connectors.postgres import checkpoint_sql
+
+        return nullcontext(SqlCheckpointTables(checkpoint_sql, self.connection))
+
+    def comparison(self) -> ComparedDatabase:
+        from ggshell.connectors.postgres.compare_side import PostgresComparison
+
+        return PostgresComparison(self.connection)
+
+    def tables(self) -> list[TableName]:
+        from ggshell.connectors.postgres.describe import resolve
+
+        return resolve(self.connection, "*.*")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def log_in(connector: Connector, given: Credentials) -> PostgresLogin:
+    """Connect to a database. Raises DatabaseError, ConnectionLostError."""
+    conninfo = connection_info(given.userid, given.password, given.source or None)
+    return PostgresLogin(connector, conninfo, connect(conninfo))

@@ -1,0 +1,142 @@
+"""The tables that the log refers to: what its Relation messages contain, plus facts that only the catalog has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ggshell.connectors.postgres import describe, pgoutput
+from ggshell.connectors.postgres.partition_truncates import Noted, root_of
+from ggshell.connectors.postgres.rows import RelationTable
+from ggshell.connectors.postgres.session import execute
+from ggshell.errors import DatabaseError, GgsError
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
+from ggshell.types import TableName
+
+_UNKNOWN = "???"
+"""The result of format_type for an unknown type."""
+
+Keys = Callable[[TableName], tuple[str, ...]]
+Images = Callable[[TableName], ImageRules]
+
+
+class Onlooker:
+    """Receives what the log says about tables that are not captured. This default implementation ignores it."""
+
+    def described(self, table: TableName, *, wanted: bool) -> None:
+        """The log refers to a table for the first time."""
+
+    def truncated(self, partition: TableName, root: TableName | None) -> None:
+        """A single partition that no TABLE line captures was truncated, in a transaction that has committed."""
+
+
+def default_images(_: TableName) -> ImageRules:
+    """GoldenGate's default images, for every table."""
+    return DEFAULT_IMAGES
+
+
+def no_keys(_: TableName) -> tuple[str, ...]:
+    """No KEYCOLS, for any table."""
+    return ()
+
+
+class Relations:
+    """Table definitions by the log's table ids.
+
+    ``shapes`` is replaced, not changed, when a known table gets another shape, so rows that refer to the old dictionary
+    keep their meaning. The catalog is queried once per Relation message, on a separate connection. It may be ahead of
+    the log, so the message determines the columns, and the catalog only adds type names and the primary key. ``keys``
+    returns the KEYCOLS of a table by name, empty if the table's own key identifies rows. ``images`` returns which
+    images are written for its rows.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        wanted: Callable[[TableName], bool],
+        keys: Keys = no_keys,
+        images: Images = default_images,
+    ) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._keys = keys
+        self._images = images
+        self.shapes: dict[int, RelationTable] = {}
+        self._unseen: dict[int, list[pgoutput.Relation]] = {}
+
+    def learn(self, relation: pgoutput.Relation, open_in: int | None = None) -> None:
+        """Process a Relation message. ``open_in`` is the uncommitted transaction in which it arrived, if any."""
+        if open_in is not None:
+            self._unseen.setdefault(open_in, []).append(relation)
+        shape = self._shape(relation)
+        known = self.shapes.get(relation.relation)
+        if known is None:
+            self.shapes[relation.relation] = shape
+        elif known != shape:
+            self.shapes = {**self.shapes, relation.relation: shape}
+
+    def learn_partition(self, number: int, name: TableName) -> None:
+        """Learn a partition that a message names, unless the log has described it (it logs its rows as the root's)."""
+        if number in self.shapes:
+            return
+        found = [row for row in describe.columns(self._connection, number) if not row[6]]
+        columns = tuple(Column(*row[:4]) for row in found)
+        key = tuple(index for index, row in enumerate(found) if row[4])
+        self.shapes[number] = RelationTable(TableDefinition(name, columns, key), self._wanted(name), self._images(name))
+
+    def root_of(self, noted: Noted) -> TableName | None:
+        """The root of a partition that a message names. None if neither the message nor the catalog has it."""
+        try:
+            return noted.root or root_of(self._connection, noted.relation)
+        except DatabaseError:
+            return None
+
+    def committed(self, xid: int) -> None:
+        """A transaction has committed. Tables that it created, and their primary keys, are in the catalog now."""
+        if self._unseen:
+            for relation in self._unseen.pop(xid, ()):
+                self.learn(relation)
+
+    def rolled_back(self, xid: int) -> None:
+        """A transaction was rolled back, with any tables that it created."""
+        self._unseen.pop(xid, None)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _shape(self, relation: pgoutput.Relation) -> RelationTable:
+        name = TableName(relation.owner, relation.name)
+        try:
+            found = {row[0]: row for row in describe.columns(self._connection, relation.relation)}
+        except GgsError:
+            found = {}
+        columns, primary = [], []
+        for index, column in enumerate(relation.columns):
+            facts = found.get(column.name)
+            same = facts is not None and facts[2] == column.type_id
+            type_name = facts[1] if facts is not None and same else self._type_name(column)
+            columns.append(Column(column.name, type_name, column.type_id, facts[3] if facts is not None else True))
+            if facts is not None and facts[4]:
+                primary.append(index)
+        if len(primary) < sum(row[4] for row in found.values()):
+            primary = []  # a generated column of the key is not in the log: only the whole row identifies a row
+        full = relation.identity == "f"
+        flagged = tuple(index for index, column in enumerate(relation.columns) if column.key)
+        key = tuple(primary) if full else flagged
+        chosen = self._keys(name)
+        if chosen:
+            key = tuple(index for index, column in enumerate(relation.columns) if column.name in chosen)
+        return RelationTable(TableDefinition(name, tuple(columns), key), self._wanted(name), self._images(name))
+
+    def _type_name(self, column: pgoutput.RelationColumn) -> str:
+        """The type name that the server returns.
+
+        Used for a table that is not in the catalog yet, was dropped, or has changed since.
+        """
+        try:
+            rows = execute(self._connection, "SELECT format_type(%s, %s)", [column.type_id, column.modifier])
+        except GgsError:
+            rows = []
+        name = rows[0][0] if rows else _UNKNOWN
+        return f"oid:{column.type_id}" if name in (None, _UNKNOWN) else str(name)

@@ -1,0 +1,222 @@
+"""What ADD SCHEMATRANDATA, and ADD TRANDATA for a table with partitions, install in a source.
+
+They install a table of schemas, a function, and the event trigger that calls the function. The function runs at the end
+of every statement that creates or alters a table, in the statement's own transaction. It gives new tables and
+partitions the replica identity they need and publishes them, so their first row is in the log. It never makes a
+statement fail: a failure is a warning, and an Extract reports the table. It runs with the privileges of its owner
+(SECURITY DEFINER), because only the owner can change a publication.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.connectors.postgres.partition_truncates import CREATE_FUNCTION as CREATE_NOTE
+from ggshell.connectors.postgres.partition_truncates import FUNCTION as NOTE
+from ggshell.connectors.postgres.session import execute, transaction
+from ggshell.connectors.postgres.slot import PUBLICATION
+from ggshell.errors import DatabaseError
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+SCHEMA: Final = "ggshell"
+TABLE: Final = f"{SCHEMA}.schematrandata"
+FUNCTION: Final = f"{SCHEMA}.add_schematrandata"
+FIT: Final = f"{SCHEMA}.fit_replica_identity"
+TRIGGER: Final = "ggshell_schematrandata"
+OWN: Final = "ggshell.own_statement"
+"""The session setting that marks a statement as ggshell's, so that the event trigger ignores it."""
+TAGS: Final = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO", "ALTER TABLE", "CREATE SCHEMA")
+
+CREATE_TABLE: Final = (
+    f"CREATE TABLE IF NOT EXISTS {TABLE} (schema_name text PRIMARY KEY, all_columns boolean NOT NULL DEFAULT false)"
+)
+
+CREATE_FIT: Final = f"""
+CREATE OR REPLACE FUNCTION {FIT} (part oid, whole boolean) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+-- Whether a table's replica identity lets a published table take UPDATE and DELETE; sets one that does where it is needed.
+DECLARE
+  present "char" := (SELECT relreplident FROM pg_class WHERE oid = part);
+  generates boolean := EXISTS (SELECT FROM pg_attribute WHERE attrelid = part AND attnum > 0 AND NOT attisdropped
+                                  AND attgenerated <> '');
+  checked boolean := current_setting('server_version_num')::int >= 180000;
+  good name[];  -- indexes that may be the identity, the primary key first
+  chosen name;
+BEGIN
+  good := ARRAY(
+    SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+     WHERE x.indrelid = part AND x.indisunique AND x.indimmediate AND x.indisvalid
+       AND x.indpred IS NULL AND x.indexprs IS NULL
+       AND NOT EXISTS (SELECT FROM unnest(x.indkey::int2[]) WITH ORDINALITY k (number, place)
+                         JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.number
+                        WHERE k.place <= x.indnkeyatts AND (NOT a.attnotnull OR a.attgenerated <> ''))
+     ORDER BY NOT x.indisprimary, i.relname);
+  IF present = 'f' AND NOT (generates AND checked) THEN
+    RETURN true;
+  END IF;
+  IF whole AND NOT (generates AND checked) THEN
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', part::regclass);
+    RETURN true;
+  END IF;
+  IF present IN ('d', 'i') AND EXISTS (
+       SELECT FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+        WHERE x.indrelid = part AND CASE present WHEN 'd' THEN x.indisprimary ELSE x.indisreplident END
+          AND i.relname = ANY (good)) THEN
+    RETURN true;
+  END IF;
+  SELECT i.relname INTO chosen FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+   WHERE x.indrelid = part AND x.indisprimary AND i.relname = ANY (good);
+  IF chosen IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', part::regclass);
+  ELSIF NOT (generates AND checked) THEN
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', part::regclass);
+  ELSIF good[1] IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', part::regclass, good[1]);
+  ELSE
+    RETURN false;
+  END IF;
+  RETURN true;
+END $body$"""
+
+CREATE_FUNCTION: Final = f"""
+CREATE OR REPLACE FUNCTION {FUNCTION} () RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+  top oid;
+  part oid;
+  publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
+  covered record;
+  member boolean;
+  fits boolean;
+BEGIN
+  IF publication IS NULL OR current_setting('{OWN}', true) = 'on' THEN
+    RETURN;
+  END IF;
+  PERFORM set_config('{OWN}', 'on', true);
+  FOR top IN
+    SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
+      FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON c.oid = e.objid
+     WHERE e.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+  LOOP
+    BEGIN
+      SELECT s.all_columns INTO covered FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN {TABLE} s ON s.schema_name = n.nspname
+       WHERE c.oid = top AND (n.nspname, c.relname) <> ('{SCHEMA}', 'schematrandata');
+      member := EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
+      CONTINUE WHEN covered IS NULL AND NOT member;
+      fits := true;
+      FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
+        fits := {FIT}(part, coalesce(covered.all_columns, false)
+                      OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
+        CONTINUE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part
+                                 AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'));
+        IF part = top AND pg_partition_root(top) IS NOT NULL THEN
+          EXECUTE format('CREATE TRIGGER ggshell_truncate_begins BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
+                         ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
+          EXECUTE format('CREATE TRIGGER ggshell_truncate_ends AFTER TRUNCATE ON %s FOR EACH STATEMENT'
+                         ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
+        ELSIF part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part) THEN
+          EXECUTE format('CREATE TRIGGER ggshell_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
+                         ' EXECUTE FUNCTION {NOTE} ()', part::regclass);
+        END IF;
+      END LOOP;
+      IF fits AND NOT member THEN
+        IF tg_tag IN ('CREATE TABLE AS', 'SELECT INTO') THEN
+          -- Its rows were written before anybody could publish it: they are written again.
+          EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows AS TABLE %s', top::regclass);
+          EXECUTE format('TRUNCATE %s', top::regclass);
+          EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
+          EXECUTE format('INSERT INTO %s TABLE pg_temp.ggshell_rows', top::regclass);
+          DROP TABLE pg_temp.ggshell_rows;
+        ELSE
+          EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
+        END IF;
+      ELSIF member AND NOT fits THEN
+        EXECUTE format('ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY %s', top::regclass);
+      END IF;
+      IF NOT fits THEN
+        RAISE WARNING 'ggshell does not capture table %: without a key of columns that are not generated'
+                      ' its UPDATE and DELETE would fail', top::regclass;
+      END IF;
+    EXCEPTION WHEN OTHERS THEN
+      RAISE WARNING 'ggshell does not capture table %: %', top::regclass, sqlerrm;
+    END;
+  END LOOP;
+  PERFORM set_config('{OWN}', 'off', true);
+END $body$"""
+
+_LIST = ", ".join(f"'{tag}'" for tag in TAGS)
+INSTALL: Final = (
+    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+    CREATE_TABLE,
+    CREATE_FIT,
+    CREATE_NOTE,
+    CREATE_FUNCTION,
+    f"REVOKE ALL ON FUNCTION {FIT} (oid, boolean), {FUNCTION} () FROM PUBLIC",
+)
+CREATE_TRIGGER: Final = (
+    f"CREATE EVENT TRIGGER {TRIGGER} ON ddl_command_end WHEN TAG IN ({_LIST}) EXECUTE FUNCTION {FUNCTION} ()"
+)
+ALWAYS: Final = f"ALTER EVENT TRIGGER {TRIGGER} ENABLE ALWAYS"
+"""The trigger also fires in sessions that apply replicated changes (session_replication_role)."""
+REMOVE: Final = (
+    f"DROP EVENT TRIGGER IF EXISTS {TRIGGER}",
+    f"DROP FUNCTION IF EXISTS {FUNCTION} ()",
+    f"DROP FUNCTION IF EXISTS {FIT} (oid, boolean)",
+    f"DROP TABLE IF EXISTS {TABLE}",
+)
+
+
+# The event trigger in a source. It is installed when something needs it and removed when nothing needs it any longer.
+#
+# A schema with SCHEMATRANDATA needs it for its new tables, and a published table with partitions for new partitions:
+# without a replica identity, the application's UPDATE and DELETE on them would fail.
+
+
+_PARTITIONED = """
+SELECT 1 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
+ WHERE p.pubname = %s AND c.relkind = 'p' LIMIT 1"""
+
+
+def fires(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the event trigger exists and is not disabled."""
+    rows = execute(connection, "SELECT evtenabled::text FROM pg_event_trigger WHERE evtname = %s", [TRIGGER])
+    return bool(rows) and rows[0][0] in ("O", "A")
+
+
+def schemas(connection: psycopg.Connection[Any]) -> dict[str, bool]:
+    """The schemas that have SCHEMATRANDATA, and whether with all columns."""
+    if execute(connection, "SELECT to_regclass(%s)", [TABLE])[0][0] is None:
+        return {}
+    return dict(execute(connection, f"SELECT schema_name, all_columns FROM {TABLE}"))
+
+
+def install(connection: psycopg.Connection[Any]) -> None:
+    """Create the event trigger with everything it needs, or enable it. Raises DatabaseError without the privilege."""
+    for statement in INSTALL:
+        execute(connection, statement)
+    if not execute(connection, "SELECT 1 FROM pg_event_trigger WHERE evtname = %s", [TRIGGER]):
+        execute(connection, CREATE_TRIGGER)
+    execute(connection, ALWAYS)
+
+
+def installed(connection: psycopg.Connection[Any]) -> bool:
+    """Install the event trigger if this login may create it. Return whether it exists and is enabled."""
+    if not fires(connection):
+        with contextlib.suppress(DatabaseError), transaction(connection):  # the state reports what is missing
+            install(connection)
+    return fires(connection)
+
+
+def remove_unneeded(connection: psycopg.Connection[Any]) -> None:
+    """Drop the event trigger when nothing needs it. If that is refused, it stays and finds nothing to do."""
+    there = execute(connection, "SELECT 1 FROM pg_event_trigger WHERE evtname = %s", [TRIGGER])
+    if not there or schemas(connection) or execute(connection, _PARTITIONED, [PUBLICATION]):
+        return
+    with contextlib.suppress(DatabaseError), transaction(connection):
+        for statement in REMOVE:
+            execute(connection, statement)

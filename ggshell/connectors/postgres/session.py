@@ -1,0 +1,283 @@
+"""Connections to PostgreSQL: the login forms of GoldenGate scripts, and error messages that name the remedy."""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import os
+import re
+import socket
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
+from ggshell.links import LINKS, Blocker, Link, Seen
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+LOGIN = re.compile(r"(?P<user>[^@/:\s]+)@(?P<host>/[^:]*|[^:/\s]+)(:(?P<port>\d+))?/(?P<db>[^/\s]+)")
+_SESSION = "-c timezone=UTC -c datestyle=ISO,MDY -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
+CONNECT_SECONDS, BESIDE_SECONDS = 10, 2
+_ODBC_NAMES = {
+    "host": ("servername", "hostname", "server", "host"),
+    "port": ("portnumber", "port"),
+    "dbname": ("database", "db"),
+    "user": ("logonid", "username", "user", "uid"),
+}
+
+
+def connection_info(userid: str, password: str | None = None, source_db: str | None = None) -> str:
+    """Return a libpq connection string for a login as scripts write it.
+
+    Accepts ``user@host:port/db`` (the host may be a socket's folder), a ``postgresql://`` URL, libpq's own
+    ``name=value`` form, and the name of an ODBC data source with the user beside it. Raises DatabaseError for anything
+    else.
+    """
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    text = userid.strip()
+    match = LOGIN.fullmatch(text)
+    if match:
+        fields: dict[str, Any] = {"user": match["user"], "host": match["host"], "dbname": match["db"]}
+        if match["port"]:
+            fields["port"] = match["port"]
+    elif text.startswith(("postgresql://", "postgres://")) or "=" in text:
+        fields = dict(conninfo_to_dict(text))
+    else:
+        name = source_db or text.rpartition("@")[2]
+        fields = _data_source(name)
+        if source_db or "@" in text:
+            fields["user"] = text.partition("@")[0]
+    if password:
+        fields["password"] = password
+    return make_conninfo("", **fields)
+
+
+def _data_source(name: str) -> dict[str, Any]:
+    candidates = [os.environ.get("ODBCINI", ""), "odbc.ini", str(Path.home() / ".odbc.ini"), "/etc/odbc.ini"]
+    for candidate in filter(None, candidates):
+        parser = configparser.ConfigParser(strict=False, interpolation=None)
+        try:
+            parser.read(candidate)
+        except configparser.Error as error:
+            raise DatabaseError(f"{candidate} cannot be read: {error}") from error
+        if parser.has_section(name):
+            section = {key.lower(): value for key, value in parser.items(name)}
+            found = {
+                field: next((section[key] for key in keys if key in section), None)
+                for field, keys in _ODBC_NAMES.items()
+            }
+            return {field: value for field, value in found.items() if value}
+    raise DatabaseError(
+        f"login or data source {name} does not exist",
+        hint="use user@host:port/database, or a section of odbc.ini (variable ODBCINI)",
+    )
+
+
+def connect(conninfo: str, *, replication: bool = False, program: str = "ggshell") -> psycopg.Connection[Any]:
+    """Open an autocommit connection whose text output does not depend on the server's settings.
+
+    Raises DatabaseError (wrong password, database does not exist …) or ConnectionLostError (the server does not
+    answer).
+    """
+
+    extra: dict[str, Any] = {"replication": "database"} if replication else {}
+    connection = _connect(conninfo, program, CONNECT_SECONDS, extra)
+    enter(connection, conninfo, replication=replication)
+    return connection
+
+
+def connect_beside(conninfo: str) -> psycopg.Connection[Any]:
+    """Open a connection for a single monitoring query, with a short timeout. Raises the same errors as ``connect``."""
+    return _connect(conninfo, "ggshell watch", BESIDE_SECONDS, {})
+
+
+def _connect(conninfo: str, program: str, seconds: int, extra: dict[str, Any]) -> psycopg.Connection[Any]:
+    import psycopg
+
+    try:
+        return psycopg.connect(
+            conninfo,
+            autocommit=True,
+            application_name=program,
+            client_encoding="UTF8",
+            options=_SESSION,
+            connect_timeout=seconds,
+            **extra,
+        )
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+def place(conninfo: str) -> str:
+    """The database that a connection string leads to, without user or secret, as ``host:port/database``."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    fields = conninfo_to_dict(conninfo)
+    where = fields.get("host") or fields.get("hostaddr") or ""
+    return f"{where}:{fields.get('port') or 5432}/{fields.get('dbname') or fields.get('user') or ''}"
+
+
+def translate(error: Exception) -> GgsError:
+    """Translate a database driver's error to an error of ggshell, by its SQLSTATE if it has one."""
+    import psycopg
+
+    operational = isinstance(error, psycopg.OperationalError)
+    return refusal(str(error), getattr(error, "sqlstate", None) or "", operational=operational)
+
+
+def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
+    """Translate the server's message to an error of ggshell, by its SQLSTATE.
+
+    ``operational`` means that an error without a SQLSTATE is a lost connection.
+    """
+    text = " ".join(text.split())
+    lowered = text.lower()
+    if state == "28P01" or "password authentication failed" in lowered or "no password supplied" in lowered:
+        return DatabaseError(f"login failed: {text}", hint="check user and password (ALTER CREDENTIALSTORE … REPLACE)")
+    if "database" in lowered and "does not exist" in lowered:
+        return DatabaseError(f"login failed: {text}", hint="check the database name in the login")
+    if "wal_level" in lowered:
+        return DatabaseError(
+            f"the server does not log the data that replication requires: {text}",
+            hint="ALTER SYSTEM SET wal_level = logical, then restart the server",
+        )
+    if state == "55006" or "is active for pid" in lowered:
+        return DatabaseError(
+            f"the replication slot is already in use: {text}", code="GGS-00411", hint="stop its other reader"
+        )
+    if state == "42501" or "must be superuser or replication role" in lowered or "permission denied" in lowered:
+        return DatabaseError(f"a privilege is missing: {text}", hint="grant it: ALTER ROLE … REPLICATION, or GRANT …")
+    if state[:2] in ("08", "57", "53") or (operational and not state):
+        return ConnectionLostError(f"the database is not responding: {text}")
+    return DatabaseError(f"the database returned an error: {text}")
+
+
+def execute(connection: psycopg.Connection[Any], statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+    """Run one statement and return its rows (none for a command). Driver errors are translated."""
+    import psycopg
+
+    try:
+        cursor = connection.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else []
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A transaction with translated driver errors. Its commit too may be refused or find the connection lost."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            yield
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+def require_primary(connection: psycopg.Connection[Any]) -> None:
+    """Raise ConnectionLostError while the server is in recovery. A server that starts or is promoted is ready soon."""
+    if execute(connection, "SELECT pg_is_in_recovery()")[0][0]:
+        raise ConnectionLostError(
+            "the server is in recovery and does not accept writes",
+            hint="wait until it has started or is promoted; if it remains a standby, log in to its primary",
+        )
+
+
+def current_position(connection: psycopg.Connection[Any]) -> tuple[int, int]:
+    """The current end of the log as (LSN, time in microseconds since 1970 by the database's clock)."""
+    rows = execute(connection, "SELECT pg_current_wal_lsn() - '0/0', extract(epoch FROM clock_timestamp()) * 1000000")
+    return int(rows[0][0]), int(rows[0][1])
+
+
+def inserted_position(connection: psycopg.Connection[Any]) -> int:
+    """The LSN up to which the server has generated its log, including what is not written yet."""
+    return int(execute(connection, "SELECT pg_current_wal_insert_lsn() - '0/0'")[0][0])
+
+
+def database_facts(connection: psycopg.Connection[Any]) -> tuple[str, str, str]:
+    """(database, user, server version) of a connection."""
+    row = execute(connection, "SELECT current_database(), current_user, current_setting('server_version')")[0]
+    return str(row[0]), str(row[1]), str(row[2])
+
+
+# A connection to PostgreSQL as other threads see it: what blocks it, and how to cancel its statement.
+
+
+_ACTIVE = 1
+PATIENCE_SECONDS = 1.0
+LONGEST_STATEMENT = 200
+_OBSERVED = f"""SELECT a.pid, concat(a.query_start, a.xact_start), b.pid, coalesce(b.usename, b.backend_type, ''),
+       coalesce(b.application_name, ''), coalesce(b.state, ''),
+       coalesce(extract(epoch FROM b.xact_start) * 1000000, 0)::bigint, left(coalesce(b.query, ''), {LONGEST_STATEMENT})
+  FROM pg_stat_activity a LEFT JOIN pg_stat_activity b ON b.pid = ANY (pg_blocking_pids(a.pid))
+ WHERE a.pid = ANY (%s::int[]) ORDER BY b.xact_start"""
+
+
+class PostgresLink:
+    """One connection to PostgreSQL. Each query about it runs on a separate, short connection."""
+
+    patience = PATIENCE_SECONDS
+    observable = True
+
+    def __init__(self, connection: psycopg.Connection[Any], conninfo: str, *, replication: bool) -> None:
+        self.cancelled = False
+        self.pid = connection.info.backend_pid
+        self._connection = weakref.ref(connection)
+        self._conninfo = conninfo
+        self._replication = replication
+
+    @property
+    def waits(self) -> bool:
+        """Whether a statement is running that a stop should wait for.
+
+        A replication connection always has a running statement, and nothing waits for its end.
+        """
+        connection = self._connection()
+        return (
+            connection is not None
+            and not connection.closed
+            and not self._replication
+            and int(connection.pgconn.transaction_status) == _ACTIVE
+        )
+
+    def place(self) -> str:
+        return place(self._conninfo)
+
+    def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
+        mine = {link.pid: link for link in links if isinstance(link, PostgresLink)}
+        with connect_beside(self._conninfo) as beside:
+            rows = execute(beside, _OBSERVED, [list(mine)])
+        found: dict[Link, Seen] = {}
+        for pid, statement, *blocker in rows:
+            link = mine[pid]
+            before = found.get(link, Seen(statement or ""))
+            more = () if blocker[0] is None else (Blocker(*blocker),)
+            found[link] = before._replace(blockers=before.blockers + more)
+        return found
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        with connect_beside(self._conninfo) as beside:
+            execute(beside, "SELECT pg_cancel_backend(%s)", [self.pid])
+
+    def break_off(self) -> None:
+        self.cancelled = True
+        connection = self._connection()
+        if connection is None or connection.closed:
+            return
+        with contextlib.suppress(OSError):  # the connection has just ended by itself
+            number = os.dup(connection.pgconn.socket)
+            with socket.socket(fileno=number) as same:
+                same.shutdown(socket.SHUT_RDWR)
+
+
+def enter(connection: psycopg.Connection[Any], conninfo: str, *, replication: bool) -> None:
+    """Register a connection with the process."""
+    LINKS.enter(connection, PostgresLink(connection, conninfo, replication=replication))

@@ -1,0 +1,84 @@
+"""Calculates how much log a replication slot retains, how fast that grows, and when the space will run out."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from ggshell.clock import Clock
+from ggshell.connectors.postgres.slot import SlotStatus
+
+TREND_SECONDS = 60.0
+"""The minimum time for a growth rate; over a shorter time, one burst would look like a trend."""
+WINDOW_SECONDS = 600.0
+"""The time over which growth is averaged: what was before does not hide a burst."""
+WARN_HOURS = 2.0
+AGAIN_SECONDS = 900.0
+_HOUR = 3600.0
+_STRAINED = ("extended", "unreserved")
+
+
+class _Look(NamedTuple):
+    at: float
+    retained: int
+
+
+class SlotWatch:
+    """Tracks one slot.  ``facts``: the values of the last look as plain data, for INFO and STATUS."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._looks: deque[_Look] = deque()
+        self._warned: float | None = None
+        self.facts: dict[str, Any] = {}
+
+    def look(self, status: SlotStatus, disk: int | None) -> str | None:
+        """Update the facts from the slot's status and the free bytes on the server's disk (None: unknown).
+
+        Returns a warning, or None.  A warning is due if less than two hours are left or if the server retains more than it
+        is configured to.  While that lasts, there is at most one warning in 15 minutes.  The growth is the average over
+        ``WINDOW_SECONDS``.
+        """
+        now = self._clock.steady()
+        growth = self._growth(_Look(now, status.retained))
+        rooms = [room for room in (status.room, disk) if room is not None]
+        room = min(rooms, default=None)
+        left = room / growth if room is not None and growth is not None and growth > 0 else None
+        self.facts = {
+            "name": status.name,
+            "retained": status.retained,
+            "growth_per_hour": None if growth is None else round(growth),
+            "hours_left": left,
+            "room": room,
+            "limit": "" if room is None else "max_slot_wal_keep_size" if room == status.room else "disk",
+            "wal_status": status.wal_status,
+            "current": status.current,
+            "pid": status.pid if status.active else 0,
+            "restart": status.restart,
+            "flush": status.confirmed,
+            "at": self._clock.now(),
+        }
+        strained = status.wal_status in _STRAINED and status.room is not None
+        if not strained and (left is None or left > WARN_HOURS):
+            self._warned = None
+            return None
+        if self._warned is not None and now - self._warned < AGAIN_SECONDS:
+            return None
+        self._warned = now
+        return self._warning(status, room, left)
+
+    def _growth(self, look: _Look) -> float | None:
+        """Return the bytes an hour since the earliest look in the window, None if that is too short a time."""
+        self._looks.append(look)
+        while len(self._looks) > 2 and self._looks[1].at <= look.at - WINDOW_SECONDS:
+            self._looks.popleft()
+        first = self._looks[0]
+        seconds = look.at - first.at
+        return (look.retained - first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else None
+
+    def _warning(self, status: SlotStatus, room: int | None, left: float | None) -> str:
+        text = f"Slot {status.name} retains {status.retained} bytes of log. After {room} more bytes"
+        if left is not None:
+            text += f" (in {left * 60:.0f} minutes at the current rate)"
+        what = "the server invalidates the slot" if self.facts["limit"] != "disk" else "the server's disk is full"
+        return f"{text}, {what}."

@@ -1,0 +1,353 @@
+"""Whole tables as of one commit, for an initial load.
+
+A temporary slot returns a position in the log and exports the matching snapshot: every transaction with a CSN up to
+that position is completely in the snapshot, and none with a higher CSN is. Querying the end of the log separately would
+not be exact, because a commit is in the log a moment before other sessions see it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.connectors.connector import DatabaseFacts
+from ggshell.connectors.postgres import describe, session
+from ggshell.connectors.postgres.session import execute
+from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
+from ggshell.connectors.table_source import LoadTable, Wait
+from ggshell.errors import ConnectionLostError, GgsError, NotFoundError
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import LONGEST_SHORT, encode_image
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
+from ggshell.types import Csn, TableName, parse_lsn, quote, quote_table
+
+BATCH_BYTES = 1 << 20
+BATCH_ROWS = 10_000
+_TUPLES, _COPY_OUT = 2, 3
+_FACTS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text, extract(epoch FROM transaction_timestamp()) * 1000000"
+_REFERENCES = """
+SELECT n.nspname, c.relname, pn.nspname, p.relname
+  FROM pg_constraint f
+  JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
+ WHERE f.contype = 'f' AND f.conrelid <> f.confrelid ORDER BY 1, 2, 3, 4"""
+
+
+class PostgresTables:
+    """A database whose tables are loaded."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+
+    def facts(self) -> DatabaseFacts:
+        with session.connect(self._conninfo) as connection:
+            return DatabaseFacts(*session.database_facts(connection))
+
+    def snapshot(self, group: str, wait: Wait) -> TableCopy | None:
+        return TableCopy.open(self._conninfo, group, wait)
+
+
+class TableCopy:
+    """A snapshot, and the tables in it.
+
+    ``csn`` is the last commit that the snapshot contains, and ``time`` is when it was taken, by the database's clock
+    (microseconds since 1970).
+    """
+
+    def __init__(self, connection: Any, csn: Csn, wait: Wait) -> None:
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._wait = wait
+        self._ended_early = False
+        self.csn = csn
+        row = execute(connection, _FACTS)[0]
+        self._xid, self.time = str(row[0]), int(row[1])
+
+    @classmethod
+    def open(cls, conninfo: str, group: str, wait: Wait) -> TableCopy | None:
+        """Take a snapshot, which waits for the transactions that are writing now. None when ``wait`` says to end.
+
+        Raises DatabaseError when wal_level, a privilege or a free slot is missing, and ConnectionLostError.
+        """
+        program = f"ggshell extract {group}"
+        exporter = session.connect(conninfo, replication=True, program=program)
+        try:
+            name = f"ggs_load_{group.lower()}_{os.getpid()}"
+            command = f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT"
+            found = _ask(exporter.pgconn, command, wait)
+            if found is None:
+                return None
+            lsn, snapshot = found.get_value(0, 1).decode(), found.get_value(0, 2).decode()
+            connection = session.connect(conninfo, program=program)
+            try:
+                execute(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                execute(connection, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+                return cls(connection, Csn(parse_lsn(lsn)), wait)
+            except BaseException:
+                connection.close()
+                raise
+        finally:
+            exporter.close()  # also drops its slot: from here on only the transaction holds the snapshot
+
+    def tables(
+        self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
+    ) -> list[LoadTable]:
+        """The wanted tables of some patterns, each once, with referenced tables before those that refer to them.
+
+        The order is arbitrary among tables that refer to each other. Raises NotFoundError for a pattern that matches no
+        table.
+        """
+        names: dict[TableName, None] = {}
+        for pattern in patterns:
+            found = describe.matching(self._connection, pattern)
+            if not found and not describe.unlogged(self._connection, pattern):
+                describe.resolve(self._connection, pattern)  # raises NotFoundError
+            names.update(dict.fromkeys(found))
+        ordered: dict[TableName, None] = {}
+        parents = self._parents()
+        for name in names:
+            _put_behind_parents(name, parents, ordered, set())
+        return [self._table(name, keys(name)) for name in ordered if name in names and wanted(name)]
+
+    def left_out(self, patterns: Sequence[str], wanted: Callable[[TableName], bool]) -> list[TableName]:
+        """The UNLOGGED tables that patterns match. Later changes of them are not in the log."""
+        names = {name for pattern in patterns for name in describe.unlogged(self._connection, pattern)}
+        return [name for name in sorted(names) if wanted(name)]
+
+    def _parents(self) -> dict[TableName, list[TableName]]:
+        """The tables that each table refers to."""
+        found: dict[TableName, list[TableName]] = {}
+        for child_owner, child, owner, name in execute(self._connection, _REFERENCES):
+            found.setdefault(TableName(child_owner, child), []).append(TableName(owner, name))
+        return found
+
+    def _table(self, name: TableName, keycols: tuple[str, ...]) -> LoadTable:
+        relation = describe.table_id(self._connection, name)
+        if relation is None:
+            raise NotFoundError(f"table {name} does not exist", code="GGS-00211")
+        found = [
+            row for row in describe.columns(self._connection, relation) if not row[6]
+        ]  # the log does not contain generated columns
+        key = tuple(index for index, row in enumerate(found) if (row[0] in keycols if keycols else row[4]))
+        columns = tuple(Column(row[0], row[1], row[2], row[3]) for row in found)
+        kind = execute(self._connection, "SELECT relkind::text FROM pg_class WHERE oid = %s", [relation])[0][0]
+        return LoadTable(TableDefinition(name, columns, key), kind == "p")
+
+    def about(self, table: TableName) -> int:
+        """The approximate number of rows of a table, from the server's statistics; 0 if there are none yet."""
+        rows = execute(
+            self._connection,
+            "SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint FROM pg_partition_tree(%s) t"
+            " JOIN pg_class c ON c.oid = t.relid WHERE t.isleaf",
+            [describe.table_id(self._connection, table)],
+        )
+        return int(rows[0][0])
+
+    def read(self, number: int, table: LoadTable, predicate: str = "") -> Iterator[ChangeBatch]:
+        """The rows of a table as the inserts of one transaction, in batches.
+
+        If ``wait`` says to end, the batches stop without the end of the transaction. ``number`` distinguishes this
+        transaction from others with the same CSN. ``predicate`` is a ``WHERE …`` clause. Raises DatabaseError,
+        ConnectionLostError.
+        """
+        definition = table.definition
+        header = TransactionHeader(f"{self._xid}.{number}", self.csn, self.time, self.csn.value)
+        held: ChangeBatch | None = None
+        for text, rows in self._lines(table, predicate):
+            batch = _batch(definition, header, text, rows, begins=held is None)
+            if held is not None:
+                yield held
+            held = batch
+        if held is not None and not self._ended_early:
+            yield _ended(held)
+
+    def close(self) -> None:
+        """Release the snapshot."""
+        self._connection.close()
+
+    def _lines(self, table: LoadTable, predicate: str) -> Iterator[tuple[bytes, int]]:
+        """COPY's text in blocks of whole lines, each with its number of lines."""
+        self._ended_early = False
+        pgconn, get = self._pgconn, self._pgconn.get_copy_data
+        result = _ask(pgconn, _copy_command(table, predicate), self._wait)
+        if result is None:
+            self._ended_early = True
+            return
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            count, data = get(1)
+            if count > 0:
+                parts.append(bytes(data))
+                size += count
+                if size >= BATCH_BYTES or len(parts) >= BATCH_ROWS:
+                    yield b"".join(parts), len(parts)
+                    parts, size = [], 0
+                continue
+            if count < 0:
+                break
+            if not self._wait(pgconn.socket):
+                self._ended_early = True
+                return
+            _consume(pgconn)
+        if parts:
+            yield b"".join(parts), len(parts)
+        while (last := pgconn.get_result()) is not None:
+            _check(last)
+
+
+def _put_behind_parents(
+    name: TableName,
+    parents: Mapping[TableName, Sequence[TableName]],
+    ordered: dict[TableName, None],
+    on_way: set[TableName],
+) -> None:
+    """Put a table after those that it refers to. If tables refer to each other, the first one found comes last."""
+    if name in ordered or name in on_way:
+        return
+    on_way.add(name)
+    for parent in parents.get(name, ()):
+        _put_behind_parents(parent, parents, ordered, on_way)
+    ordered[name] = None
+
+
+def _copy_command(table: LoadTable, predicate: str) -> str:
+    name = quote_table(table.definition.name)
+    columns = ", ".join(quote(column.name) for column in table.definition.columns)
+    only = "" if table.partitioned else "ONLY "
+    return f"COPY (SELECT {columns} FROM {only}{name} {predicate}) TO STDOUT"
+
+
+def _batch(
+    definition: TableDefinition, header: TransactionHeader, text: bytes, rows: int, *, begins: bool
+) -> ChangeBatch:
+    found = images_of_copy(text, len(definition.columns))
+    return ChangeBatch(
+        tables=(definition,),
+        table=np.zeros(rows, dtype=np.uint16),
+        io_type=np.full(rows, int(IoType.INSERT), dtype=np.uint8),
+        position=np.full(rows, header.csn.value, dtype=np.uint64),
+        buffer=found.buffer.tobytes(),
+        start=found.start,
+        length=found.length,
+        rba=np.zeros(rows, dtype=np.int64),
+        pieces=(TransactionPiece(header, 0, rows, begins, False),),
+    )
+
+
+def _ended(batch: ChangeBatch) -> ChangeBatch:
+    (piece,) = batch.pieces
+    return batch.take(slice(None), (TransactionPiece(piece.header, 0, piece.count, piece.begins, True),))
+
+
+def _ask(pgconn: Any, command: str, wait: Wait) -> Any:
+    """Send a statement and wait for its first result. None when the wait ends early."""
+    import psycopg
+
+    try:
+        pgconn.send_query(command.encode())
+        pgconn.flush()
+    except psycopg.Error as error:
+        raise _lost(error) from error
+    while pgconn.is_busy():
+        if not wait(pgconn.socket):
+            return None
+        _consume(pgconn)
+    result = pgconn.get_result()
+    _check(result)
+    return result
+
+
+def _consume(pgconn: Any) -> None:
+    import psycopg
+
+    try:
+        pgconn.consume_input()
+    except psycopg.Error as error:
+        raise _lost(error) from error
+
+
+def _check(result: Any) -> None:
+    """Raise the server's refusal as an error."""
+    if result is None:
+        raise ConnectionLostError("the source is not responding")
+    if result.status in (1, _TUPLES, _COPY_OUT):
+        return
+    state = (result.error_field(ord("C")) or b"").decode()
+    raise session.refusal(result.error_message.decode(errors="replace"), state, operational=not state)
+
+
+def _lost(error: Exception) -> GgsError:
+    return ConnectionLostError(f"the connection to the source was lost: {' '.join(str(error).split())}")
+
+
+# Converts COPY's text to data areas, thousands of rows at once, so that loaded rows look like inserts in the log.
+#
+# The reverse of ``copy_rows.py``. COPY's text, like pgoutput's, comes from the output functions of the types, so a
+# row that was loaded and the same row from the log have the same bytes.
+
+
+_TAB, _NEWLINE, _BACKSLASH, _N = 9, 10, 92, 78
+_MEANT = np.arange(256, dtype=np.uint8)
+_MEANT[np.frombuffer(b"bfnrtv", dtype=np.uint8)] = np.frombuffer(b"\b\f\n\r\t\v", dtype=np.uint8)
+
+
+def images_of_copy(text: bytes, columns: int) -> Encoded:
+    """The images of whole lines with ``columns`` values each (at least one)."""
+    raw = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero((raw == _TAB) | (raw == _NEWLINE))
+    places = np.concatenate((np.zeros(1, dtype=np.int64), ends[:-1] + 1))
+    null = _nulls(raw, places, ends)
+    if (raw == _BACKSLASH).any():
+        raw, places, ends = _unescaped(raw, places, ends, null)
+    sizes = np.where(null, -1, ends - places)
+    place, size = places.reshape(-1, columns), sizes.reshape(-1, columns)
+    rows = np.arange(len(place), dtype=np.int64)
+    steps = [ColumnStep(index, rows, place[:, index], size[:, index]) for index in range(columns)]
+    long_rows = np.flatnonzero((size > LONGEST_SHORT).any(axis=1))
+    encoded = encode_steps(raw, steps, long_rows, len(rows))
+    return _with_long(encoded, raw, place, size, long_rows) if len(long_rows) else encoded
+
+
+def _nulls(raw: Bytes, places: Ints, ends: Ints) -> NDArray[np.bool_]:
+    """Which values are ``\\N``. No value's text can be that, because its backslash would be doubled."""
+    found: NDArray[np.bool_] = ends - places == 2
+    where = np.flatnonzero(found)
+    found[where] = (raw[places[where]] == _BACKSLASH) & (raw[places[where] + 1] == _N)
+    return found
+
+
+def _unescaped(raw: Bytes, places: Ints, ends: Ints, null: NDArray[np.bool_]) -> tuple[Bytes, Ints, Ints]:
+    """Remove the escapes. In a run of backslashes, every second one escapes the byte after it."""
+    slash = raw == _BACKSLASH
+    slash[places[null]] = False
+    place = np.arange(len(raw), dtype=np.int64)
+    before = np.maximum.accumulate(np.where(slash, -1, place))  # the last byte that is not a backslash
+    leads = slash & ((place - before) % 2 == 1)
+    behind = np.flatnonzero(leads) + 1
+    meant = raw.copy()
+    meant[behind] = _MEANT[raw[behind]]
+    gone = np.cumsum(leads)
+    return meant[~leads], places - np.where(places > 0, gone[places - 1], 0), ends - gone[ends]
+
+
+def _with_long(encoded: Encoded, raw: Bytes, place: Ints, size: Ints, long_rows: Ints) -> Encoded:
+    """Append rows with a very long value, encoded one by one."""
+    buffer, start, length = [encoded.buffer.tobytes()], encoded.start.copy(), encoded.length.copy()
+    end = len(encoded.buffer)
+    for row in long_rows.tolist():
+        pairs = zip(place[row].tolist(), size[row].tolist(), strict=True)
+        image = encode_image(
+            (index, None if count < 0 else raw[first : first + count].tobytes())
+            for index, (first, count) in enumerate(pairs)
+        )
+        start[row], length[row] = end, len(image)
+        buffer.append(image)
+        end += len(image)
+    return Encoded(np.frombuffer(b"".join(buffer), dtype=np.uint8), start, length)

@@ -1,0 +1,440 @@
+"""PostgreSQL as a target: applies rows and the checkpoint row in one transaction, pipelined.
+
+Commits are asynchronous (``synchronous_commit = off``). The rows and the checkpoint row are in one transaction, so
+changes that are lost in a server crash are applied again. ``durable`` waits until the commits are on disk, before
+anything relies on them. While the server works on one group, the next one is prepared here; a group is sent as soon as
+the results of the previous one have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
+from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
+from ggshell.connectors.postgres.apply_wire import ApplyPipeline, ApplyStep
+from ggshell.connectors.postgres.target_tables import fetch_row, target_table
+from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, DatabaseError
+from ggshell.links import LINKS
+from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
+from ggshell.pipeline.apply.target import (
+    NO_LIMITS,
+    PLAIN_SESSION,
+    BatchLimits,
+    CheckpointRow,
+    Refusal,
+    SessionOptions,
+    TableMapping,
+    TargetTable,
+)
+from ggshell.record.change import ChangeBatch
+from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+STREAM_ROWS = 4000
+"""Number of rows of an unfinished group after which the rows are sent without waiting for the group's commit."""
+
+STREAM_BYTES = 4 << 20
+
+LOCK_SECONDS = 20
+"""How long to wait for an earlier session of the same group to end, in seconds."""
+
+_SAVEPOINT = "ggs_mark"
+
+CHECKPOINT_GONE = "GGS01"
+"""The SQLSTATE of the refusal that reports that the group's checkpoint row is gone."""
+
+
+class PostgresTarget:
+    """A connection that applies the rows of one group.
+
+    It holds an advisory lock on the group's key. A session left by a killed process may still be committing, and the
+    checkpoint row must not be read before that session has ended.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        group: str,
+        home: str,
+        table: TableName | None,
+        begin: CheckpointRow | TrailPosition,
+        *,
+        options: SessionOptions = PLAIN_SESSION,
+        limits: BatchLimits = NO_LIMITS,
+        has_row: bool = False,
+        key: int | None = None,
+    ) -> None:
+        """Connect, lock the group and make sure that its checkpoint row exists.
+
+        ``begin`` is the group's first checkpoint row, used when the checkpoint table has none yet. ``has_row`` means
+        that the group already had a row, so the row must exist. ``key`` is the key of that row; without it, the key is
+        derived from ``home``. Without a ``table`` the target stores no position (NODBCHECKPOINT).
+
+        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError when the row is gone.
+        """
+        self._conninfo = conninfo
+        self._group = group
+        self._home = home
+        self._table = table
+        self._key = group_key(group, home) if key is None else key
+        self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
+        self._options = options
+        self._limits = limits
+        self._update = checkpoint_sql.update_text(table) if table is not None else ""
+        self._gone = Refusal(
+            f"the row of {group.upper()} in checkpoint table {table} no longer exists", CHECKPOINT_GONE
+        )
+        self._has_row = has_row
+        self._file_says: CheckpointRow | None = self._begin
+        self._begins = (ApplyStep("BEGIN"), ApplyStep("SET CONSTRAINTS ALL DEFERRED"))[: 1 + options.defer_constraints]
+        self._commits = self._durable = 0
+        self._sent: shapes.Shapes = {}
+        self._begun = self._owed = self._counted = self._marked = False
+        self.origin: str | None = None
+        self.found = False
+        self._connect()
+
+    @property
+    def key(self) -> int:
+        """The group's key in the checkpoint table."""
+        return self._key
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        return str(self._connection.info.dbname)
+
+    def database_facts(self) -> dict[str, str]:
+        """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be settled first."""
+        name, user, version = session.database_facts(self._idle())
+        return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
+
+    @property
+    def confirmed(self) -> int:
+        return self._commits + self._wire.commits
+
+    def describe(self, table: TableName) -> TargetTable | None:
+        return target_table(self._idle(), table)
+
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        try:
+            return fetch_row(self._idle(), mapping, key)
+        except DatabaseError:
+            self._doubted = True
+            self.rollback()
+            raise
+
+    def checkpoint(self) -> CheckpointRow | None:
+        if self._table is None:
+            return None
+        return checkpoint_sql.read(self._idle(), self._table, self._group, self._key)
+
+    def await_appliers(self) -> None:
+        """Wait until no applier of the group's parallel Replicat is left.
+
+        An applier may still commit after its process was killed. Raises ConflictError when an applier does not end.
+        """
+        applier_session.wait_for_appliers(self._idle(), self._group, self._key, self._program)
+
+    def applied_above(self) -> list[str]:
+        """The transactions that appliers of a parallel Replicat have applied beyond the group's checkpoint row."""
+        row = self.checkpoint()
+        if self._table is None or row is None:
+            return []
+        return checkpoint_sql.applied_above(self._idle(), self._table, self._group, self._key, row.csn)
+
+    def move(self, position: TrailPosition) -> None:
+        """Continue from another position of the trail. Transactions already applied are skipped there."""
+        if self._table is not None:
+            checkpoint_sql.move(self._idle(), self._table, self._group, self._key, position)
+
+    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        rows = self._limits.queue_rows
+        if rows is None or last - first <= rows:
+            return self._gather(batch, first, last, mappings)
+        for low in range(first, last, rows):
+            refusal = self._gather(batch, low, min(low + rows, last), mappings)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _gather(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        """Convert rows to steps, and send the collected steps when they reach a limit."""
+        try:
+            steps = self._maker.steps(batch, first, last, mappings)
+        except ApplyError as error:
+            return self._refused(Refusal.of(error))
+        self._steps += steps
+        self._rows += last - first
+        self._bytes += int(batch.length[first:last].sum()) if last - first > 1 else int(batch.length[first])
+        limits = self._limits
+        enough = self._rows >= (limits.queue_rows or STREAM_ROWS) or self._bytes >= (limits.queue_bytes or STREAM_BYTES)
+        enough = enough or (limits.queue_batches is not None and len(self._steps) >= limits.queue_batches)
+        return self._push() if enough else None
+
+    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
+        number = int(batch.table[row])
+        try:
+            steps = self._maker.steps(batch, row, row + 1, {number: mapping}, bulk=False)
+        except ApplyError as error:
+            return self._refused(Refusal.of(error))
+        self._steps += steps
+        refusal = self._push() or self._collect()
+        if refusal is None or not refusal.missing:
+            return refusal
+        try:
+            self._steps += self._maker.replacement(batch, row, mapping)
+        except ApplyError as error:
+            return self._refused(Refusal.of(error))
+        return (self._push() or self._collect()) if self._steps else refusal
+
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
+        """Write the checkpoint row and commit.
+
+        When no step has to be checked for the number of rows it changed, the COMMIT is sent with the rows. Otherwise it
+        is sent after the results have been checked.
+        """
+        counted = any(step.affects is not None for step in self._steps) or self._counted
+        last = next((step for step in reversed(self._steps) if step.data is not None or step.values is not None), None)
+        literally = last is None or last.data is not None
+        touched = self._maker.touched
+        if self._table is None:
+            self._steps += shapes.checks(touched, prepared=not literally)
+        else:
+            self._steps += self._position(self._table, row, ids, touched, literally=literally)
+        if not counted:
+            self._steps.append(ApplyStep("COMMIT", commits=True))
+        refusal = self._push()
+        if refusal is None:
+            self._sent = touched
+            self._maker.begin()
+            self._owed, self._begun, self._counted = counted, counted, False
+            self._marked = self._marked and counted
+        return refusal
+
+    def _position(
+        self, table: TableName, row: CheckpointRow, ids: Sequence[str], touched: shapes.Shapes, *, literally: bool
+    ) -> list[ApplyStep]:
+        """The steps that check the touched tables and write the position; ``literally`` means without parameters."""
+        if literally:
+            update = checkpoint_sql.update_literally(table, row, self._group, self._key)
+            return [*shapes.checks(touched, prepared=False), ApplyStep(update, guard=self._gone)]
+        values = checkpoint_sql.update_values(row, self._group, self._key)
+        one = shapes.only_typed(touched)
+        if one is None:
+            return [*shapes.checks(touched, prepared=True), ApplyStep(self._update, values, guard=self._gone)]
+        # The usual case: checking the one table within the same statement costs almost nothing.
+        text = checkpoint_sql.update_text(table, shapes.columns(*one))
+        return [ApplyStep(text, values, guard=self._gone, opening=shapes.opening(*one))]
+
+    def settle(self) -> Refusal | None:
+        refusal = (self._push() if self._steps else None) or self._collect()
+        if refusal is None and self._owed:
+            self._owed = self._begun = self._marked = False
+            refusal = self._refused(self._wire.send([ApplyStep("COMMIT", commits=True)])) or self._collect()
+        return refusal
+
+    def mark(self) -> Refusal | None:
+        refusal = self.settle()
+        if refusal is not None:
+            return refusal
+        steps = [] if self._begun else list(self._begins)
+        if self._marked:
+            steps.append(ApplyStep(f"RELEASE SAVEPOINT {_SAVEPOINT}"))
+        self._begun = self._marked = True
+        return self._wire.send([*steps, ApplyStep(f"SAVEPOINT {_SAVEPOINT}")]) or self._collect()
+
+    def back_to_mark(self) -> bool:
+        self._forget()
+        self._wire.collect()
+        if not self._marked or not self._wire.in_transaction:
+            self.rollback()
+            return False
+        self._begun, self._owed = True, False
+        refusal = self._wire.run(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        if refusal is not None:
+            self.rollback()
+            return False
+        self._require_same()
+        return True
+
+    def rollback(self) -> None:
+        self._forget()
+        # Whatever was in flight is rolled back or committed by now, and its results have been checked.
+        self._wire.collect()
+        if self._wire.in_transaction:
+            self._wire.run("ROLLBACK")
+        self._begun = self._owed = self._counted = self._marked = False
+        self._require_same()
+        self._maker.begin()
+
+    def _require_same(self) -> None:
+        """After a refusal, raise TargetChangedError if a changed table may be the cause.
+
+        Statements without a result yet belong to this transaction or to the previous one, so the tables of both are
+        checked.
+        """
+        if self._doubted:
+            self._doubted = False
+            shapes.require_same(self._idle(), {**self._sent, **self._maker.touched})
+
+    def durable(self) -> None:
+        """Make all commits durable. One durable commit makes all earlier ones durable.
+
+        It runs on a second connection when this one is busy.
+        """
+        confirmed = self.confirmed
+        if confirmed == self._durable:
+            return
+        if self._begun or self._wire.busy:
+            with session.connect(self._conninfo, program=self._program) as beside:
+                session.execute(beside, _DURABLE)
+        else:
+            session.execute(self._idle(), _DURABLE)
+        self._durable = confirmed
+
+    def reconnect(self) -> None:
+        """Close the connection and open a new one. Raises DatabaseError, ConnectionLostError, ConflictError."""
+        self._commits = self.confirmed
+        self.close()
+        self._connect()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def _program(self) -> str:
+        return f"ggshell replicat {self._group.upper()}"
+
+    @property
+    def _origin_name(self) -> str:
+        return self._group
+
+    @property
+    def _lock(self) -> str:
+        """The SQL statement that takes the group's lock, or waits for it."""
+        return "SELECT pg_advisory_lock(%s)"
+
+    def _connect(self) -> None:
+        self._connection: psycopg.Connection[Any] = session.connect(self._conninfo, program=self._program)
+        link = LINKS.of(self._connection)
+        self._wire = ApplyPipeline(self._connection.pgconn, lambda: link is not None and link.cancelled)
+        self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
+        self._doubted, self._sent = False, {}
+        self._forget()
+        self._begun = self._owed = self._counted = self._marked = False
+        try:
+            self._prepare_session()
+            if self._table is not None:
+                self._prepare_row(self._table)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _require_tables(self, table: TableName) -> None:
+        """Raise NotFoundError unless the tables for the position exist. All results must have arrived."""
+        checkpoint_sql.require(self._idle(), table)
+
+    def _prepare_row(self, table: TableName) -> None:
+        self._require_tables(table)
+        if self._has_row and checkpoint_sql.read(self._connection, table, self._group, self._key) is None:
+            raise row_gone(self._group, table, self._file_says)
+        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
+        self._has_row, self._file_says = True, None
+
+    def _prepare_session(self) -> None:
+        connection = self._connection
+        session.require_primary(connection)
+        session.execute(connection, f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        if not self._locked(connection):
+            raise ConflictError(
+                f"another session is applying for group {self._group.upper()}",
+                code="GGS-00515",
+                hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{self._program}'",
+            )
+        session.execute(connection, "RESET lock_timeout")
+        session.execute(connection, "SET synchronous_commit = off")
+        # The check of a table's shape must see the current catalog, whatever the role's or the database's default
+        # isolation is.
+        session.execute(connection, "SET default_transaction_isolation = 'read committed'")
+        session.execute(connection, "SET idle_in_transaction_session_timeout = 0")
+        if self._options.suppress_triggers:
+            self._suppress_triggers(connection)
+        self.origin = applier_session.take_origin(connection, self._origin_name, self._key)
+
+    def _suppress_triggers(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            session.execute(connection, "SET session_replication_role = replica")
+        except DatabaseError as error:
+            if isinstance(error, ConnectionLostError):
+                raise
+            raise DatabaseError(
+                f"DBOPTIONS SUPPRESSTRIGGERS failed: {error.message}",
+                hint="GRANT SET ON PARAMETER session_replication_role TO the Replicat's user (PostgreSQL 15 or later), or"
+                " use DBOPTIONS DEFERREFCONST",
+            ) from error
+
+    def _locked(self, connection: psycopg.Connection[Any]) -> bool:
+        import psycopg
+
+        try:
+            connection.execute(self._lock, [checkpoint_sql.GROUP_LOCK | self._key])
+        except psycopg.errors.LockNotAvailable:
+            return False
+        except psycopg.Error as error:
+            raise session.translate(error) from error
+        return True
+
+    def _idle(self) -> psycopg.Connection[Any]:
+        """The connection in a state in which psycopg can run statements. All results must have arrived."""
+        self._wire.leave()
+        return self._connection
+
+    def _forget(self) -> None:
+        self._steps: list[ApplyStep] = []
+        self._rows = self._bytes = 0
+
+    def _push(self) -> Refusal | None:
+        """Send the collected steps after taking the results of the previous ones."""
+        refusal = self._collect()
+        if refusal is not None:
+            return refusal
+        steps: list[ApplyStep] = []
+        if self._owed:
+            steps.append(ApplyStep("COMMIT", commits=True))
+            self._begun = self._owed = self._marked = False
+        if not self._begun:
+            steps += self._begins
+            self._begun = True
+        self._counted = self._counted or any(step.affects is not None for step in self._steps)
+        steps += self._steps
+        self._forget()
+        return self._refused(self._wire.send(steps))
+
+    def _collect(self) -> Refusal | None:
+        return self._refused(self._wire.collect())
+
+    def _refused(self, refusal: Refusal | None) -> Refusal | None:
+        if refusal is None:
+            return None
+        self._doubted = True
+        if refusal.state == shapes.TABLE_CHANGED:
+            self.rollback()
+            raise shapes.changed(", ".join(sorted({**self._sent, **self._maker.touched})))
+        if refusal.state == CHECKPOINT_GONE:
+            self.rollback()
+            if self._table is not None:
+                self._require_tables(self._table)
+            raise row_gone(self._group, self._table)
+        return refusal
+
+
+_DURABLE = """DO $$ BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
+  PERFORM pg_logical_emit_message(true, 'ggs.durable', '');
+END $$"""

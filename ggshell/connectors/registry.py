@@ -1,0 +1,66 @@
+"""The kinds of databases, and which of them a login or an Extract belongs to. A new kind is one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from ggshell.connectors.connector import Connector
+from ggshell.home.checkpoint import ReplicatKind
+
+if TYPE_CHECKING:
+    from ggshell.connectors.source_log import SourceLog
+    from ggshell.home.checkpoint import GroupOptions
+
+_KINDS: Final = {
+    "redo://": "oracle_redo",
+    "duckdb://": "duckdb",
+    "": "postgres",
+}
+"""The folder of a kind by the beginning of its logins; the first that matches."""
+
+_DELIVERIES: Final = {ReplicatKind.LAKE: "lake"}
+"""The folder of a kind that has no logins, by the kind of Replicat that delivers to it."""
+
+
+def connector_for(*logins: str) -> Connector:
+    """Return the connector of the kind of database that a login names; the module is imported at the first call.
+
+    Of several texts (SOURCEDB and USERID), any may name it.
+    """
+    texts = [login.strip().lower() for login in logins]
+    return connector_of(next(kind for scheme, kind in _KINDS.items() if any(text.startswith(scheme) for text in texts)))
+
+
+def source_connector(options: GroupOptions) -> Connector:
+    """Return the connector of the source that an Extract captures, from the options of its checkpoint."""
+    return connector_of(options.source_kind) if options.source_kind else connector_for("")
+
+
+def source_log(options: GroupOptions) -> SourceLog:
+    """Return the log that an Extract captures, from the options of its checkpoint. Raises StateError for no such log."""
+    return source_connector(options).log
+
+
+def delivery_connector(kind: ReplicatKind) -> Connector:
+    """Return the connector that a kind of Replicat delivers to, for a target without a login."""
+    return connector_of(_DELIVERIES[kind])
+
+
+def replicat_program(kind: ReplicatKind) -> str:
+    """Return the package whose entry point runs a Replicat."""
+    return delivery_connector(kind).program if kind in _DELIVERIES else Connector.program
+
+
+def connectors() -> Iterator[Connector]:
+    """Every kind that logins name."""
+    return map(connector_of, sorted(_KINDS.values()))
+
+
+@cache
+def connector_of(kind: str) -> Connector:
+    """Return the connector of a kind by its name."""
+    found: Connector = import_module(f"ggshell.connectors.{kind}.connector").CONNECTOR
+    return found

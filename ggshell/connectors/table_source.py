@@ -1,0 +1,71 @@
+"""The interface of an initial load to its source database: tables as of one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from ggshell.connectors.connector import DatabaseFacts
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.types import Csn, TableName
+
+Wait = Callable[[int], bool]
+"""Waits until a descriptor is readable; False when the work is to end instead."""
+
+
+class LoadTable(NamedTuple):
+    """A table to read: its definition, and whether it is partitioned (its rows are then in other tables)."""
+
+    definition: TableDefinition
+    partitioned: bool = False
+
+
+class TableSnapshot(Protocol):
+    """A snapshot, and the tables in it."""
+
+    csn: Csn
+    """The last commit that the snapshot contains."""
+    time: int
+    """When it was taken, by the database's clock, in microseconds since 1970."""
+
+    def tables(
+        self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
+    ) -> list[LoadTable]:
+        """Return the wanted tables of some patterns, each once, with referenced tables before those that refer to them.
+
+        ``keys``: returns the KEYCOLS of a table.  Raises NotFoundError for a pattern that matches no table.
+        """
+        ...
+
+    def left_out(self, patterns: Sequence[str], wanted: Callable[[TableName], bool]) -> list[TableName]:
+        """Return the tables that patterns match but whose later changes are not in the log."""
+        ...
+
+    def about(self, table: TableName) -> int:
+        """Return the approximate number of rows of a table; 0 if it is unknown."""
+        ...
+
+    def read(self, number: int, table: LoadTable, predicate: str = "") -> Iterator[ChangeBatch]:
+        """Return the rows of a table as the inserts of one transaction, in batches.
+
+        ``number`` distinguishes this transaction from others with the same CSN.  ``predicate``: a ``WHERE …`` clause.
+        Raises DatabaseError, ConnectionLostError.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the snapshot."""
+        ...
+
+
+class TableSource(Protocol):
+    """A database whose tables can be read as of one snapshot."""
+
+    def facts(self) -> DatabaseFacts:
+        """Return the facts of the database.  Raises ConnectionLostError, DatabaseError."""
+        ...
+
+    def snapshot(self, group: str, wait: Wait) -> TableSnapshot | None:
+        """Take a snapshot; None if ``wait`` says to end.  Raises ConnectionLostError, DatabaseError."""
+        ...

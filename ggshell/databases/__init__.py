@@ -1,1 +1,0 @@
-"""One folder per kind of database: each implements the interfaces that capture and apply name."""

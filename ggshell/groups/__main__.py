@@ -1,0 +1,52 @@
+"""Entry point of all processes: ``python -m ggshell.groups extract|path|replicat|manager --home DIR [--group NAME]``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ggshell.errors import OUT_OF_MEMORY, GgsError, UsageError
+from ggshell.files import close_to_others
+from ggshell.home.home import Home
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's linear algebra is not used; do not start threads for it
+KINDS = ("extract", "path", "replicat", "manager")
+
+
+def main(arguments: list[str]) -> int:
+    """Run one process until it ends; return its exit code."""
+    return run_as(arguments, _run)
+
+
+def _run(kind: str, home: Home, group: str) -> int:
+    room = importlib.import_module(f"ggshell.groups.{kind}")  # each process loads only the modules that it needs
+    return int(room.run(home) if kind == "manager" else room.run(home, group))
+
+
+def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
+    """Parse the arguments and run ``body``; return the exit code.  An error at startup is printed on one line."""
+    close_to_others()
+    try:
+        return body(*_parse(arguments))
+    except MemoryError:
+        sys.stderr.write(f"GGS-00807  {OUT_OF_MEMORY}\n")
+        return 1
+    except GgsError as error:
+        sys.stderr.write(f"{error.code}  {error}\n")
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def _parse(arguments: list[str]) -> tuple[str, Home, str]:
+    kind = arguments[0] if arguments else ""
+    given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    complete = "--home" in given and (kind == "manager" or "--group" in given)
+    if kind not in KINDS or len(arguments) % 2 == 0 or not complete:
+        raise UsageError(f"usage: {' | '.join(KINDS)} --home DIR [--group NAME]")
+    return kind, Home(Path(given["--home"])), given.get("--group", "")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,298 @@
+"""Opens the delivery of a Replicat: classic, parallel or coordinated, as specified by ADD REPLICAT."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ggshell.connectors.registry import connector_for
+from ggshell.connectors.target_setup import TargetSetup, Watermarks
+from ggshell.groups.checkpoint_rows import row_key, thread_name
+from ggshell.groups.lifecycle import GroupContext
+from ggshell.home.checkpoint import AdditionalRows, GroupOptions, ReplicatKind
+from ggshell.home.events import Severity
+from ggshell.parameters.process_parameters import ReplicatParameters
+from ggshell.parameters.table_patterns import matches
+from ggshell.pipeline.apply.applier import Answers, Applier, NamingApplier, Turns
+from ggshell.pipeline.apply.checkpoint_table import names_gone
+from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
+from ggshell.pipeline.apply.delivery import Counted, Delivery
+from ggshell.pipeline.apply.discard import DiscardFile
+from ggshell.pipeline.apply.groups import Left
+from ggshell.pipeline.apply.mapping import Mapper
+from ggshell.pipeline.apply.parallel import ParallelDelivery, ParallelSettings
+from ggshell.pipeline.apply.responses import Responses
+from ggshell.pipeline.apply.target import (
+    BatchLimits,
+    CheckpointRow,
+    GroupTarget,
+    SessionOptions,
+    Target,
+)
+from ggshell.pipeline.apply.threads import Router, ThreadRule, thread_rule
+from ggshell.record.definition import TableDefinition
+from ggshell.types import TableName
+
+AnyDelivery = Delivery | ParallelDelivery | CoordinatedDelivery
+
+
+class ReplicatSetup(NamedTuple):
+    """What every delivery of a group needs."""
+
+    context: GroupContext
+    parameters: ReplicatParameters
+    target: TargetSetup
+    """The group's own connection.  ``has_row``: the group had a row, and START named no position to begin without it."""
+    discard: DiscardFile
+    responses: Responses
+
+    @property
+    def kind(self) -> ReplicatKind:
+        return self.target.kind
+
+    def key(self, name: str) -> int:
+        """Return the key of the row of a thread in the checkpoint table."""
+        return row_key(self.context.home, self.context.checkpoint, name)
+
+
+def replicat_setup(
+    context: GroupContext,
+    parameters: ReplicatParameters,
+    login: str,
+    table: TableName | None,
+    begin: CheckpointRow,
+    discard: DiscardFile,
+    responses: Responses,
+) -> ReplicatSetup:
+    """Return the setup of a group; ``begin``: the row of the checkpoint file, in case the checkpoint table has none yet."""
+    options = context.checkpoint.options
+    target = TargetSetup(
+        login,
+        context.group,
+        context.home.root,
+        options.replicat_kind,
+        table,
+        begin,
+        row_key(context.home, context.checkpoint, context.group),
+        context.clock,
+        has_row=table is not None and options.group_key is not None,
+        limits=BatchLimits(*parameters.batch),
+        options=SessionOptions(parameters.suppress_triggers, parameters.defer_constraints),
+        max_operations=parameters.max_operations,
+    )
+    return ReplicatSetup(context, parameters, target, discard, responses)
+
+
+def open_target(setup: ReplicatSetup) -> GroupTarget:
+    """Open the group's own connection, to the kind of database that its login names.
+
+    Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError, ParameterError.
+    """
+    return connector_for(setup.target.login).target(setup.target)
+
+
+def open_whole(setup: ReplicatSetup) -> GroupTarget:
+    """Open the group's own connection and check that all its checkpoint table rows exist.  Raises RowGoneError."""
+    target = open_target(setup)
+    try:
+        _require_kept(setup, target)
+    except BaseException:
+        target.close()
+        raise
+    return target
+
+
+def _require_kept(setup: ReplicatSetup, target: GroupTarget) -> None:
+    """Check the additional rows that record what is applied above the group's own row.
+
+    These are the rows of a coordinated Replicat's threads, or the transaction names that the appliers of a parallel Replicat
+    record.  Raises RowGoneError if any are missing.
+    """
+    kept = setup.context.checkpoint.options.additional
+    if kept is None or not setup.target.has_row or not isinstance(target, Watermarks):
+        return
+    row = target.checkpoint()
+    low = row.csn if row is not None else None
+    if kept.all and str(low or "") == setup.context.checkpoint.latest_csn:
+        return  # the last run ended with nothing applied above the row, and the row has not changed since
+    if setup.kind is ReplicatKind.PARALLEL:
+        what = "the record of its transactions in the transaction table" if target.names_gone() else ""
+    else:
+        names = [thread_name(setup.context.group, thread) for thread in kept.threads]
+        gone = target.threads_gone({name: setup.key(name) for name in names})
+        what = f"the row of {', '.join(gone)}" if gone else ""
+    if what:
+        raise names_gone(setup.context.group, f"{what} of checkpoint table {setup.target.table}", low)
+
+
+def with_additional_rows(options: GroupOptions, delivery: AnyDelivery, *, whole: bool) -> GroupOptions:
+    """Return a checkpoint's options with a group's additional rows; ``whole``: nothing is applied above its own row."""
+    if isinstance(delivery, Delivery):
+        return options
+    threads = tuple(delivery.threads) if isinstance(delivery, CoordinatedDelivery) else ()
+    return options._replace(additional=AdditionalRows(threads, whole))
+
+
+def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> AnyDelivery:
+    """Open the delivery at the position in the checkpoint table."""
+    if setup.kind is ReplicatKind.CLASSIC:
+        delivery = _delivery(setup, target, mapper, setup.target.begin, _counters(setup))
+        delivery.start()
+        return delivery
+    if not isinstance(target, Watermarks):
+        raise TypeError("not a target of several appliers")
+    if setup.kind is ReplicatKind.PARALLEL:
+        return _parallel(setup, target, mapper)
+    return _coordinated(setup, target, mapper)
+
+
+def end_delivery(delivery: AnyDelivery) -> None:
+    """End the threads of a delivery, if it has any."""
+    if not isinstance(delivery, Delivery):
+        delivery.end()
+
+
+def _parallel(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> ParallelDelivery:
+    parameters = setup.parameters
+    start = target.start()
+    row, _, sequences = start
+    answers = Answers()
+    turns = Turns() if parameters.full_serialization else None
+    numbers, counters = itertools.count(max(sequences, default=0) + 1), _counters(setup, shared=True)
+    connector = connector_for(setup.target.login)
+    appliers: list[NamingApplier] = []
+    settings = ParallelSettings(parameters.look_ahead, parameters.full_serialization, parameters.group_operations)
+    try:
+        for number in range(parameters.appliers):
+            own = connector.applier_target(replace(setup.target, begin=row), number, numbers, turns)
+            delivery = _delivery(setup, own, mapper, row, counters, applier=True, whole_jobs=settings.full)
+            appliers.append(NamingApplier(number, own, delivery, answers, turns))
+    except BaseException:
+        for applier in appliers:
+            applier.end()
+        answers.close()
+        raise
+    for applier in appliers:
+        applier.start()
+    text = f"Parallel delivery with {len(appliers)} appliers" + (
+        ", commits in the source's order." if settings.full else "."
+    )
+    setup.context.report.event(Severity.INFO, "GGS-00519", text)
+    return ParallelDelivery(appliers, answers, mapper, start, target.save, settings, setup.context.clock)
+
+
+def _coordinated(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> CoordinatedDelivery:
+    start, _, _ = target.start()
+    answers = Answers()
+    counters = _counters(setup, shared=True)
+    rules = _thread_rules(setup)
+    used = {LARGE_THREAD, 1}.union(*(range(rule.first, rule.last + 1) for _, _, rule in rules))
+    connector = connector_for(setup.target.login)
+    appliers: dict[int, Applier] = {}
+    try:
+        for number, thread in enumerate(sorted(used)):
+            name = thread_name(setup.context.group, thread)
+            own = connector.thread_target(replace(setup.target, group=name, key=setup.key(name), begin=start))
+            delivery = _delivery(setup, own, mapper, start, counters)
+            delivery.start()
+            appliers[thread] = Applier(number, own, delivery, answers)
+    except BaseException:
+        for applier in appliers.values():
+            applier.end()
+        answers.close()
+        raise
+    for applier in appliers.values():
+        applier.start()
+    text = f"Coordinated delivery with threads {', '.join(map(str, sorted(used)))}."
+    setup.context.report.event(Severity.INFO, "GGS-00519", text)
+    router = Router(lambda table: _rule_of(mapper, rules, table))
+    return CoordinatedDelivery(appliers, answers, mapper, router, start, target.save)
+
+
+def _thread_rules(setup: ReplicatSetup) -> list[tuple[str, str, ThreadRule]]:
+    """Return the source pattern, the target pattern and the threads of each MAP line."""
+    most = setup.context.checkpoint.options.maxthreads
+    path = setup.context.home.parameters(setup.context.group)
+    return [
+        (
+            each.source,
+            each.target,
+            thread_rule(each.thread, each.threadrange, most, barrier=each.barrier, where=f"{path}:{each.line}"),
+        )
+        for each in setup.parameters.maps
+    ]
+
+
+def _rule_of(mapper: Mapper, rules: Sequence[tuple[str, str, ThreadRule]], table: TableDefinition) -> ThreadRule | None:
+    """Return the threads of a table by the first MAP line that selects it.
+
+    A table that a clause has created is matched by its target instead.
+    """
+    mapping = mapper.resolve(table)
+    if mapping is None:
+        return None
+    for source, _, rule in rules:
+        if matches(source, table.name):
+            return rule
+    return next((rule for _, target, rule in rules if matches(target, mapping.target.name)), ThreadRule())
+
+
+class _Counters(NamedTuple):
+    counted: Counted
+    discarded: Counted
+    conflicts: Callable[[Left], None]
+
+
+def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
+    """Return the functions that count operations; with ``shared`` they hold a lock, because several threads call them."""
+    statistics = setup.context.statistics
+
+    def conflict(left: Left) -> None:
+        statistics.conflict(left.source, left.target, left.conflict or "", resolved=left.resolved)
+
+    if not shared:
+        return _Counters(statistics.add, statistics.discard, conflict)
+    lock = threading.Lock()
+
+    def one_at_a_time(count: Counted) -> Counted:
+        def add(source: TableName, target: TableName, io_type: int, number: int) -> None:
+            with lock:
+                count(source, target, io_type, number)
+
+        return add
+
+    def conflict_alone(left: Left) -> None:
+        with lock:
+            conflict(left)
+
+    return _Counters(one_at_a_time(statistics.add), one_at_a_time(statistics.discard), conflict_alone)
+
+
+def _delivery(
+    setup: ReplicatSetup,
+    target: Target,
+    mapper: Mapper,
+    position: CheckpointRow,
+    counters: _Counters,
+    *,
+    applier: bool = False,
+    whole_jobs: bool = False,
+) -> Delivery:
+    parameters = setup.parameters
+    return Delivery(
+        target,
+        mapper,
+        group_operations=1 << 30 if whole_jobs else parameters.group_operations,
+        max_operations=None if setup.kind is not ReplicatKind.CLASSIC else parameters.max_operations,
+        counted=counters.counted,
+        discard=setup.discard,
+        truncates=parameters.truncates,
+        responses=setup.responses,
+        discarded=counters.discarded,
+        conflicts=counters.conflicts,
+        position=position,
+        applier=applier,
+    )

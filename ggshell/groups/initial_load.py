@@ -1,0 +1,230 @@
+"""Initial load: writes whole tables, as of one snapshot, to trails; then the process ends.
+
+Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes up to
+that CSN and none after it.  A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS.  After an
+interrupted load, the next START loads everything again from a new snapshot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ggshell.clock import local_text
+from ggshell.connectors.login import connection_string
+from ggshell.connectors.registry import connector_for
+from ggshell.connectors.table_source import LoadTable, TableSnapshot, TableSource
+from ggshell.errors import ParameterError
+from ggshell.files import locked
+from ggshell.groups.lifecycle import GroupContext
+from ggshell.groups.load_state import LoadState
+from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.row_environment import queries_login, row_environment
+from ggshell.groups.statistics import tally
+from ggshell.groups.table_stage import TableStage
+from ggshell.groups.trail_forms import TrailForms
+from ggshell.home.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
+from ggshell.home.events import Severity
+from ggshell.parameters.process_parameters import ExtractParameters
+from ggshell.parameters.table_patterns import TableFilter, keycols_of, matches
+from ggshell.record.change import ChangeBatch
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.types import Csn, LogPosition, TableName
+
+SAVE_SECONDS = 2.0
+WAIT_SECONDS = 1.0
+
+
+def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilter, forms: TrailForms) -> None:
+    """Run the load once.  Raises ParameterError, DatabaseError, ConnectionLostError, DiskError."""
+    path = str(context.home.parameters(context.group))
+    login = connection_string(context.home, parameters.login)
+    connector = connector_for(login)
+    source = connector.table_source(login)
+    targets = _targets(context, parameters)
+    if not targets:
+        hint = "use EXTFILE ./dirdat/la, or ADD EXTTRAIL ./dirdat/la, EXTRACT load1"
+        raise ParameterError("an initial load requires a file or trail", where=path, hint=hint)
+    context.save(
+        context.checkpoint._replace(
+            write=targets, options=context.checkpoint.options._replace(load=LoadState()._asdict())
+        )
+    )
+    _InitialLoad(context, parameters, wanted).run(source, connector.vendor, forms)
+
+
+def _targets(context: GroupContext, parameters: ExtractParameters) -> tuple[WriteCheckpoint, ...]:
+    """Return the trails of ADD EXTTRAIL and the files of EXTFILE and RMTFILE; purge the files that specify PURGE."""
+    files = [item for item in parameters.trails if item.file is not None]
+    names = {TrailName.parse(item.trail, context.home.root) for item in files}
+    others = (each for each in context.checkpoint.write if TrailName.parse(each.trail, context.home.root) not in names)
+    targets = list(others)
+    for item in files:
+        if item.file is None:
+            continue
+        if item.file.purge:
+            _purge(TrailName.parse(item.trail, context.home.root))
+        targets.append(WriteCheckpoint(item.trail, item.file.remote, item.file.megabytes, release=item.release))
+    return tuple(targets)
+
+
+def _purge(name: TrailName) -> None:
+    """Remove a trail's files, newest first, so that the remaining files always form a valid trail.
+
+    Raises ConflictError while another process writes the trail.
+    """
+    name.folder.mkdir(parents=True, exist_ok=True)
+    with locked(name.folder / f".{name.prefix}.lock", f"trail {name}"):
+        (name.folder / f".{name.prefix}.durable").unlink(missing_ok=True)
+        for seqno in reversed(name.sequences()):
+            name.file(seqno).unlink(missing_ok=True)
+
+
+class _InitialLoad:
+    """One load of one group."""
+
+    def __init__(self, context: GroupContext, parameters: ExtractParameters, wanted: TableFilter) -> None:
+        self._context = context
+        self._parameters = parameters
+        self._wanted = wanted
+        self._facts: dict[str, str] = {}
+        login = queries_login(context.home, parameters)
+        self._rows = TableStage(parameters.tables, row_environment(context, None, lambda: self._facts, login))
+        self._outputs: Outputs | None = None
+        self._state = LoadState()
+        self._next_save = 0.0
+        context.verb("STATUS", lambda _: self._status())
+
+    def run(self, source: TableSource, vendor: str, forms: TrailForms) -> None:
+        """Load all tables, or stop early if a stop is requested."""
+        database, user, version = source.facts()
+        self._facts.update(DBNAME=database, DBUSER=user, DBVERSION=version)
+        self._tell("GGS-00550", "Initial load: waiting for a snapshot of the source.")
+        copy = source.snapshot(self._context.group, self._wait)
+        if copy is None:
+            return
+        try:
+            producer = Producer(self._context.group, "ggshell Capture", vendor, database, version)
+            self._outputs = outputs = open_outputs(self._context, producer, forms)
+            if outputs.after is not None:
+                outputs.rollover()
+            wanted, ignored = self._rows.around(self._wanted, self._wanted.ignored)
+            outputs.begin(wanted, None, ignored=ignored, anew=True)
+            self._load(copy, outputs)
+        finally:
+            copy.close()
+            if self._outputs is not None:
+                self._outputs.close()
+
+    def _load(self, copy: TableSnapshot, outputs: Outputs) -> None:
+        tables = copy.tables(
+            [table.pattern for table in self._parameters.tables],
+            self._wanted,
+            lambda name: keycols_of(self._parameters.tables, name),
+        )
+        for name in copy.left_out([table.pattern for table in self._parameters.tables], self._wanted):
+            text = f"Table {name} is UNLOGGED and is not loaded: its later changes are not in the log."
+            self._tell("GGS-00539", f"{text} Run ALTER TABLE {name} SET LOGGED, or copy it manually.", Severity.WARNING)
+        self._state = LoadState(str(copy.csn), copy.time, len(tables), file=self._first_file(outputs))
+        self._save(copy.csn)
+        text = f"Initial load: the snapshot contains every transaction up to CSN {copy.csn} ({local_text(copy.time)})."
+        self._tell("GGS-00551", f"{text} The load begins in trail file {self._state.file}.")
+        for number, table in enumerate(tables, 1):
+            if not self._one(copy, outputs, number, table):
+                self._save(copy.csn)
+                self._tell(
+                    "GGS-00553",
+                    "Initial load: stopped before completion. START begins the load again.",
+                    Severity.WARNING,
+                )
+                return
+        self._state = self._state._replace(complete=True, table="", rows=0, about=0)
+        self._save(copy.csn)
+        text = f"Initial load of CSN {copy.csn} is complete: {self._state.all_rows} rows of {len(tables)} tables."
+        self._tell("GGS-00552", f"{text} START REPLICAT with AFTERCSN {copy.csn} applies later changes.")
+
+    def _one(self, copy: TableSnapshot, outputs: Outputs, number: int, table: LoadTable) -> bool:
+        """Load one table; False if a stop was requested before its end."""
+        name = table.definition.name
+        self._state = self._state._replace(table=str(name), rows=0, about=copy.about(name), seconds=0.0)
+        began = self._context.clock.steady()
+        if not table.definition.columns:
+            self._tell("GGS-00554", f"Table {name} has no columns: nothing to load.", Severity.WARNING)
+        else:
+            for batch in copy.read(number, table, self._predicate(name)):
+                self._write(outputs, batch)
+                self._state = self._state._replace(
+                    rows=self._state.rows + len(batch),
+                    all_rows=self._state.all_rows + len(batch),
+                    seconds=self._context.clock.steady() - began,
+                )
+                self._context.runner.wait([], 0)
+                if self._context.clock.steady() >= self._next_save:
+                    self._save(copy.csn)
+        if self._context.runner.stop_requested:
+            return False
+        outputs.flush()
+        self._state = self._state._replace(done=number)
+        self._tell("GGS-00555", f"Table {name}: {self._state.rows} rows.")
+        return True
+
+    def _write(self, outputs: Outputs, batch: ChangeBatch) -> None:
+        for part in outputs.write(self._rows.work(batch)):
+            for table, io_type, count in tally(part):
+                self._context.statistics.add(table, table, io_type, count)
+
+    def _predicate(self, name: TableName) -> str:
+        """Return the SQLPREDICATE of the first TABLE line that selects a table."""
+        found = (table.predicate for table in self._parameters.tables if matches(table.pattern, name))
+        return next(found, "")
+
+    def _first_file(self, outputs: Outputs) -> str:
+        """Return the file of the first trail in which the load begins: the next file, or the current one if it is empty."""
+        target = outputs.checkpoints()[0]
+        return f"{target.trail}{target.current.seqno + (outputs.after is not None):09d}"
+
+    def _wait(self, descriptor: int) -> bool:
+        """Wait for the source while answering requests; False if a stop is requested."""
+        runner = self._context.runner
+        while not runner.stop_requested:
+            if descriptor in runner.wait([descriptor], WAIT_SECONDS):
+                return True
+        return False
+
+    def _save(self, csn: Csn) -> None:
+        """Make the loaded rows durable, then write the checkpoint."""
+        context, state = self._context, self._state
+        if self._outputs is None:
+            return
+        self._outputs.flush()
+        place = LogPosition.of_lsn(csn.value)
+        context.save(
+            context.checkpoint._replace(
+                read=ReadCheckpoint(
+                    SourceType.TABLE,
+                    startup=place,
+                    startup_time=state.time,
+                    recovery=place,
+                    recovery_time=state.time,
+                    current=place,
+                    current_time=state.time,
+                ),
+                write=self._outputs.checkpoints(),
+                record_time=state.time,
+                latest_csn=str(csn),
+                options=context.checkpoint.options._replace(load=state._asdict()),
+            )
+        )
+        self._next_save = context.clock.steady() + SAVE_SECONDS
+
+    def _status(self) -> dict[str, Any]:
+        state = self._state
+        read = {"table": state.table, "record": state.rows, "timestamp": state.time, "csn": state.csn}
+        write = [
+            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba}
+            for item in (self._outputs.checkpoints() if self._outputs is not None else ())
+        ]
+        return {"status": state.words, "read": read if state.csn else {}, "write": write}
+
+    def _tell(self, code: str, text: str, severity: Severity = Severity.INFO) -> None:
+        self._context.report.event(severity, code, text)

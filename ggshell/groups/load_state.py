@@ -1,0 +1,44 @@
+"""The progress of an initial load: stored in its checkpoint, shown by INFO and STATUS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ggshell.home.checkpoint import Checkpoint
+from ggshell.progress_text import progress_text
+
+
+class LoadState(NamedTuple):
+    """The progress of a load, as stored in the checkpoint's options.
+
+    ``file``: the trail file in which the load begins.  ``about``: the number of rows of the current table according to the
+    database's statistics.  ``seconds``: for how long this table has been loading.
+    """
+
+    csn: str = ""
+    time: int = 0
+    tables: int = 0
+    done: int = 0
+    table: str = ""
+    rows: int = 0
+    about: int = 0
+    all_rows: int = 0
+    file: str = ""
+    complete: bool = False
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> LoadState | None:
+        """Return the state of the last load in a checkpoint, or None before the first."""
+        kept = checkpoint.options.load
+        return cls(**kept) if kept else None
+
+    @property
+    def words(self) -> str:
+        """The progress as text, for STATUS and INFO."""
+        if self.complete:
+            return f"Loaded {self.all_rows} rows of {self.tables} table{'s'[: self.tables != 1]}"
+        if not self.csn:
+            return "Waiting for the snapshot: transactions that write must end first"
+        progress = progress_text(self.rows, self.about, "rows", self.seconds, estimated=True)
+        return f"Loading {self.table}, table {self.done + 1} of {self.tables}: {progress}"

@@ -1,0 +1,189 @@
+"""The trails that an Extract, a pump or a path writes; they are opened, written and checkpointed together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from ggshell.clock import Clock
+from ggshell.groups.lifecycle import GroupContext
+from ggshell.groups.progress import completed_of
+from ggshell.groups.trail_forms import TrailForms
+from ggshell.home.checkpoint import WriteCheckpoint
+from ggshell.home.home import Home
+from ggshell.pipeline.transform.selection import Selection
+from ggshell.record.change import ChangeBatch
+from ggshell.record.transaction import Completed
+from ggshell.trail.fileheader import FileHeader, Producer
+from ggshell.trail.finding import transactions_of
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
+from ggshell.types import TableName
+
+MEGABYTE = 1 << 20
+
+
+def open_outputs(
+    context: GroupContext, producer: Producer, forms: TrailForms, source: FileHeader | None = None
+) -> Outputs:
+    """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once.
+
+    Raises NotFoundError if the group has no trail, or not the one that the parameter file names.
+    """
+    forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
+    context.watch.check()  # do not create folders at the old path of a moved home
+    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock, forms, source)
+    outputs.know(completed_of(context.checkpoint))
+    if context.checkpoint.options.etrollover:
+        outputs.rollover()
+        options = context.checkpoint.options._replace(etrollover=False)
+        context.save(context.checkpoint._replace(options=options))
+    return outputs
+
+
+class Outputs:
+    """The writers of a group's trails, each with a filter that drops what its trail already contains.
+
+    The trail itself determines what was written: after a crash it may be ahead of the checkpoint file, and two trails of a
+    group may differ by the transaction that the crash interrupted.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        targets: Sequence[WriteCheckpoint],
+        producer: Producer,
+        clock: Clock,
+        forms: TrailForms,
+        source: FileHeader | None = None,
+    ) -> None:
+        """``source``: the header of the first file that a pump reads, or None if there is none yet."""
+        self._forms = forms
+        self._targets = list(targets)
+        self._clock = clock
+        self._writers: list[TrailWriter] = []
+        try:
+            for target in targets:
+                name = TrailName.parse(target.trail, home.root)
+                size = target.megabytes * MEGABYTE
+                options = forms.options(target.trail, target.release, source)
+                self._writers.append(
+                    TrailWriter.open(
+                        name,
+                        clock=clock,
+                        producer=producer,
+                        max_bytes=size,
+                        options=options,
+                        reached=target.current,
+                    )
+                )
+        except BaseException:
+            self.close()
+            raise
+        self._guards: list[Selection] = []
+        self._known: Completed | None = None
+        self._last_time = 0
+
+    def know(self, last: Completed | None) -> None:
+        """Set the last transactions according to the checkpoint, because older trail files may no longer exist."""
+        self._known = last
+
+    @property
+    def after(self) -> Completed | None:
+        """The last transactions that every trail contains; None if a trail is new."""
+        found = [self._held(writer) for writer in self._writers]
+        known = [held for held in found if held is not None]
+        return functools.reduce(Completed.common, known) if known and len(known) == len(found) else None
+
+    @property
+    def bared(self) -> list[str]:
+        """The trails whose newest file is encrypted but whose next file will not be."""
+        return [
+            target.trail
+            for target, writer in zip(self._targets, self._writers, strict=True)
+            if writer.is_encrypted and not writer.encrypts
+        ]
+
+    def _held(self, writer: TrailWriter) -> Completed | None:
+        """Return the last CSN in a trail and the transactions with that CSN; None if the trail is empty."""
+        csn = writer.last_csn
+        if csn is None:
+            return None
+        held = Completed(csn, transactions_of(writer.name, csn))
+        return held.joined(self._known) if self._known is not None and self._known.csn == csn else held
+
+    def begin(
+        self,
+        wanted: Callable[[TableName], bool],
+        floor: Completed | None,
+        *,
+        truncates: bool = True,
+        since: int = 0,
+        ignored: Callable[[TableName], frozenset[int]] | None = None,
+        anew: bool = False,
+    ) -> None:
+        """Set what to write and where to begin.
+
+        ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave out.
+        ``floor``: begin after these transactions.  ``since``: an empty trail begins with the first transaction that
+        committed at this time or later.  ``anew``: do not skip what the trails already contain; for an initial load, which
+        is written completely and has a single CSN.
+        """
+        self._guards = []
+        for writer in self._writers:
+            marks = [mark for mark in (self._held(writer), floor) if mark is not None and not anew]
+            new = 0 if writer.last_csn is not None else since
+            after = functools.reduce(Completed.joined, marks) if marks else None
+            self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
+
+    def follow(self, source: FileHeader) -> None:
+        """From the next transaction on, write in the format of the given source file."""
+        for target, writer in zip(self._targets, self._writers, strict=True):
+            writer.use(self._forms.options(target.trail, target.release, source))
+
+    def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
+        """Write a batch to every trail; return the parts written to the first trail, for the statistics."""
+        taken: list[ChangeBatch] = []
+        for number, (writer, guard) in enumerate(zip(self._writers, self._guards, strict=True)):
+            for part in guard.select(batch):
+                writer.write(part)
+                if number == 0:
+                    taken.append(part)
+        if taken:
+            self._last_time = taken[-1].pieces[-1].header.commit_time
+        return taken
+
+    def flush(self) -> None:
+        """Make everything written durable and wake the readers.  Raises DiskError; the writers then cannot be used."""
+        for writer in self._writers:
+            writer.flush()
+
+    def flush_behind(self) -> None:
+        """Start to make everything written durable, without waiting.  Raises DiskError like ``flush``."""
+        for writer in self._writers:
+            writer.flush_behind()
+
+    def settle(self) -> None:
+        """Continue after the last complete transaction and make it durable; the source sends the rest again.
+
+        Raises DiskError.
+        """
+        for writer in self._writers:
+            writer.settle()
+
+    def rollover(self) -> None:
+        for writer in self._writers:
+            writer.rollover()
+
+    def checkpoints(self) -> tuple[WriteCheckpoint, ...]:
+        """Return the durable positions, for the checkpoint file."""
+        pairs = zip(self._targets, self._writers, strict=True)
+        time = self._last_time
+        return tuple(
+            target._replace(current=writer.position, current_time=time or target.current_time)
+            for target, writer in pairs
+        )
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.close()

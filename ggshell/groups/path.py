@@ -1,0 +1,209 @@
+"""Pump and distribution path: copies a trail to other trails.  This module connects reader, selection and writer."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from ggshell.groups.ending import Ending
+from ggshell.groups.heartbeats import path_heartbeats
+from ggshell.groups.lifecycle import GroupContext, run_group
+from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
+from ggshell.groups.statistics import tally
+from ggshell.groups.table_stage import UNTOUCHED, TableStage
+from ggshell.groups.trail_forms import TrailForms, reader_keys
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
+from ggshell.parameters.process_parameters import RunEnd
+from ggshell.parameters.table_patterns import TableFilter
+from ggshell.record.transaction import Completed
+from ggshell.trail.fileheader import FileHeader, Producer
+from ggshell.trail.misplaced import require_placed
+from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
+from ggshell.trail.reach import require_reachable
+from ggshell.trail.reader import TrailReader
+from ggshell.types import TrailPosition
+
+SAVE_SECONDS = 2.0
+IDLE_SECONDS = 1.0
+
+
+def run(home: Home, group: str) -> int:
+    """Run a distribution path until it is stopped; return the exit code."""
+    return run_group(
+        home, group, GroupKind.PATH, lambda context: forward(context, TableFilter(["*.*"]), 10, TrailForms(home))
+    )
+
+
+def forward(
+    context: GroupContext,
+    wanted: TableFilter,
+    checkpoint_seconds: int,
+    forms: TrailForms,
+    rows: TableStage = UNTOUCHED,
+    ending: Ending | None = None,
+) -> None:
+    """Copy a group's source trail to its target trails until stopped."""
+    _require_source(context)
+    producer = Producer(context.group, f"ggshell {context.type}")
+    outputs = open_outputs(context, producer, forms, _first_header(context))
+    try:
+        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(
+            ending or Ending(context, RunEnd())
+        )
+    finally:
+        outputs.close()
+
+
+def _require_source(context: GroupContext) -> None:
+    """Check the group's position in the source trail before anything is written.
+
+    Raises TrailError if the trail has lost the position, or was written again before it.
+    """
+    read, done = context.checkpoint.read, completed_of(context.checkpoint)
+    if isinstance(read.current, TrailPosition):
+        trail = TrailName.parse(read.trail, context.home.root)
+        require_reachable(trail, read.current)
+        name = f"{context.type} {context.group}"
+        is_path = context.type is GroupKind.PATH
+        place = " BEGIN SEQNO {seqno} RBA {rba}" if is_path else ", EXTSEQNO {seqno}, EXTRBA {rba}"
+        remedy = f"ALTER {name}{place}, then START: transactions already in its target trail are skipped"
+        require_placed(trail, read.current, done.csn if done is not None else None, name, remedy)
+
+
+def _first_header(context: GroupContext) -> FileHeader | None:
+    """Return the header of the file that will be read first, or None if there is no file yet."""
+    place, read = context.checkpoint.read.current, context.checkpoint.read
+    name = TrailName.parse(read.trail, context.home.root)
+    known = name.sequences()
+    seqno = place.seqno if isinstance(place, TrailPosition) else 0
+    if not known:
+        return None
+    first = max(seqno, known[0])
+    for number in (first, *(each for each in reversed(known) if each < first)):
+        with contextlib.suppress(FileNotFoundError):  # not created yet: the previous file has the same format
+            file = open_file(name, number)
+            file.close()
+            return file.header
+    return None
+
+
+class Forwarder:
+    """One run of a pump or a path."""
+
+    def __init__(
+        self,
+        context: GroupContext,
+        wanted: TableFilter,
+        outputs: Outputs,
+        save_seconds: float,
+        rows: TableStage,
+    ) -> None:
+        self._context = context
+        self._outputs = outputs
+        self._save_seconds = save_seconds
+        checkpoint = context.checkpoint
+        place = checkpoint.read.current
+        self._start = place if isinstance(place, TrailPosition) else None
+        self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
+        self._reader = TrailReader(self._trail, self._start, keys=reader_keys(context.home))
+        self._header: FileHeader | None = None
+        self._progress = ReadingProgress(
+            context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead
+        )
+        self._done = self._reader.position
+        self._latest_xid = checkpoint.latest_xid
+        self._completed = completed_of(checkpoint)
+        self._heartbeats = path_heartbeats(context)
+        self._rows = rows
+        wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
+        outputs.begin(wants, None, ignored=ignored)
+        held = outputs.after
+        if held is not None:  # after a kill, the trail is ahead of the checkpoint
+            self._completed = held.joined(self._completed) if self._completed is not None else held
+        context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
+        context.verb("STATUS", lambda _: self._status())
+        context.verb("ROLLOVER", lambda _: self._rollover())
+        context.reporting.roll_trail(self._rollover)
+
+    def run(self, ending: Ending) -> None:
+        context, runner, clock, reader = self._context, self._context.runner, self._context.clock, self._reader
+        wake = reader.fileno()
+        next_save, unsaved = clock.steady(), True
+        try:
+            while not runner.stop_requested:
+                reader.drain()
+                batch = reader.read()
+                if batch is not None and (batch := ending.before(batch)) is None:
+                    break
+                if batch is not None:
+                    self._follow()
+                    for part in self._outputs.write(self._rows.work(self._heartbeats.carry(batch))):
+                        for table, io_type, count in tally(part):
+                            context.statistics.add(table, table, io_type, count)
+                    last = batch.pieces[-1]
+                    self._progress.processed(last.header.commit_time)
+                    self._completed = (self._completed or Completed(last.header.csn, frozenset())).along(batch.pieces)
+                    if last.ends:
+                        self._outputs.flush()
+                        self._done = TrailPosition(batch.seqno, batch.end_rba)
+                        self._latest_xid = last.header.xid
+                    unsaved = True
+                else:
+                    self._progress.reached_end()
+                    ending.trail_read()
+                now = clock.steady()
+                if now >= next_save:
+                    self._save()
+                    unsaved, next_save = False, now + self._save_seconds
+                if batch is None:
+                    if unsaved:
+                        next_save = min(next_save, now + IDLE_SECONDS)
+                    runner.wait([wake], min(IDLE_SECONDS, max(0.0, next_save - now)))
+                else:
+                    runner.wait([], 0)
+            self._save()
+        finally:
+            reader.close()
+
+    def _follow(self) -> None:
+        """Write in the format of the source file that is being read."""
+        header = self._reader.header
+        if header is not None and header is not self._header:
+            self._header = header
+            self._outputs.follow(header)
+
+    def _save(self) -> None:
+        context = self._context
+        time = self._progress.record_time
+        read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
+        context.save(
+            context.checkpoint._replace(
+                read=read,
+                write=self._outputs.checkpoints(),
+                record_time=time,
+                caught_up=self._progress.caught_up,
+                latest_csn=str(self._completed.csn) if self._completed is not None else "",
+                latest_xid=self._latest_xid,
+                options=with_completed(context.checkpoint.options, self._completed),
+            )
+        )
+
+    def _lag(self) -> dict[str, Any]:
+        if not self._reader.at_end():
+            self._progress.behind()
+        return self._progress.lag_answer()
+
+    def _rollover(self) -> dict[str, Any]:
+        self._outputs.rollover()
+        return {}
+
+    def _status(self) -> dict[str, Any]:
+        read = self._progress.read_answer(str(self._trail), self._done)
+        write = [
+            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
+            for item in self._outputs.checkpoints()
+        ]
+        return {"status": f"Recovery complete: {self._progress.reading}", "read": read, "write": write, "slot": {}}

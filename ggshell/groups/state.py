@@ -1,0 +1,169 @@
+"""The states of a process, the transitions between them, and the process file that records them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from ggshell.errors import DiskError, StateError
+from ggshell.files import read_json, write_atomically
+
+
+class ProcessState(StrEnum):
+    """The states that INFO shows."""
+
+    STOPPED = "STOPPED"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    ABENDED = "ABENDED"
+
+
+ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
+_TRANSITIONS: dict[ProcessState, frozenset[ProcessState]] = {
+    ProcessState.STOPPED: frozenset({ProcessState.STARTING}),
+    ProcessState.STARTING: frozenset({ProcessState.RUNNING, ProcessState.ABENDED, ProcessState.STOPPED}),
+    ProcessState.RUNNING: frozenset({ProcessState.STOPPED, ProcessState.ABENDED}),
+    ProcessState.ABENDED: frozenset({ProcessState.STARTING}),
+}
+
+
+def follow(now: ProcessState, then: ProcessState) -> ProcessState:
+    """Return the next state.  Raises StateError for a transition that is not allowed."""
+    if then not in _TRANSITIONS[now]:
+        raise StateError(f"a process cannot go from {now} to {then}")
+    return then
+
+
+class ProcessFile(NamedTuple):
+    """The process file of a running process.
+
+    ``ticks``: distinguishes it from a later process with the same PID.  ``killed``: the process was ended by KILL, so it is
+    not restarted automatically.  ``home``: the folder of its home (device and inode), so that a copy of the home does not
+    mistake the process for its own.
+    """
+
+    pid: int
+    ticks: int
+    state: ProcessState
+    socket: str
+    started: int
+    killed: bool = False
+    home: str = ""
+
+
+def place_of(root: Path) -> str:
+    """Return a folder's device and inode, which do not depend on its path; empty if it does not exist."""
+    try:
+        status = root.stat()
+    except OSError:
+        return ""
+    return f"{status.st_dev}:{status.st_ino}"
+
+
+def own_process_file(root: Path, state: ProcessState, socket: str, started: int) -> ProcessFile:
+    """Return the process file for the current process in a home."""
+    return ProcessFile(os.getpid(), start_ticks(os.getpid()) or 0, state, socket, started, home=place_of(root))
+
+
+def start_ticks(pid: int) -> int | None:
+    """Return a process's start time in kernel ticks since boot, or None if the process does not exist."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except FileNotFoundError:
+        return None if Path("/proc/self/stat").exists() else start_by_ps(pid)
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def start_by_ps(pid: int) -> int | None:
+    """Return a number derived from the start time that ``ps`` prints, for systems without /proc."""
+    import subprocess
+
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    found = subprocess.run(command, capture_output=True, check=False).stdout.split(None, 1)
+    return None if len(found) != 2 or found[0].startswith(b"Z") else zlib.crc32(found[1].strip())
+
+
+def write_process_file(path: Path, entry: ProcessFile) -> None:
+    """Replace a process file atomically, because it may be read at any time.  Raises DiskError."""
+    write_atomically(path, json.dumps(entry._asdict()).encode(), mode=0o600)
+
+
+def read_process_file(path: Path) -> ProcessFile | None:
+    """Read a process file; None if it does not exist or cannot be read.
+
+    A file that was copied with its home describes a process of the original home.  The result then has no valid PID or
+    socket, so it counts as a process that is not running and does not lead to the original's process.
+    """
+    try:
+        fields = read_json(path.read_bytes())
+        entry = ProcessFile(**{**fields, "state": ProcessState(fields["state"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not entry.home:  # written by an earlier release
+        return entry
+    if entry.home != place_of(path.parents[1]):
+        return entry._replace(pid=0, ticks=-1, socket="")
+    return entry._replace(socket=str(path.parent / Path(entry.socket).name) if entry.socket else "")
+
+
+def alive(entry: ProcessFile) -> bool:
+    """Whether the process that wrote the file still exists."""
+    return start_ticks(entry.pid) == entry.ticks
+
+
+def state_of(path: Path) -> tuple[ProcessState, ProcessFile | None]:
+    """Return a process's state and file.  A file whose process no longer exists means ABENDED."""
+    entry = read_process_file(path)
+    if entry is None:
+        return ProcessState.STOPPED, None
+    if entry.state in ALIVE and not alive(entry):
+        return ProcessState.ABENDED, entry
+    return entry.state, entry
+
+
+def end_descriptor(entry: ProcessFile) -> int | None:
+    """Return a descriptor that becomes readable when the process ends.
+
+    None if the process does not exist or the system has no such descriptors.  The descriptor is opened before the process is
+    checked, so a later process with the same PID is never used.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        descriptor = os.pidfd_open(entry.pid)
+    except OSError:
+        return None
+    if alive(entry):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def kill(path: Path, what: str) -> ProcessFile:
+    """Kill the process of a process file immediately, and mark it so that Manager does not treat it as an abend.
+
+    Raises StateError if the process is not running.
+    """
+    import signal
+
+    state, entry = state_of(path)
+    if entry is None or state not in ALIVE:
+        raise StateError(f"{what} is not running.")
+    with contextlib.suppress(DiskError):  # on a full disk Manager may restart it, but it is killed
+        write_process_file(path, entry._replace(killed=True))
+    descriptor = end_descriptor(entry)
+    with contextlib.suppress(ProcessLookupError):  # it ended by itself in the meantime
+        if descriptor is not None:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        elif alive(entry):
+            os.kill(entry.pid, signal.SIGKILL)
+    if descriptor is not None:
+        os.close(descriptor)
+    return entry

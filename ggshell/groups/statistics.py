@@ -1,0 +1,179 @@
+"""Counters of operations by table, in the sections of STATS: since the start, this day, this hour, since the last reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from ggshell.clock import Clock, to_datetime
+from ggshell.monitoring.lag_stats import LagStats
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from ggshell.record.change import ChangeBatch
+
+
+class Section(StrEnum):
+    """A period for which STATS shows counts."""
+
+    TOTAL = "total"
+    DAILY = "daily"
+    HOURLY = "hourly"
+    LATEST = "latest"
+
+
+KINDS = ("inserts", "updates", "deletes", "upserts", "truncates", "discards")
+CONFLICTS = ("INSERTROWEXISTS", "UPDATEROWEXISTS", "UPDATEROWMISSING", "DELETEROWEXISTS", "DELETEROWMISSING")
+"""The types of conflicts, which are counted in addition to the operations, with whether they were resolved."""
+SUCCEEDED, FAILED = "succeeded", "failed"
+_KIND_OF: dict[int, str] = {IoType.INSERT: "inserts", IoType.DELETE: "deletes", IoType.PURGE_DATA: "truncates"}
+_HOUR = 3_600_000_000
+
+Counts = dict[tuple[str, str], dict[str, int]]
+
+
+class Statistics:
+    """The counts of one process; days and hours begin in local time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        now = clock.now()
+        self._since: dict[Section, int] = dict.fromkeys(Section, now)
+        self._counts: dict[Section, Counts] = {section: {} for section in Section}
+        self._names: dict[tuple[TableName, TableName], tuple[str, str]] = {}
+        self._day, self._hour = _boundaries(now)
+        self._apart: Callable[[TableName], bool] = lambda _: False
+        self._heartbeats = 0
+        self.lag_stats: LagStats | None = None
+        self.not_captured: Mapping[str, str] = {}
+        """The tables that should be captured but are not, with the reason."""
+
+    def set_apart(self, is_heartbeat: Callable[[TableName], bool]) -> None:
+        """Count operations on these tables as heartbeats, not as rows."""
+        self._apart = is_heartbeat
+
+    def add(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
+        """Count operations of one kind on one table."""
+        if self._apart(source):
+            self._heartbeats += count
+            return
+        self._count(source, target, _KIND_OF.get(io_type, "updates"), count)
+
+    def take_back(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
+        """Subtract operations that were counted with ``add`` but not kept; they will be counted again."""
+        if self._apart(source):
+            self._heartbeats -= count
+            return
+        self._count(source, target, _KIND_OF.get(io_type, "updates"), -count)
+
+    def upsert(self, source: TableName, target: TableName, count: int = 1) -> None:
+        """Count operations that were applied as an upsert."""
+        self._count(source, target, "upserts", count)
+
+    def discard(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
+        """Count operations of any type that went to the discard file instead of the target."""
+        self._count(source, target, "discards", count)
+
+    def conflict(self, source: TableName, target: TableName, conflict: str, *, resolved: bool) -> None:
+        """Count a conflict by its type, and whether RESOLVECONFLICT resolved it."""
+        self._count(source, target, conflict, 1)
+        self._count(source, target, SUCCEEDED if resolved else FAILED, 1)
+
+    @property
+    def operations(self) -> int:
+        """All operations since the start."""
+        return sum(table[kind] for table in self._counts[Section.TOTAL].values() for kind in KINDS)
+
+    def reset(self) -> None:
+        """Reset the LATEST section."""
+        self._counts[Section.LATEST] = {}
+        self._since[Section.LATEST] = self._clock.now()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data: the begin of each section (microseconds since 1970) and the counts of the tables."""
+        self._turn()
+        names = sorted(self._counts[Section.TOTAL])
+        return {
+            "now": self._clock.now(),
+            "heartbeats": self._heartbeats,
+            "delivered": self.lag_stats.snapshot() if self.lag_stats is not None else [],
+            "not_captured": dict(self.not_captured),
+            "sections": {section.value: self._since[section] for section in Section},
+            "tables": [
+                {
+                    "source": source,
+                    "target": target,
+                    "counts": {section.value: self._shown(section, (source, target), KINDS) for section in Section},
+                    "conflicts": {
+                        section.value: self._shown(section, (source, target), (SUCCEEDED, FAILED, *CONFLICTS))
+                        for section in Section
+                    },
+                }
+                for source, target in names
+            ],
+        }
+
+    def _shown(self, section: Section, key: tuple[str, str], kinds: tuple[str, ...]) -> dict[str, int]:
+        counts = self._counts[section].get(key, {})
+        return {kind: counts.get(kind, 0) for kind in kinds}
+
+    def _count(self, source: TableName, target: TableName, kind: str, count: int) -> None:
+        self._turn()
+        key = self._names.get((source, target))
+        if key is None:
+            key = self._names[source, target] = (str(source), str(target))
+        for counts in self._counts.values():
+            table = counts.get(key)
+            if table is None:
+                table = counts[key] = dict.fromkeys(KINDS, 0)
+            table[kind] = max(0, table.get(kind, 0) + count)  # it may have been added in an earlier hour
+
+    def _turn(self) -> None:
+        """Begin a new hour or day if necessary.  This runs for every batch and usually returns after one comparison."""
+        now = self._clock.now()
+        if now < self._hour + _HOUR:
+            return
+        day, self._hour = _boundaries(now)
+        self._counts[Section.HOURLY], self._since[Section.HOURLY] = {}, self._hour
+        if day != self._day:
+            self._day, self._counts[Section.DAILY], self._since[Section.DAILY] = day, {}, day
+
+
+_FEW = 16
+
+
+def tally(batch: ChangeBatch) -> Iterator[tuple[TableName, int, int]]:
+    """Return (table, operation type, rows) of a batch in one pass.  Before images do not count as operations."""
+    import numpy as np  # late: commands import the names of the counters
+
+    if batch.befores is not None:
+        batch = batch.take(np.flatnonzero(~batch.befores), batch.pieces)
+    if len(batch) <= _FEW:
+        counts: dict[tuple[int, int], int] = {}
+        for pair in zip(batch.table.tolist(), batch.io_type.tolist(), strict=True):
+            counts[pair] = counts.get(pair, 0) + 1
+        for (table, io_type), number in counts.items():
+            yield batch.tables[table].name, io_type, number
+        return
+    codes, numbers = np.unique(batch.table.astype(np.int64) << 8 | batch.io_type, return_counts=True)
+    for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
+        yield batch.tables[code >> 8].name, code & 0xFF, number
+
+
+def conflict_counts(found: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the labels and counts of conflicts for STATS … REPORTCDR and the report; empty if there were none."""
+    total = found.get(SUCCEEDED, 0) + found.get(FAILED, 0)
+    if not total:
+        return []
+    outcomes = [(f"CDR resolutions {kind}", found.get(kind, 0)) for kind in (SUCCEEDED, FAILED)]
+    types = [(f"CDR {kind} conflicts", found.get(kind, 0)) for kind in CONFLICTS]
+    return [("Total CDR conflicts", total), *outcomes, *types]
+
+
+def _boundaries(now: int) -> tuple[int, int]:
+    """Return the beginning of the local day and of the local hour, in microseconds since 1970."""
+    moment = to_datetime(now).astimezone().replace(minute=0, second=0, microsecond=0)
+    midnight = moment.replace(hour=0, tzinfo=None).astimezone()
+    return int(midnight.timestamp() * 1e6), int(moment.timestamp() * 1e6)

@@ -1,0 +1,80 @@
+"""The error log, ggserr.log: one line per event, for people and for monitoring tools."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from typing import BinaryIO
+
+from ggshell.clock import Clock, local_text
+from ggshell.errors import DiskError
+from ggshell.home.home import Home
+
+_BLOCK = 1 << 16
+
+
+class Severity(StrEnum):
+    """The severity of an event."""
+
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+class EventLog:
+    """The error log, to which several processes can append.
+
+    A line has the form ``YYYY-MM-DD HH:MM:SS  SEVERITY  CODE  program:  text`` and is written with a single write.
+    """
+
+    def __init__(self, home: Home, clock: Clock) -> None:
+        self._path = home.event_log
+        self._clock = clock
+
+    def write(self, severity: Severity, code: str, program: str, text: str) -> None:
+        """Append one event.  Raises DiskError."""
+        line = event_line(self._clock.now(), severity, code, program, text)
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            try:
+                os.write(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise DiskError(f"cannot write {self._path}: {error.strerror}") from error
+
+    def read(self) -> str:
+        """Return the whole log, or an empty text if there is none."""
+        try:
+            return self._path.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def tail(self, count: int) -> list[str]:
+        """Return the last ``count`` lines, oldest first.  Only the end of the log is read."""
+        try:
+            with self._path.open("rb") as file:
+                return _last_lines(file, count)
+        except FileNotFoundError:
+            return []
+
+
+def _last_lines(file: BinaryIO, count: int) -> list[str]:
+    place, data = file.seek(0, os.SEEK_END), b""
+    while place and data.count(b"\n") <= count:
+        step = min(_BLOCK, place)
+        place -= step
+        file.seek(place)
+        data = file.read(step) + data
+    lines = data.decode(errors="replace").splitlines()
+    return lines[-count:] if count else []
+
+
+def flat(text: str) -> str:
+    """Return a text on one line; control characters and line ends, which could forge an event, become spaces."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
+def event_line(now: int, severity: Severity, code: str, program: str, text: str) -> str:
+    """Format one line of the log, in the layout that monitoring scripts parse."""
+    return f"{local_text(now)}  {severity:<8}{code}  {program}:  {flat(text)}\n"

@@ -1,0 +1,112 @@
+"""A small JSON document in an encrypted file (AES-256-GCM), stored next to its key; only the owner can read either file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ggshell.cipher import NONCE, Cipher, random_bytes
+from ggshell.errors import ConflictError, DiskError, NotFoundError, StoreError
+from ggshell.files import locked, read_json, write_atomically
+
+_KEY = 32
+_TRIES = 100
+_PAUSE = 0.05
+
+
+class SealedFile:
+    """An encrypted JSON document.
+
+    ``what`` names it in errors, ``remedy`` is the hint if it does not exist, and ``mark`` is the first bytes of the file.
+
+    Every change is made under ``lock`` and replaces the whole file, so two shells do not overwrite each other's changes.
+    The lock is usually outside the file's folder, so the folder can be moved away and restored as a whole.
+    """
+
+    def __init__(self, path: Path, mark: bytes, what: str, remedy: str, lock: Path) -> None:
+        self.path = path
+        self._lock = lock
+        self._key_path = path.with_suffix(".key")
+        self._mark = mark
+        self._what = what
+        self._remedy = remedy
+
+    @property
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Lock the file for a change.  Waits for another shell's change up to 5 seconds, then raises ConflictError."""
+        with contextlib.ExitStack() as held:
+            for attempt in range(_TRIES):
+                try:
+                    held.enter_context(locked(self._lock, self._what))
+                    break
+                except ConflictError:
+                    if attempt == _TRIES - 1:
+                        raise
+                    threading.Event().wait(_PAUSE)
+            yield
+
+    def save(self, value: Any) -> None:
+        """Replace the document.  Raises StoreError if its key is missing; DiskError."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise DiskError(f"cannot create {self.path.parent}: {error.strerror}") from error
+        if not self._key_path.exists():
+            if self.exists:
+                raise self._unreadable("its key file is missing")
+            write_atomically(self._key_path, random_bytes(_KEY), mode=0o600)
+        nonce = random_bytes(NONCE)
+        sealed = Cipher(self._read(self._key_path)).encrypt(nonce, json.dumps(value).encode(), self._mark)
+        write_atomically(self.path, self._mark + nonce + sealed, mode=0o600)
+
+    def load(self) -> Any:
+        """Return the document.  Raises NotFoundError if there is none, StoreError if it cannot be read."""
+        data = self._read(self.path)
+        if not self._key_path.exists():
+            raise self._unreadable("its key file is missing")
+        if not data.startswith(self._mark):
+            raise self._unreadable("its header is not valid")
+        first = len(self._mark)
+        try:
+            return read_json(
+                Cipher(self._read(self._key_path)).decrypt(
+                    data[first : first + NONCE], data[first + NONCE :], self._mark
+                )
+            )
+        except ValueError as error:
+            raise self._unreadable("it is damaged, or its key file does not match") from error
+
+    def remove(self) -> None:
+        """Remove the document and its key.  Raises NotFoundError if there is none."""
+        if not self.exists:
+            raise self._missing()
+        self.path.unlink()
+        self._key_path.unlink(missing_ok=True)
+
+    def _missing(self) -> NotFoundError:
+        return NotFoundError(f"{self._what} does not exist", hint=self._remedy)
+
+    def _unreadable(self, why: str) -> StoreError:
+        return StoreError(
+            f"{self._what} {self.path} cannot be read: {why}",
+            code="GGS-00307",
+            hint=f"restore it and {self._key_path.name} from a backup, or remove both and create it again",
+        )
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise self._missing() from None
+        except OSError as error:
+            raise StoreError(
+                f"cannot read {path}: {error.strerror}", hint=f"make it readable, or restore {path.name} from a backup"
+            ) from error

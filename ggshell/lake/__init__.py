@@ -1,1 +1,0 @@
-"""Delivery of a trail to a lake (Parquet, Delta or Iceberg), on Spark: a log of changes, and each table as it stands now."""

@@ -1,0 +1,427 @@
+"""The parameters of each process as typed records, with every default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ggshell.errors import ParameterError
+from ggshell.parameters.lines import Parameter
+from ggshell.parameters.reperror import ReperrorRule, rules_of_map
+from ggshell.parameters.row_clauses import with_clauses
+from ggshell.parameters.trail_statements import TrailStatement, idle_encryption, trail_statements
+from ggshell.parameters.transaction_rules import (
+    BoundedParameters,
+    LongTransactions,
+    bounded_parameters,
+    long_transactions,
+)
+from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
+from ggshell.quantities import Timestamp
+from ggshell.record.image_rules import ImageRules, Unified
+from ggshell.record.operation import OPERATIONS
+
+DEFAULT_DOMAIN = "OracleGoldenGate"
+_BATCH_LIMITS = ("opsperbatch", "opsperqueue", "bytesperqueue", "batchesperqueue")
+_SWITCHES: dict[str, dict[str, Any]] = {
+    "COMPRESSUPDATES": {"whole_updates": False},
+    "NOCOMPRESSUPDATES": {"whole_updates": True},
+    "COMPRESSDELETES": {"whole_deletes": False},
+    "NOCOMPRESSDELETES": {"whole_deletes": True},
+    "GETUPDATEBEFORES": {"befores": True},
+    "IGNOREUPDATEBEFORES": {"befores": False},
+}
+
+
+class RunEnd(NamedTuple):
+    """The end of a run.
+
+    ``moment``: microseconds since 1970, or None if only STOP ends the run; ``runtime``: END RUNTIME, the time at which
+    the run began.
+    """
+
+    moment: int | None = None
+    runtime: bool = False
+
+
+class LoginParameters(NamedTuple):
+    """How a process logs in: by alias, or with a user and password."""
+
+    alias: str = ""
+    domain: str = DEFAULT_DOMAIN
+    userid: str = ""
+    password: str = ""
+    source: str = ""
+
+
+class TableStatement(NamedTuple):
+    """A TABLE line, with the settings of the lines above it.
+
+    ``ignored``: the operations that IGNOREINSERTS and similar parameters exclude; ``images``: the rules for row images;
+    ``predicate``: SQLPREDICATE, for initial loads.
+    """
+
+    pattern: str
+    keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
+    images: ImageRules = ImageRules()
+    line: int = 0
+    target: str = ""
+    clauses: Clauses = NO_CLAUSES
+    predicate: str = ""
+
+
+class MapStatement(NamedTuple):
+    """A MAP line.
+
+    ``ignored``: as for TABLE; ``clauses``: the clauses that select or change rows; ``thread``, ``threadrange``: the text of
+    these options; ``barrier``: COORDINATED; ``refusals``: REPERROR.
+    """
+
+    source: str
+    target: str
+    keycols: tuple[str, ...] = ()
+    ignored: frozenset[int] = frozenset()
+    clauses: Clauses = NO_CLAUSES
+    thread: str = ""
+    threadrange: str = ""
+    barrier: bool = False
+    line: int = 0
+    refusals: tuple[ReperrorRule, ...] = ()
+
+
+class ExtractParameters(NamedTuple):
+    """The parameters of an Extract or a pump.
+
+    ``restart_record``: false with OVERWRITEMODE; ``definitions``: SOURCEDEFS; ``reads_tables``: SOURCEISTABLE;
+    ``log_retention``: for how many seconds the source keeps log that is already captured (CHECKPOINTRETENTIONTIME);
+    ``ends_at_unreadable``: TRANLOGOPTIONS UNREADABLEREDO ABEND; ``adds_trandata``: DDLOPTIONS ADDTRANDATA;
+    ``needs_trandata``: the same with ABEND; ``idle_encryption``: the positions of ENCRYPTTRAIL lines that do not encrypt any
+    trail.
+    """
+
+    group: str
+    login: LoginParameters = LoginParameters()
+    tables: tuple[TableStatement, ...] = ()
+    excludes: tuple[str, ...] = ()
+    trails: tuple[TrailStatement, ...] = ()
+    decrypts: bool = False
+    restart_record: bool = True
+    truncates: bool = False
+    cache_size: int = 64 << 20
+    definitions: str = ""
+    checkpoint_seconds: int = 10
+    bounded: BoundedParameters = BoundedParameters()
+    long: LongTransactions = LongTransactions()
+    reads_tables: bool = False
+    log_retention: float = 0.0
+    ends_at_unreadable: bool = False
+    end: RunEnd = RunEnd()
+    idle_encryption: tuple[str, ...] = ()
+    adds_trandata: bool = False
+    needs_trandata: bool = False
+
+
+class BatchStatement(NamedTuple):
+    """The limits of BATCHSQL: OPSPERBATCH, OPSPERQUEUE, BYTESPERQUEUE, BATCHESPERQUEUE."""
+
+    operations: int | None = None
+    queue_operations: int | None = None
+    queue_bytes: int | None = None
+    queue_batches: int | None = None
+
+
+class ReplicatParameters(NamedTuple):
+    """The parameters of a Replicat.
+
+    ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM;
+    ``full_serialization``: COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``: SUPPRESSTRIGGERS and
+    DEFERREFCONST of DBOPTIONS.
+    """
+
+    group: str
+    login: LoginParameters = LoginParameters()
+    maps: tuple[MapStatement, ...] = ()
+    excludes: tuple[str, ...] = ()
+    truncates: bool = False
+    group_operations: int = 1000
+    max_operations: int | None = None
+    discard: str = ""
+    discard_append: bool = True
+    discard_megabytes: int = 50
+    checkpoint_seconds: int = 10
+    appliers: int = 4
+    full_serialization: bool = False
+    look_ahead: int = 10_000
+    batch: BatchStatement = BatchStatement()
+    end: RunEnd = RunEnd()
+    suppress_triggers: bool = False
+    defer_constraints: bool = False
+
+
+class RestartRule(NamedTuple):
+    """An AUTORESTART line. ``wait`` and ``reset`` are in seconds."""
+
+    kind: str
+    pattern: str
+    retries: int = 2
+    wait: float = 120
+    reset: float = 1200
+
+
+class PurgeRule(NamedTuple):
+    """A PURGEOLDEXTRACTS line. ``keep_hours`` is in hours, ``every`` in seconds."""
+
+    trail: str
+    use_checkpoints: bool = True
+    keep_hours: int = 0
+    keep_files: int = 1
+    every: float = 3600
+
+
+class ManagerParameters(NamedTuple):
+    """Manager's parameters. ``autostart``: (kind, pattern) pairs."""
+
+    port: int = 7809
+    autostart: tuple[tuple[str, str], ...] = ()
+    autorestart: tuple[RestartRule, ...] = ()
+    purge: tuple[PurgeRule, ...] = ()
+
+
+class Globals(NamedTuple):
+    """The GLOBALS file."""
+
+    schema: str = ""
+    checkpoint_table: str = ""
+    wallet_location: str = ""
+    master_key: str = ""
+
+
+def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
+    """An Extract's parameters. Raises ParameterError."""
+    adding = [item.args["addtrandata"] for item in _named(found, "DDLOPTIONS") if "addtrandata" in item.args]
+    result = ExtractParameters(
+        group=_group(found, "EXTRACT", path),
+        login=_login(found),
+        tables=_tables(found),
+        excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
+        trails=trail_statements(found),
+        idle_encryption=tuple(item.place for item in idle_encryption(found)),
+        decrypts=bool(_named(found, "DECRYPTTRAIL")),
+        restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
+        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        cache_size=_last(found, "CACHEMGR", "cachesize", 64 << 20),
+        checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        definitions=_last(found, "SOURCEDEFS", "file", ""),
+        reads_tables=bool(_named(found, "SOURCEISTABLE")),
+        log_retention=float(_last(found, "TRANLOGOPTIONS", "checkpointretentiontime", 0)) * 86_400,
+        ends_at_unreadable=_ends_at_unreadable(found),
+        end=run_end(found),
+        adds_trandata=bool(adding),
+        needs_trandata=any(item == "ABEND" for item in adding),
+    )
+    result = result._replace(
+        bounded=bounded_parameters(found, result.checkpoint_seconds),
+        long=long_transactions(found),
+    )
+    if not result.tables:
+        raise ParameterError("a TABLE line is required", where=str(path), hint="add, for example, TABLE shop.*;")
+    return result
+
+
+def _ends_at_unreadable(found: list[Parameter]) -> bool:
+    """Whether the last TRANLOGOPTIONS UNREADABLEREDO says ABEND."""
+    texts = [item.args["unreadableredo"] for item in _named(found, "TRANLOGOPTIONS") if "unreadableredo" in item.args]
+    return bool(texts) and "abend" in str(texts[-1]).lower()
+
+
+def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameters:
+    """A Replicat's parameters. Raises ParameterError."""
+    discards = [item.args for item in _named(found, "DISCARDFILE")]
+    discard: dict[str, Any] = discards[-1] if discards else {}
+    maps = [
+        MapStatement(
+            item.args["source_table"],
+            item.args["target"],
+            item.args.get("keycols", ()),
+            ignored,
+            clauses,
+            item.args.get("thread", ""),
+            item.args.get("threadrange", ""),
+            "coordinated" in item.args,
+            item.line,
+            rules_of_map(item),
+        )
+        for (item, ignored), (_, clauses) in zip(_with_ignored(found, "MAP"), with_clauses(found, "MAP"), strict=True)
+    ]
+    if not maps:
+        raise ParameterError(
+            "a MAP line is required", where=str(path), hint="add, for example, MAP shop.*, TARGET shop.*;"
+        )
+    return ReplicatParameters(
+        group=_group(found, "REPLICAT", path),
+        login=_login(found),
+        maps=tuple(maps),
+        excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
+        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
+        max_operations=_last(found, "MAXTRANSOPS", "number", None),
+        discard=discard.get("file", ""),
+        discard_append="purge" not in discard,
+        discard_megabytes=discard.get("megabytes", 50),
+        checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
+        appliers=_last(found, "APPLY_PARALLELISM", "number", 0) or _last(found, "MAX_APPLY_PARALLELISM", "number", 4),
+        full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
+        look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
+        batch=BatchStatement(*(_last(found, "BATCHSQL", name, None) for name in _BATCH_LIMITS)),
+        end=run_end(found),
+        suppress_triggers=_suppresses(found),
+        defer_constraints=any("deferrefconst" in item.args for item in _named(found, "DBOPTIONS")),
+    )
+
+
+def _suppresses(found: list[Parameter]) -> bool:
+    """Whether the last DBOPTIONS option about triggers is SUPPRESSTRIGGERS."""
+    words = ("suppresstriggers", "nosuppresstriggers")
+    said = [word for item in _named(found, "DBOPTIONS") for word in words if word in item.args]
+    return bool(said) and said[-1] == "suppresstriggers"
+
+
+def manager_parameters(found: list[Parameter]) -> ManagerParameters:
+    """Manager's parameters."""
+    autostart = tuple((_kind(item), item.args["group_name"]) for item in _named(found, "AUTOSTART"))
+    return ManagerParameters(
+        port=_last(found, "PORT", "number", 7809),
+        autostart=autostart,
+        autorestart=tuple(_restart(item) for item in _named(found, "AUTORESTART")),
+        purge=tuple(_purge(item) for item in _named(found, "PURGEOLDEXTRACTS")),
+    )
+
+
+def globals_parameters(found: list[Parameter]) -> Globals:
+    """The parameters of GLOBALS."""
+    return Globals(
+        _last(found, "GGSCHEMA", "schema", ""),
+        _last(found, "CHECKPOINTTABLE", "checkpoint_table", ""),
+        _last(found, "WALLETLOCATION", "directory", ""),
+        _last(found, "MASTERKEYNAME", "key_name", ""),
+    )
+
+
+def run_end(found: Sequence[Parameter]) -> RunEnd:
+    """The last END. Its time is in the machine's local time zone."""
+    given = [item for item in found if item.name == "END"]
+    if not given:
+        return RunEnd()
+    when: Timestamp | None = given[-1].args.get("when")
+    return RunEnd(runtime=True) if when is None else RunEnd(when.moment)
+
+
+def image_rules(found: Iterable[Parameter]) -> list[ImageRules]:
+    """The image rules of each TABLE line, in order.
+
+    The switches apply to the lines below them. LOGALLSUPCOLS and UPDATERECORDFORMAT apply to the whole file. LOGALLSUPCOLS
+    implies UPDATERECORDFORMAT COMPACT unless the file has an UPDATERECORDFORMAT.
+    """
+    parameters = list(found)
+    names = {item.name for item in parameters}
+    formats = [item.args for item in parameters if item.name == "UPDATERECORDFORMAT"]
+    supplemental = "LOGALLSUPCOLS" in names
+    unified = Unified.COMPACT if supplemental else None
+    if formats:
+        unified = Unified.FULL if "full" in formats[-1] else Unified.COMPACT
+    rules = ImageRules(supplemental=supplemental, unified=unified)
+    result: list[ImageRules] = []
+    for item in parameters:
+        rules = rules._replace(**_SWITCHES.get(item.name, {}))
+        if item.name == "TABLE":
+            result.append(rules)
+    return result
+
+
+def _tables(found: list[Parameter]) -> tuple[TableStatement, ...]:
+    """The TABLE lines in order. Switches for row images apply to the lines below them."""
+    return tuple(
+        TableStatement(
+            item.args["table"],
+            item.args.get("keycols", ()),
+            ignored,
+            images,
+            item.line,
+            item.args.get("target", ""),
+            clauses,
+            str(item.args.get("sqlpredicate", "")).strip("'\""),
+        )
+        for (item, ignored), images, (_, clauses) in zip(
+            _with_ignored(found, "TABLE"), image_rules(found), with_clauses(found, "TABLE"), strict=True
+        )
+    )
+
+
+def _named(found: list[Parameter], name: str) -> list[Parameter]:
+    return [item for item in found if item.name == name]
+
+
+def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter, frozenset[int]]]:
+    """Each statement of a name, with the operations excluded by the IGNORE… lines above it (until their GET… line)."""
+    ignored: dict[str, frozenset[int]] = {}
+    for item in found:
+        kind = item.name.removeprefix("GET").removeprefix("IGNORE")
+        if kind in OPERATIONS and item.name == f"IGNORE{kind}":
+            ignored[kind] = OPERATIONS[kind]
+        elif kind in OPERATIONS:
+            ignored.pop(kind, None)
+        elif item.name == name:
+            yield item, frozenset().union(*ignored.values())
+
+
+def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:
+    values = [item.args[argument] for item in _named(found, name) if argument in item.args]
+    return values[-1] if values else default
+
+
+def _switch(found: list[Parameter], on: str, off: str) -> bool:
+    switches = [item.name for item in found if item.name in (on, off)]
+    return bool(switches) and switches[-1] == on
+
+
+def _group(found: list[Parameter], name: str, path: Path) -> str:
+    groups = _named(found, name)
+    if not groups:
+        raise ParameterError(f"the file must begin with {name} and the group name", where=f"{path}:1:1")
+    return str(groups[0].args["group_name"])
+
+
+def _login(found: list[Parameter]) -> LoginParameters:
+    result = LoginParameters()
+    for item in found:
+        if item.name in ("SOURCEDB", "TARGETDB", "USERID", "USERIDALIAS"):
+            given = {
+                "alias": item.args.get("alias") or item.args.get("useridalias"),
+                "domain": item.args.get("domain"),
+                "userid": item.args.get("userid"),
+                "password": item.args.get("password"),
+                "source": item.args.get("source"),
+            }
+            result = result._replace(**{name: value for name, value in given.items() if value})
+    return result
+
+
+def _kind(item: Parameter) -> str:
+    return next(name.upper() for name in ("er", "extract", "replicat", "distpath") if name in item.args)
+
+
+def _restart(item: Parameter) -> RestartRule:
+    given = item.args
+    wait = given["waitseconds"] if "waitseconds" in given else given.get("waitminutes", 2) * 60
+    reset = given.get("resetminutes", 20) * 60
+    return RestartRule(_kind(item), given["group_name"], given.get("retries", 2), wait, reset)
+
+
+def _purge(item: Parameter) -> PurgeRule:
+    given = item.args
+    hours = given.get("minkeephours", 0) + 24 * given.get("minkeepdays", 0)
+    every = 60 * given.get("frequencyminutes", 0) + 3600 * given.get("frequencyhours", 0)
+    files = 1 if hours else given.get("minkeepfiles", 1)
+    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, files, float(every or 3600))

@@ -1,0 +1,113 @@
+"""REPERROR, HANDLECOLLISIONS and related parameters: how a Replicat responds to operations that the target refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ggshell.errors import StatementError
+from ggshell.parameters.lines import Parameter, located
+
+RESPONSES = frozenset(
+    ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSABORT", "TRANSDISCARD", "TRANSEXCEPTION")
+)
+OPERATION_RETRIES = 10
+ABORT_SECONDS = 60.0
+"""Default delay of TRANSABORT. Without MAXRETRIES it retries forever."""
+_RULE = re.compile(r"\(\s*(?P<error>[-\w]+)\s*,\s*(?P<response>\w+)\s*(?P<options>[^()]*)\)", re.IGNORECASE)
+_ERROR = re.compile(r"DEFAULT2?|-?\d{1,9}|(?=\w*\d)[0-9A-Z]{5}", re.IGNORECASE)
+_OPTION = re.compile(r",?\s*(?P<name>MAXRETRIES|DELAYSECS|DELAYCSECS)\s+(?P<number>\d{1,9})(?!\d)\s*", re.IGNORECASE)
+_OPTIONS = {"RETRYOP": ({"MAXRETRIES"},), "TRANSABORT": ({"MAXRETRIES", "DELAYSECS"}, {"MAXRETRIES", "DELAYCSECS"})}
+"""The sets of options that each response allows."""
+
+
+class ReperrorRule(NamedTuple):
+    """One REPERROR rule.
+
+    ``error``: SQLSTATE, number or DEFAULT; ``retries``: how often RETRYOP and TRANSABORT retry (None: forever); ``delay``:
+    the seconds before TRANSABORT retries.
+    """
+
+    error: str
+    response: str
+    retries: int | None = OPERATION_RETRIES
+    delay: float = 0.0
+
+
+class RefusalRules(NamedTuple):
+    """All settings of a file for refused operations. The last one of each switch applies."""
+
+    rules: tuple[ReperrorRule, ...] = ()
+    collisions: bool = False
+    override_duplicates: bool = False
+    insert_missing: bool = False
+
+
+def refusal_rules(parameters: Iterable[Parameter]) -> RefusalRules:
+    """The rules among parsed parameters. Raises ParameterError for a rule that is not valid or not supported."""
+    result = RefusalRules()
+    for item in parameters:
+        if item.name == "REPERROR":
+            given = "body" in item.args or "error" in item.args  # else RESET
+            result = result._replace(rules=(*result.rules, rule_of(item)) if given else ())
+        on = not item.name.startswith("NO")
+        match item.name.removeprefix("NO"):
+            case "HANDLECOLLISIONS":
+                result = result._replace(collisions=on)
+            case "OVERRIDEDUPS":
+                result = result._replace(override_duplicates=on)
+            case "INSERTMISSINGUPDATES":
+                result = result._replace(insert_missing=on)
+    return result
+
+
+def rules_of_map(item: Parameter) -> tuple[ReperrorRule, ...]:
+    """The REPERROR rules within a MAP. Raises ParameterError."""
+    return tuple(read_rule(body, item, column) for body, column in item.bodies("reperror"))
+
+
+def rule_of(item: Parameter) -> ReperrorRule:
+    """A REPERROR line, with or without parentheses. Raises ParameterError."""
+    if "body" in item.args:
+        return read_rule(str(item.args["body"]), item, item.column("body"))
+    text = item.text.rstrip(" ;")[len("REPERROR") :].strip(" ,\t")
+    return read_rule(f"({text})", item, item.column("error"))
+
+
+def read_rule(body: str, item: Parameter, column: int) -> ReperrorRule:
+    """Read one ``(error, response)``. Raises ParameterError at a column of the statement."""
+    match = _RULE.fullmatch(body.strip())
+    response = match["response"].upper() if match else ""
+    options = _options(match["options"]) if match else None
+    allowed = _OPTIONS.get(response, (set(),))
+    if match is None or options is None or not any(set(options) <= each for each in allowed):
+        what = f"REPERROR {body.strip()} is not a valid rule"
+    elif response not in RESPONSES:
+        what = f"{response} is not a valid REPERROR response; valid responses are {', '.join(sorted(RESPONSES))}"
+    elif not _ERROR.fullmatch(match["error"]):
+        what = f"{match['error']} is not a valid error number, SQLSTATE, DEFAULT or DEFAULT2"
+    else:
+        return _rule(match["error"].upper(), response, options)
+    hint = "write, for example, REPERROR (DEFAULT, DISCARD), REPERROR (60, TRANSABORT, MAXRETRIES 3, DELAYSECS 10)"
+    raise located(StatementError(what, column=column, hint=hint, page="reperror"), item.raw)
+
+
+def _rule(error: str, response: str, options: dict[str, int]) -> ReperrorRule:
+    if response != "TRANSABORT":
+        return ReperrorRule(error, response, options.get("MAXRETRIES", OPERATION_RETRIES))
+    delay = options["DELAYCSECS"] / 100 if "DELAYCSECS" in options else float(options.get("DELAYSECS", ABORT_SECONDS))
+    return ReperrorRule(error, response, options.get("MAXRETRIES"), delay)
+
+
+def _options(text: str) -> dict[str, int] | None:
+    """The options after a response. None if one is not valid or is repeated."""
+    found: dict[str, int] = {}
+    place = 0
+    while place < len(text):
+        match = _OPTION.match(text, place)
+        if match is None or match["name"].upper() in found:
+            return None
+        found[match["name"].upper()] = int(match["number"])
+        place = match.end()
+    return found

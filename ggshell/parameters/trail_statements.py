@@ -1,0 +1,89 @@
+"""EXTTRAIL, RMTTRAIL, EXTFILE and RMTFILE, with the settings that apply to them: ENCRYPTTRAIL, FORMAT RELEASE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ggshell.parameters.lines import Parameter
+
+_TRAILS = ("EXTTRAIL", "RMTTRAIL", "EXTFILE", "RMTFILE")
+_ALGORITHMS = {"aes128": "AES128", "aes192": "AES192", "aes256": "AES256", "aes": "AES128"}
+
+
+IDLE_CODE = "GGS-00575"
+IDLE = "ENCRYPTTRAIL has no effect: it applies only to trails that follow it, and none do"
+IDLE_HINT = "move ENCRYPTTRAIL above EXTTRAIL"
+
+
+class Encryption(NamedTuple):
+    """ENCRYPTTRAIL. An empty ``key_name`` means the wallet's master key."""
+
+    algorithm: str = "AES256"
+    key_name: str = ""
+
+
+class FileRules(NamedTuple):
+    """The EXTFILE and RMTFILE options for the files that an initial load writes."""
+
+    remote: bool = False
+    megabytes: int = 2000
+    purge: bool = False
+
+
+class TrailStatement(NamedTuple):
+    """An EXTTRAIL or RMTTRAIL line, or an EXTFILE or RMTFILE line (``file``).
+
+    ``release``: FORMAT RELEASE, empty for the newest.
+    """
+
+    trail: str
+    release: str = ""
+    encryption: Encryption | None = None
+    file: FileRules | None = None
+
+
+def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
+    """The trails of a file in order. Raises ParameterError for an unsupported encryption algorithm."""
+    encryption: Encryption | None = None
+    result: list[TrailStatement] = []
+    for item in found:
+        if item.name == "ENCRYPTTRAIL":
+            encryption = encryption_of(item)
+        elif item.name == "NOENCRYPTTRAIL":
+            encryption = None
+        elif item.name in ("EXTTRAIL", "RMTTRAIL"):
+            result.append(TrailStatement(item.args["trail"], item.args.get("format", ("", ""))[1], encryption))
+        elif item.name in ("EXTFILE", "RMTFILE"):
+            rules = FileRules(item.name == "RMTFILE", item.args.get("megabytes", 2000), "purge" in item.args)
+            release = item.args.get("format", ("", ""))[1]
+            result.append(TrailStatement(item.args["file"], release, encryption, rules))
+    return tuple(result)
+
+
+def idle_encryption(found: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """Every ENCRYPTTRAIL without a trail below it, if the file has a trail that is written unencrypted."""
+    waiting: Parameter | None = None
+    idle: list[Parameter] = []
+    clear = 0
+    encrypts = False
+    for item in found:
+        if item.name in ("ENCRYPTTRAIL", "NOENCRYPTTRAIL"):
+            encrypts = item.name == "ENCRYPTTRAIL"
+            if waiting is not None and not encrypts:
+                idle.append(waiting)
+            waiting = item if encrypts else None
+        elif item.name in _TRAILS:
+            waiting, clear = None, clear + (not encrypts)
+    idle += [waiting] if waiting is not None else []
+    return tuple(idle) if clear else ()
+
+
+def encryption_of(item: Parameter) -> Encryption:
+    """The ENCRYPTTRAIL settings. Raises ParameterError for an unsupported algorithm."""
+    if "blowfish" in item.args:
+        raise item.wrong(
+            "BLOWFISH is not supported: it is no longer secure", "blowfish", hint="use ENCRYPTTRAIL AES256"
+        )
+    algorithm = next((name for word, name in _ALGORITHMS.items() if word in item.args), "AES256")
+    return Encryption(algorithm, str(item.args.get("keyname", "")))

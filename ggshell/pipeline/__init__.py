@@ -1,0 +1,1 @@
+"""What happens to a change between two databases: capture, transform, apply, heartbeat, compare."""

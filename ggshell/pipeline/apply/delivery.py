@@ -1,0 +1,414 @@
+"""Deliver source transactions to a target in groups; each group is one target transaction with its checkpoint row."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ggshell.errors import ConnectionLostError
+from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.deduplication import Known
+from ggshell.pipeline.apply.discard import DiscardFile
+from ggshell.pipeline.apply.groups import BatchSpan, Left, Mappings, TransactionGroup
+from ggshell.pipeline.apply.mapping import Mapper
+from ggshell.pipeline.apply.refusal_isolation import Blame, IsolationScope
+from ggshell.pipeline.apply.responses import Responses
+from ggshell.pipeline.apply.target import CheckpointRow, Refusal, Target
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.transaction import TransactionPiece
+from ggshell.types import TableName, TrailPosition
+
+GROUP_BYTES = 32 << 20
+"""A group is committed when its rows reach this size in bytes, however few they are, because it is kept in memory."""
+
+MARK_BYTES = 8 << 20
+"""How many bytes of a large transaction are kept in memory, to find a refused row in it."""
+
+ATTEMPTS = 4
+"""How often a transaction is tried that the target aborts (deadlock, serialization failure, lock timeout)."""
+
+Counted = Callable[[TableName, TableName, int, int], None]
+
+
+class Delivery:
+    """Applies batches in order.
+
+    Guards against applying work twice or skipping it, each tested by its number:
+
+    1. a transaction that the checkpoint row (or this process since then) counts as applied is skipped as a whole, in
+       whatever pieces it arrives; transactions that share a CSN are distinguished by their ids;
+    2. a group is committed only after the end of a source transaction; only ``max_operations`` may split a transaction, and
+       then the checkpoint row records how much of it is applied, and that much is skipped after a restart;
+    3. the checkpoint row is written in the same target transaction as the rows, and holds the place after the last of them;
+    4. after a refusal the whole group is rolled back; its source transactions are applied again, one first and then in
+       growing parts, so those before the failing one are committed, and nothing of the failing one remains;
+    5. ``applied`` moves, and statistics count, only after the target has confirmed the commit;
+    6. after a lost connection everything unconfirmed is dropped: ``restart`` reads the checkpoint row, which alone shows
+       whether the last commit succeeded, and reading continues at its position.
+
+    The last commit may still be pending when ``feed`` returns; ``flush`` waits for it.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        mapper: Mapper,
+        *,
+        group_operations: int = 1000,
+        max_operations: int | None = None,
+        counted: Counted | None = None,
+        discard: DiscardFile | None = None,
+        position: CheckpointRow | None = None,
+        truncates: bool = True,
+        responses: Responses | None = None,
+        discarded: Counted | None = None,
+        conflicts: Callable[[Left], None] | None = None,
+        applier: bool = False,
+    ) -> None:
+        """Prepare delivery.
+
+        ``position``: where to start if the target has no checkpoint row; ``truncates``: False for IGNORETRUNCATES;
+        ``conflicts``: counts the conflicts of committed transactions; ``applier``: the delivery of an applier, which gets
+        transactions in any order and whose target records the id of each."""
+        self._target = target
+        self._mapper = mapper
+        self._group_operations = max(1, group_operations)
+        self._max_operations = max_operations
+        self._counted = counted
+        self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
+        self._discards = discarded
+        self._conflicts = conflicts
+        self._applier = applier
+        self._blame = Blame(target, discard, responses or Responses())
+        self.applied = position
+        self._reset()
+
+    def start(self) -> CheckpointRow | None:
+        """Read the checkpoint row, the actual position of the target, and return it.
+
+        It takes precedence over any file; without a row the initial ``position`` applies."""
+        self.applied = self._target.checkpoint() or self.applied
+        self._reset()
+        return self.applied
+
+    def restart(self) -> CheckpointRow | None:
+        """Continue over a new connection after ConnectionLostError; read the trail from the returned position."""
+        self._target.reconnect()
+        self._mapper.forget()
+        return self.start()
+
+    @property
+    def pending(self) -> bool:
+        """Whether there are rows that are not in a confirmed commit."""
+        return bool(self._group.spans or self._flying or self._held)
+
+    @property
+    def large(self) -> bool:
+        """Whether a large source transaction is being applied whose end has not arrived."""
+        return self._large
+
+    def feed(self, batch: ChangeBatch) -> None:
+        """Apply a batch, and commit whenever a group is full.  Raises ApplyError, ConnectionLostError."""
+        pieces = self._known.fresh(batch.pieces)
+        if not pieces:
+            return
+        batch = groups.without_operations(
+            batch, [self._mapper.ignored(table) | self._ignored for table in batch.tables]
+        )
+        mappings = self._mappings(batch)
+        if self._max_operations is not None:
+            self._feed_split(batch, pieces, mappings, self._max_operations)
+            return
+        if self._held or self._large:
+            self._continue(BatchSpan(batch, pieces[:1], mappings))
+            pieces = pieces[1:]
+        tail = pieces.pop() if pieces and not pieces[-1].ends else None
+        self._feed_whole(batch, pieces, mappings)
+        if tail is not None:
+            self._continue(BatchSpan(batch, [tail], mappings))
+
+    @property
+    def oldest(self) -> int:
+        """The commit time of the oldest transaction that is not in a confirmed commit; 0 if there is none."""
+        spans = [span for group in (*self._flying, self._group) for span in group.spans] or self._held
+        return spans[0].pieces[0].header.commit_time if spans and self.pending else 0
+
+    def advance(self) -> None:
+        """Same as ``flush``: a single connection does one thing at a time."""
+        self.flush()
+
+    def wake(self) -> list[int]:
+        """Return no descriptors: nothing is pending after ``advance``."""
+        return []
+
+    def flush(self) -> None:
+        """Commit what is applied, if it ends with a source transaction, and wait for the confirmation."""
+        if self._group.whole and not self._large:
+            self._commit()
+        self._settle()
+
+    def note(self) -> None:
+        """Record the commits that the target has confirmed, also if the last call raised an error."""
+        self._look()
+
+    def abandon(self) -> None:
+        """Roll back everything that is not committed, because the process stops inside a transaction."""
+        self._target.rollback()
+        self._look()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._group = TransactionGroup()
+        self._flying: deque[TransactionGroup] = deque()
+        self._held: list[BatchSpan] = []
+        self._large = False
+        self._begin: TrailPosition | None = None
+        self._done = 0
+        self._last = self.applied
+        self._known = Known(None if self._applier else self.applied, forgetful=self._applier)
+        self._confirmed = self._target.confirmed
+
+    def _mappings(self, batch: ChangeBatch) -> Mappings:
+        if not all(self._mapper.knows(table) for table in batch.tables):
+            self._settle()
+        found = {number: self._mapper.resolve(table) for number, table in enumerate(batch.tables)}
+        return {number: mapping for number, mapping in found.items() if mapping is not None}
+
+    def _feed_whole(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
+        """Apply whole transactions, split into groups."""
+        first, room = 0, self._group_operations - self._group.operations
+        for number, piece in enumerate(pieces, 1):
+            room -= piece.count
+            if room <= 0:
+                self._take(batch, pieces[first:number], mappings)
+                self._commit()
+                first, room = number, self._group_operations
+        self._take(batch, pieces[first:], mappings)
+        if self._group.size >= GROUP_BYTES:
+            self._commit()
+
+    def _continue(self, span: BatchSpan) -> None:
+        """Continue a transaction that arrives in pieces: hold it back until its end, or apply it piece by piece if large."""
+        self._held.append(span)
+        if not self._large:
+            if span.ends:
+                held, self._held = self._held, []
+                for kept in held:
+                    self._apply(kept)
+                if self._group.operations >= self._group_operations or self._group.size >= GROUP_BYTES:
+                    self._commit()
+                return
+            if sum(kept.size for kept in self._held) < groups.LARGE_BYTES:
+                return
+            self.flush()
+            self._large = True
+            self._mark()
+        self._apply_large(span.ends)
+
+    def _apply_large(self, ends: bool) -> None:
+        held, self._held = self._held, []
+        for kept in held:
+            if self._group.size >= MARK_BYTES:
+                self._mark()
+            verdict = self._blame.responses.whole.verdict(kept.pieces[0].header)
+            if verdict is None:
+                self._apply(kept)
+            else:
+                self._group.add(kept)
+                self._group.leave_out(self._blame.pass_over([kept], verdict))
+        if ends:
+            if self._blame.responses.active:
+                self._settle()  # a refusal can be answered while the mark exists, not after the commit is sent
+            self._commit()
+            self._settle()
+            self._large = False
+
+    def _mark(self) -> None:
+        """Set a mark in a large transaction to roll back to after a refusal; rows before it need not be kept in memory."""
+        refusal = self._target.mark()
+        if refusal is not None:
+            self._refused(refusal)
+            refusal = self._target.mark()
+            if refusal is not None:
+                raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+        self._group.spans.clear()
+        self._group.size = 0
+
+    def _feed_split(
+        self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings, limit: int
+    ) -> None:
+        """Apply transactions with a limit on operations per target transaction; longer ones are split (guard 2)."""
+        for whole in pieces:
+            if whole.begins:
+                self._begin, self._done = groups.begin_of(batch, whole), 0
+            elif self._begin is None:
+                # The beginning was applied before a restart; the checkpoint row holds its position.
+                self._begin = self._last.position if self._last is not None else groups.begin_of(batch, whole)
+                split = self._last.split if self._last is not None else None
+                self._done = split.operations if split is not None else 0
+            rest = whole
+            while True:
+                room = limit - self._group.operations
+                part = rest if rest.count <= room else groups.head(rest, room)
+                self._done += part.count
+                self._take(batch, (part,), mappings)
+                if self._group.operations >= (min(limit, self._group_operations) if part.ends else limit):
+                    self._commit()
+                if part is rest:
+                    break
+                rest = groups.without(rest, part.count)
+
+    def _take(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
+        for span in groups.contiguous(batch, pieces, mappings):
+            self._apply(span)
+
+    def _apply(self, span: BatchSpan) -> None:
+        """Apply a span as part of the open group."""
+        self._group.add(span)
+        refusal = self._target.apply(span.batch, span.first, span.last, span.mappings)
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
+
+    def _commit(self) -> None:
+        """Send the commit of the open group; ``_look`` or ``_settle`` takes the answer."""
+        latest = self._group.latest
+        if latest is None:
+            return
+        group, self._group = self._group, TransactionGroup()
+        group.boundary = self._last = self._boundary(group.spans or [latest])
+        self._flying.append(group)
+        refusal = self._target.commit(group.boundary, self._ids(group.spans or [latest]))
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
+
+    def _boundary(self, spans: Sequence[BatchSpan]) -> CheckpointRow:
+        last = spans[-1]
+        if last.ends or self._begin is None:
+            return groups.boundary(spans, self._last)
+        whole = [span for span in groups.transactions(spans) if span[-1].ends]
+        before = groups.boundary([part for parts in whole for part in parts], self._last) if whole else self._last
+        return groups.split_boundary(self._begin, last.pieces[-1], self._done, before)
+
+    def _ids(self, spans: Sequence[BatchSpan]) -> tuple[str, ...]:
+        """Return the ids of the transactions that end in the spans, for a target that records them."""
+        if not self._applier:
+            return ()
+        return tuple(piece.header.xid for span in spans for piece in span.pieces if piece.ends)
+
+    def _settle(self) -> None:
+        """Wait for all answers."""
+        refusal = self._target.settle()
+        self._look()
+        if refusal is not None:
+            self._refused(refusal)
+
+    def _look(self) -> None:
+        """Record the commits that the target has confirmed (guard 5)."""
+        while self._flying and self._confirmed < self._target.confirmed:
+            self._confirmed += 1
+            group = self._flying.popleft()
+            self.applied = group.boundary
+            if self._counted is not None:
+                for (source, target, io_type), number in group.counts.items():
+                    self._counted(source, target, io_type, number)
+            for left in group.left:
+                if self._discards is not None and left.discarded:
+                    self._discards(left.source, left.target, left.io_type, 1)
+                if self._conflicts is not None and left.conflict is not None:
+                    self._conflicts(left)
+
+    def _refused(self, refusal: Refusal) -> None:
+        """Find the refused operation among everything sent since the target last settled (guard 4)."""
+        spans = [span for group in (*self._flying, self._group) for span in group.spans]
+        if self._large:
+            self._refused_large(spans, refusal)
+            return
+        self._target.rollback()
+        self._flying.clear()
+        self._group, self._last = TransactionGroup(), self.applied
+        self._confirmed = self._target.confirmed
+        self._anew(list(groups.transactions(spans)))
+
+    def _anew(self, transactions: Sequence[Sequence[BatchSpan]]) -> None:
+        """Apply transactions again: one, then twice as many each time, and from one again after a refusal.
+
+        With few refusals this costs little, and with many not much more than one transaction at a time."""
+        place, size = 0, 1
+        while place < len(transactions):
+            part = transactions[place : place + size]
+            if len(part) == 1:
+                self._alone(part[0])
+            elif self._try([span for transaction in part for span in transaction]) is not None:
+                self._target.rollback()
+                size = 1
+                continue
+            place += len(part)
+            size *= 2
+
+    def _refused_large(self, spans: Sequence[BatchSpan], refusal: Refusal) -> None:
+        """Go back to the last mark of a large transaction and continue from there row by row."""
+        committing, self._large = bool(self._flying), False
+        passed_over = self._blame.responses.whole.verdict(spans[-1].pieces[0].header) is not None
+        broken_off = refusal.transient and not self._blame.aborts(refusal, spans)
+        if passed_over or broken_off or not self._target.back_to_mark():
+            self._blame.at_commit(spans, refusal, IsolationScope.LARGE)
+        left = self._blame.find(spans, IsolationScope.LARGE)
+        self._large = True
+        self._group.leave_out(left)
+        if self._blame.responses.active and not committing:
+            self._mark()
+        if committing:
+            row = self._flying[-1].boundary or groups.boundary(spans, self._last)
+            again = self._target.commit(row, self._ids(spans))
+            again = again or self._target.settle()
+            if again is not None:
+                self._blame.at_commit(spans, again, IsolationScope.LARGE)
+            self._look()
+
+    def _alone(self, transaction: Sequence[BatchSpan]) -> None:
+        """Apply one transaction, or the last part of a split one, in a separate target transaction."""
+        scope = (
+            IsolationScope.WHOLE if transaction[0].pieces[0].begins and transaction[-1].ends else IsolationScope.PART
+        )
+        refusal: Refusal | None = None
+        for _ in range(ATTEMPTS):
+            refusal = self._try(transaction)
+            if refusal is None:
+                return
+            self._target.rollback()
+            if not refusal.transient or self._blame.aborts(refusal, transaction):
+                break
+        if refusal is not None and refusal.transient and not self._blame.aborts(refusal, transaction):
+            raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
+        left = self._blame.find(transaction, scope)
+        # No single row is refused without an answer; a refusal now concerns rows together, or comes from the commit.
+        refusal = self._finish(transaction, left)
+        if refusal is not None:
+            left = self._blame.at_commit(transaction, refusal, scope)
+            refusal = self._finish(transaction, left)
+        if refusal is not None:
+            self._blame.at_commit(transaction, refusal, IsolationScope.PART)
+
+    def _try(self, transaction: Sequence[BatchSpan]) -> Refusal | None:
+        for span in transaction:
+            refusal = self._target.apply(span.batch, span.first, span.last, span.mappings)
+            if refusal is not None:
+                return refusal
+        return self._finish(transaction)
+
+    def _finish(self, transaction: Sequence[BatchSpan], left: Sequence[Left] = ()) -> Refusal | None:
+        """Commit a single transaction, without counting the operations that were skipped, and wait for the answer."""
+        group = TransactionGroup()
+        for span in transaction:
+            group.add(span)
+        group.leave_out(left)
+        group.boundary = self._boundary(transaction)
+        refusal = self._target.commit(group.boundary, self._ids(transaction)) or self._target.settle()
+        if refusal is None:
+            self._flying.append(group)
+            self._last = group.boundary
+            self._look()
+        return refusal

@@ -1,0 +1,186 @@
+"""Answers to an operation that a target refuses: REPERROR's rules, HANDLECOLLISIONS and similar parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ggshell.errors import TransactionAbortedError
+from ggshell.pipeline.apply.conflicts import Resolver
+from ggshell.pipeline.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response
+from ggshell.pipeline.apply.target import Refusal, TableMapping
+from ggshell.record.change import ChangeBatch
+from ggshell.record.operation import KEY_UPDATES, IoType
+from ggshell.record.transaction import TransactionHeader
+from ggshell.types import Csn, TableName
+
+Wanted = Callable[[TableName], bool]
+_ABEND = ErrorRule(DEFAULT, Response.ABEND)
+
+
+class Exceptions(Protocol):
+    """Builds the exceptions rows of a refused operation."""
+
+    def operations(
+        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
+    ) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+        """Return the exceptions rows of a refused operation, each a batch of one row; none if no MAP defines them."""
+        ...
+
+
+class Responses:
+    """The answers to refusals.  Collision handling can be switched while Replicat runs (SEND … HANDLECOLLISIONS).
+
+    1. REPERROR in a MAP statement takes precedence over the file's rules; an error without a rule abends.
+    2. With collision handling, an insert of an existing row becomes an update; a key update of a missing row becomes an
+       insert; a key update to an existing key replaces that row; an update or delete of a missing row is skipped.
+    3. ``override_duplicates`` does only the first of these; ``insert_missing`` turns every update of a missing row into an
+       insert.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[ErrorRule] = (),
+        *,
+        collisions: bool = False,
+        override_duplicates: bool = False,
+        insert_missing: bool = False,
+        own_rules: bool = False,
+    ) -> None:
+        """``own_rules``: a MAP statement has its own REPERROR."""
+        self._rules = ErrorRules(rules)
+        self.whole = WholeAnswers()
+        self._collisions = collisions
+        self._of_tables: tuple[tuple[str, Wanted, bool], ...] = ()
+        self._override_duplicates = override_duplicates
+        self._insert_missing = insert_missing
+        self._own_rules = own_rules
+        self.exceptions: Exceptions | None = None
+        self.resolver: Resolver | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether any refusal has an answer other than ABEND."""
+        others = self._own_rules or any(rule.response is not Response.ABEND for rule in self._rules)
+        return others or bool(self.resolver) or self._handles() or self._override_duplicates or self._insert_missing
+
+    def to(self, refusal: Refusal, mapping: TableMapping | None = None) -> ErrorRule:
+        """Return the rule for a refusal; ``mapping``: the mapping of the refused row, None for a commit."""
+        own = mapping.refusals if mapping is not None else None
+        return self.to_state(NO_DATA if refusal.missing else refusal.state, own)
+
+    def to_state(self, state: str, own: ErrorRules | None = None) -> ErrorRule:
+        """Return the rule for an SQLSTATE or a RAISEERROR number; ``own``: the MAP's rules, which take precedence."""
+        return (own.of(state) if own is not None else None) or self._rules.of(state) or _ABEND
+
+    def without_exceptions(self, mapping: TableMapping) -> ErrorRule:
+        """Return the rule that applies if the response is EXCEPTION and the table has no exceptions MAP."""
+        return (mapping.refusals.behind if mapping.refusals is not None else None) or self._rules.behind or _ABEND
+
+    def handle_collisions(self, on: bool, tables: Mapping[str, Wanted] | None = None) -> None:
+        """Switch collision handling for all tables, or for the target tables that match a pattern."""
+        if not tables:
+            self._collisions, self._of_tables = on, ()
+        self._of_tables += tuple((pattern, wanted, on) for pattern, wanted in (tables or {}).items())
+
+    def collisions_told(self) -> str:
+        """Return a sentence that says for which tables collisions are handled."""
+        own = "".join(f", {'on' if on else 'off'} for {pattern}" for pattern, _, on in self._of_tables)
+        return f"HANDLECOLLISIONS is {'on' if self._collisions else 'off'}{own}"
+
+    def _handles(self) -> bool:
+        """Whether collisions of any table are handled."""
+        return self._collisions or any(on for _, _, on in self._of_tables)
+
+    def collides(self, table: TableName | None) -> bool:
+        """Whether collisions of a target table are handled; the last matching setting applies."""
+        if table is not None:
+            for _, wanted, on in reversed(self._of_tables):
+                if wanted(table):
+                    return on
+        return self._collisions
+
+    def is_left_out(self, io_type: int, refusal: Refusal, table: TableName | None = None) -> bool:
+        """Whether collision handling skips an operation on a missing row of a target table."""
+        return self.collides(table) and refusal.missing and io_type not in (*KEY_UPDATES, IoType.INSERT)
+
+    def instead(
+        self, batch: ChangeBatch, row: int, refusal: Refusal, table: TableName | None = None
+    ) -> tuple[ChangeBatch, ...]:
+        """Return the operations that replace the refused one, each as a batch of one row; empty if there are none.
+
+        ``table``: the target table.
+        """
+        collisions = self.collides(table)
+        io_type = int(batch.io_type[row])
+        before, after = batch.images(row)
+        if refusal.state == UNIQUE:
+            overwrite = batch.one(row, IoType.FIELD_COMP, after)
+            if io_type == IoType.INSERT and (collisions or self._override_duplicates):
+                return (overwrite,)
+            if io_type in KEY_UPDATES and collisions:
+                return (batch.one(row, IoType.DELETE, before), overwrite)
+        if not refusal.missing or io_type in (IoType.INSERT, IoType.DELETE, IoType.PURGE_DATA):
+            return ()
+        inserted = self._insert_missing or (collisions and io_type in KEY_UPDATES)
+        return (batch.one(row, IoType.INSERT, after),) if inserted else ()
+
+
+# Answers about whole transactions, which outlive a connection: TRANSABORT's retries, and verdicts on large
+# transactions.
+#
+# A transaction that must be started again is identified by its CSN and id. TransactionAbortedError passes the request
+# up to the Replicat's main loop, which closes the target, waits, and continues reading from the checkpoint row. This
+# works for every kind of Replicat and for transactions of any size.
+
+
+class Verdict(NamedTuple):
+    """The decision to skip a whole transaction: TRANSDISCARD or TRANSEXCEPTION, and the refusal that caused it."""
+
+    response: Response
+    refusal: Refusal
+
+
+class WholeAnswers:
+    """The retries and verdicts of a run; appliers share this object, but never a transaction."""
+
+    def __init__(self) -> None:
+        self._tries: dict[tuple[Csn, str], int] = {}
+        self._verdicts: dict[tuple[Csn, str], Verdict] = {}
+
+    def try_again(self, header: TransactionHeader, rule: ErrorRule, refusal: Refusal) -> None:
+        """Raises TransactionAbortedError while TRANSABORT has retries left; returns if there are none."""
+        name = (header.csn, header.xid)
+        done = self._tries.get(name, 0)
+        if rule.retries is not None and done >= rule.retries:
+            return
+        self._tries[name] = done + 1
+        of = f" of {rule.retries}" if rule.retries is not None else ""
+        raise TransactionAbortedError(
+            f"{_transaction(header)} is rolled back, and tried again in {rule.delay:g} seconds"
+            f" (try {done + 1}{of}): {refusal.text}",
+            pause=rule.delay,
+        )
+
+    def tries(self, header: TransactionHeader) -> int:
+        """Return how often a transaction was tried again."""
+        return self._tries.get((header.csn, header.xid), 0)
+
+    def begin_anew(self, header: TransactionHeader, verdict: Verdict) -> None:
+        """Have a large, partly applied transaction read again from its beginning, with a verdict.
+
+        Raises TransactionAbortedError.  Returns if the transaction has a verdict already: the answer itself was refused.
+        """
+        if self._verdicts.setdefault((header.csn, header.xid), verdict) is verdict:
+            raise TransactionAbortedError(
+                f"{_transaction(header)} is rolled back, and read again to be passed over whole"
+                f" ({verdict.response}): {verdict.refusal.text}"
+            )
+
+    def verdict(self, header: TransactionHeader) -> Verdict | None:
+        """Return the verdict on a transaction from before it was started again; None if there is none."""
+        return self._verdicts.get((header.csn, header.xid)) if self._verdicts else None
+
+
+def _transaction(header: TransactionHeader) -> str:
+    return f"transaction {header.xid} (CSN {header.csn})"

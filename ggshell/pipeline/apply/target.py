@@ -1,0 +1,255 @@
+"""The interface that apply requires of a target database, and the descriptions of tables that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ggshell.errors import ApplyError
+from ggshell.pipeline.apply.error_rules import ErrorRules
+from ggshell.record.definition import TableDefinition
+from ggshell.types import Csn, TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from ggshell.record.change import ChangeBatch
+
+
+class TargetColumn(NamedTuple):
+    """A column of a target table.
+
+    ``base_type``: the type without length or precision, to which a value is cast before it is compared; ``writable``: False
+    for generated columns; ``comparable``: the type has an equality operator; ``exact``: equal values have the same text
+    form (not so for numeric: 1.0 = 1.00); ``identity_always``: the database does not allow updates; ``holds``: if
+    ``type_name`` is a domain, its underlying type with length or precision (empty: ``type_name`` itself).
+    """
+
+    name: str
+    type_name: str
+    base_type: str = ""
+    writable: bool = True
+    comparable: bool = True
+    exact: bool = True
+    identity_always: bool = False
+    holds: str = ""
+
+
+class ForeignKey(NamedTuple):
+    """Columns of a table that reference a parent's columns."""
+
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+
+
+class TargetTable(NamedTuple):
+    """A target table as the database catalog describes it.
+
+    ``key``: the primary key; ``unique``: each set of columns that a unique index covers, by name; ``bulk``: rows can be
+    loaded with COPY; ``cascades``: the tables whose deletes cascade to rows of this one; ``foreign``: its foreign keys;
+    ``referenced``: other tables have foreign keys to it; ``opaque``: it has a uniqueness rule that columns alone do not
+    express (an expression, an exclusion constraint, NULLs that are not distinct); ``shape``: identifies this version of the
+    table's structure, and is never reused after a change (empty if nothing else can change the table).
+    """
+
+    name: TableName
+    columns: tuple[TargetColumn, ...]
+    key: tuple[str, ...] = ()
+    unique: tuple[frozenset[str], ...] = ()
+    partitioned: bool = False
+    bulk: bool = True
+    cascades: tuple[TableName, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    referenced: bool = False
+    opaque: bool = False
+    shape: str = ""
+
+
+class TableMapping(NamedTuple):
+    """How rows of a source table become rows of a target table.
+
+    ``columns``: the target column of each source column index, None if it is left out.  ``key``: the source column indexes
+    that identify a row; ``single``: they match one row at most.  ``compared_updates``, ``compared_deletes``: other columns
+    whose old values, if a record holds them, must match the target's row (COMPARECOLS).  ``refusals``: REPERROR in the MAP
+    statement, None if it has none.
+    """
+
+    source: TableDefinition
+    target: TargetTable
+    columns: tuple[TargetColumn | None, ...]
+    key: tuple[int, ...]
+    single: bool
+    compared_updates: frozenset[int] = frozenset()
+    compared_deletes: frozenset[int] = frozenset()
+    refusals: ErrorRules | None = None
+
+    def column(self, index: int) -> TargetColumn:
+        """Return the target column of a mapped source column.  Raises ValueError if the column is not mapped."""
+        column = self.columns[index]
+        if column is None:
+            raise ValueError(f"column {index} is not mapped")
+        return column
+
+    def writable(self, index: int) -> bool:
+        """Whether a source column's values can be written to the target."""
+        column = self.columns[index]
+        return column is not None and column.writable
+
+
+class Split(NamedTuple):
+    """A source transaction of which only the first ``operations`` operations are applied (MAXTRANSOPS)."""
+
+    csn: Csn
+    xid: str
+    operations: int
+
+
+class CheckpointRow(NamedTuple):
+    """A Replicat's row in the checkpoint table: where to continue reading, and the last transaction applied as a whole.
+
+    ``restart``: LOGBSN; ``same_csn``: the ids of all applied transactions that share ``csn`` (only the last one's id if it
+    is the only one); ``split``: the following transaction if a part of it is applied; ``position`` is then its beginning.
+    """
+
+    position: TrailPosition
+    csn: Csn | None
+    xid: str = ""
+    commit_time: int = 0
+    restart: int = 0
+    same_csn: tuple[str, ...] = ()
+    split: Split | None = None
+
+
+class BatchLimits(NamedTuple):
+    """The limits of BATCHSQL; None uses the target's default.
+
+    Rows per statement (OPSPERBATCH), and the rows, bytes and statements that are collected before they are sent
+    (OPSPERQUEUE, BYTESPERQUEUE, BATCHESPERQUEUE)."""
+
+    batch_rows: int | None = None
+    queue_rows: int | None = None
+    queue_bytes: int | None = None
+    queue_batches: int | None = None
+
+
+NO_LIMITS = BatchLimits()
+
+
+class SessionOptions(NamedTuple):
+    """DBOPTIONS: whether to suppress the target's triggers and foreign keys, and to defer constraints to the commit."""
+
+    suppress_triggers: bool = False
+    defer_constraints: bool = False
+
+
+PLAIN_SESSION = SessionOptions()
+
+
+class Refusal(NamedTuple):
+    """A target's refusal of an operation or a commit.
+
+    ``text``: the target's message; ``state``: its SQLSTATE; ``missing``: the row to change does not exist; ``transient``:
+    a retry may succeed (deadlock, serialization failure, lock timeout); ``code`` and ``hint``: set if ggshell itself
+    refuses the operation."""
+
+    text: str
+    state: str = ""
+    missing: bool = False
+    transient: bool = False
+    code: str = ""
+    hint: str = ""
+
+    @classmethod
+    def of(cls, error: ApplyError) -> Refusal:
+        """Return the refusal of a record that cannot be applied to any row."""
+        return cls(error.message, code=error.code, hint=error.hint)
+
+
+class Target(Protocol):
+    """A database to which rows are applied, one transaction at a time.
+
+    ``apply`` and ``commit`` may send without waiting, so a refusal may concern anything sent since the last ``settle``.
+    After a refusal, ``rollback`` or ``back_to_mark`` must follow.  Every method may raise ConnectionLostError; the
+    checkpoint row then shows, after ``reconnect``, what was committed.  Every method may raise TargetChangedError: a table
+    no longer matches its mapping, everything uncommitted is rolled back, and the target must be opened again.
+    """
+
+    @property
+    def confirmed(self) -> int:
+        """The number of commits that are known to have succeeded on this connection."""
+        ...
+
+    def describe(self, table: TableName) -> TargetTable | None:
+        """Return a table; None if it does not exist.  Everything sent must be settled."""
+        ...
+
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        """Lock and return the current row with a key, by the source's column indexes; None if there is none.
+
+        Everything sent must be settled."""
+        ...
+
+    def checkpoint(self) -> CheckpointRow | None:
+        """Return the group's row of the checkpoint table; None if there is none."""
+        ...
+
+    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        """Apply rows ``first`` to ``last - 1``; ``mappings`` by the batch's table numbers.  Other tables are skipped."""
+        ...
+
+    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
+        """Apply one row and wait for the answer."""
+        ...
+
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
+        """Write the checkpoint row, or the ids of the transactions that end here (``ids``), and commit with the rows."""
+        ...
+
+    def settle(self) -> Refusal | None:
+        """Wait until everything sent is answered, including commits."""
+        ...
+
+    def mark(self) -> Refusal | None:
+        """Settle, and set a mark at this place in the transaction."""
+        ...
+
+    def back_to_mark(self) -> bool:
+        """Roll back to the mark; False if the whole transaction is lost."""
+        ...
+
+    def rollback(self) -> None:
+        """Roll back everything that is not committed, and drop what was not yet sent."""
+        ...
+
+    def durable(self) -> None:
+        """Wait until everything committed would survive a crash of the target."""
+        ...
+
+    def reconnect(self) -> None:
+        """Replace a lost connection with a new one."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class GroupTarget(Target, Protocol):
+    """The target of a whole group, with facts about itself; ``found``: the checkpoint table had a row for the group."""
+
+    found: bool
+
+    def move(self, position: TrailPosition) -> None:
+        """Continue from another place in the trail; transactions that are already applied are still skipped there."""
+        ...
+
+    @property
+    def key(self) -> int:
+        """The group's key in the checkpoint table."""
+        ...
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        ...
+
+    def database_facts(self) -> dict[str, str]:
+        """Return the values of @GETENV ('DBENVIRONMENT'); everything sent must be settled."""
+        ...

@@ -1,0 +1,160 @@
+"""Compares the tables of two databases, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from ggshell.errors import ConnectionLostError, DatabaseError, NotFoundError
+from ggshell.pipeline.compare.drill import Difference, Pair, TableSide, confirmed, walk
+from ggshell.types import TableName, split_name
+
+MOST_DIFFERENCES = 100_000
+"""The comparison of a table stops at this number of differences. Such a table should be loaded again, not repaired."""
+
+
+class ComparedColumns(Protocol):
+    """What is compared of a table: the columns with stored values, and those that identify a row (none: all do)."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def key_names(self) -> tuple[str, ...]: ...
+
+
+class _NoColumns(NamedTuple):
+    names: tuple[str, ...] = ()
+    key_names: tuple[str, ...] = ()
+
+
+_NONE: Final = _NoColumns()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """The result for one table. ``problem``: why it could not be compared; ``whole``: all of it was compared."""
+
+    source: TableName
+    target: TableName
+    columns: ComparedColumns = _NONE
+    source_rows: int = 0
+    target_rows: int = 0
+    differences: tuple[Difference, ...] = ()
+    problem: str = ""
+    whole: bool = True
+
+    @property
+    def real(self) -> int:
+        """The number of rows that certainly differ."""
+        return sum(not each.in_flight for each in self.differences)
+
+
+class ComparedDatabase(Protocol):
+    """What a comparison asks of a database. All methods raise DatabaseError."""
+
+    def tables(self, pattern: str) -> list[TableName]:
+        """The tables that a pattern names. Raises NotFoundError if there are none."""
+        ...
+
+    def own_tables(self) -> set[TableName]:
+        """The tables of replication itself, heartbeats and checkpoints, which are separate in each database."""
+        ...
+
+    def columns(self, table: TableName) -> ComparedColumns:
+        """What is compared of a table. Raises NotFoundError if it does not exist."""
+        ...
+
+    def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> TableSide:
+        """A table compared by the source's columns; ``other`` are the other side's, whose types may differ."""
+        ...
+
+    def time(self) -> str:
+        """The time of the database, for the head of a script."""
+        ...
+
+    def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
+        """The script that makes the tables of this target equal to the source's."""
+        ...
+
+
+Databases = tuple[ComparedDatabase, ComparedDatabase]
+"""Source and target."""
+
+
+def table_pairs(databases: Databases, patterns: Iterable[str], target: str) -> list[tuple[TableName, TableName]]:
+    """The source tables that patterns name, each with its target table.
+
+    The target table has the same name, or the name that ``target`` gives (``schema.*`` or ``schema.name``). A pattern
+    with a wildcard leaves out heartbeat and checkpoint tables, which are separate in each database. Raises
+    NotFoundError.
+    """
+    own = databases[0].own_tables()
+    found = ((pattern, name) for pattern in patterns for name in databases[0].tables(pattern))
+    wanted = dict.fromkeys(name for pattern, name in found if name not in own or not set("*?") & set(pattern))
+    if not wanted:
+        raise NotFoundError("no table is to be compared", hint="COMPARE … TABLE schema.*")
+    return [(name, _target_name(name, target)) for name in wanted]
+
+
+def _target_name(name: TableName, pattern: str) -> TableName:
+    if not pattern:
+        return name
+    owner, _, table = pattern.rpartition(".")
+    schema = split_name(owner or pattern)[0]
+    if not owner or table == "*":
+        return TableName(name.owner if schema == "*" else schema, name.name)
+    return TableName(schema, split_name(table)[0])
+
+
+def compare_tables(
+    databases: Databases,
+    pairs: Iterable[tuple[TableName, TableName]],
+    lag: float,
+    wait: Callable[[float], bool],
+    most: int = MOST_DIFFERENCES,
+) -> Iterator[ComparedTable]:
+    """Compare each pair of tables. Differences that may be in flight are checked again after ``lag`` seconds."""
+    for source, target in pairs:
+        try:
+            yield _compared(databases, source, target, lag, wait, most)
+        except ConnectionLostError:
+            raise
+        except DatabaseError as error:  # of this table; the others are still compared
+            yield ComparedTable(source, target, problem=error.message)
+
+
+def _compared(
+    databases: Databases,
+    source: TableName,
+    target: TableName,
+    lag: float,
+    wait: Callable[[float], bool],
+    most: int,
+) -> ComparedTable:
+    try:
+        columns = databases[0].columns(source), databases[1].columns(target)
+    except NotFoundError:
+        return ComparedTable(source, target, problem=f"there is no table {target} in the target")
+    lacking = [name for name in columns[0].names if name not in columns[1].names]
+    if lacking:
+        return ComparedTable(source, target, problem=f"the target has no column {', '.join(lacking)}")
+    there = databases[1].side(target, *columns)
+    if columns[0].key_names != columns[1].key_names and (nowhere := there.without_key()):
+        names = ", ".join(columns[0].key_names)
+        text = f"{nowhere:,} rows of the target have no value in the source's key ({names})"
+        return ComparedTable(source, target, columns[0], problem=text)
+    pair = Pair(databases[0].side(source, *columns), there)
+    rows, found = [0, 0], list[Difference]()
+    try:
+        for part in walk(pair):
+            rows = [rows[0] + part.source_rows, rows[1] + part.target_rows]
+            found += part.differences
+            if len(found) >= most:
+                break
+        whole = len(found) < most
+        real = confirmed(pair, found[:most], lag, wait) if found else []
+    finally:
+        pair.close()
+    return ComparedTable(source, target, columns[0], rows[0], rows[1], tuple(real), whole=whole)

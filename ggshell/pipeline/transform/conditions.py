@@ -1,0 +1,65 @@
+"""FILTER and WHERE: which rows pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ggshell.language.clauses import FilterClause
+from ggshell.pipeline.transform.clauses import Clauses
+from ggshell.pipeline.transform.compiler import Scope
+from ggshell.pipeline.transform.nodes import Node
+from ggshell.pipeline.transform.rows import Rows
+from ggshell.pipeline.transform.values import truth
+from ggshell.record.operation import NO_OPERATIONS, OPERATIONS
+
+
+class _Condition(NamedTuple):
+    """A compiled condition. ``only``: the operation types it applies to, None for all; ``error``: RAISEERROR."""
+
+    node: Node
+    only: frozenset[int] | None
+    error: int | None
+
+
+class Conditions:
+    """The conditions of one statement for one table, evaluated in the order WHERE, FILTER, FILTER …
+
+    A condition that is NULL, missing or invalid counts as false.
+    """
+
+    def __init__(self, clauses: Clauses, scope: Scope) -> None:
+        found = [] if clauses.where is None else [_Condition(scope.compile(clauses.where.condition), None, None)]
+        found += [_Condition(scope.compile(each.condition), _operations(each), each.error) for each in clauses.filters]
+        self._conditions: Sequence[_Condition] = found
+
+    def __bool__(self) -> bool:
+        return bool(self._conditions)
+
+    def passing(self, rows: Rows) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+        """The indexes of the rows that pass, and (index, number) of the rows for which RAISEERROR applies."""
+        left = np.arange(len(rows))
+        raised: list[tuple[int, int]] = []
+        for node, only, error in self._conditions:
+            if only is not None and rows.io_type not in only:
+                continue
+            asked = rows if len(left) == len(rows) else rows.take(left.tolist())
+            passes = np.array([truth(value) is True for value in node.evaluate(asked)], dtype=np.bool_)
+            if error is not None:
+                raised += [(place, error) for place in left[~passes].tolist()]
+            left = left[passes]
+            if not len(left):
+                break
+        return left, raised
+
+
+def _operations(clause: FilterClause) -> frozenset[int] | None:
+    """The operation types that a FILTER applies to; None for all."""
+    if not clause.on and not clause.ignore:
+        return None
+    wanted = clause.on or tuple(name.removesuffix("S") for name in OPERATIONS)
+    named = [OPERATIONS[f"{name}S"] for name in wanted if name not in clause.ignore]
+    return NO_OPERATIONS.union(*named)

@@ -1,0 +1,42 @@
+"""The facts of the process, its trail and its databases that @GETENV returns. Each process fills in its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ggshell.clock import Clock, SystemClock
+from ggshell.pipeline.transform.values import Value
+
+if TYPE_CHECKING:
+    from ggshell.pipeline.transform.queries import QueryDatabase
+
+Facts = Mapping[str, Value]
+
+
+def _nothing(*_: object) -> Facts:
+    return {}
+
+
+def _no_count(*_: object) -> int | None:
+    return None
+
+
+@dataclass(slots=True)
+class Environment:
+    """Facts by the names on @GETENV's page. A fact that is not there is missing.
+
+    ``count``: a statistic of a table (of all tables for an empty name); ``file``: the header of a trail file, by its
+    sequence number; ``last_error``: the values of LASTERR; ``queries``: the database in which SQLEXEC runs.
+    """
+
+    clock: Clock = field(default_factory=SystemClock)
+    process: Facts = field(default_factory=dict)
+    count: Callable[[str, str], int | None] = _no_count
+    file: Callable[[int], Facts] = _nothing
+    database: Callable[[], Facts] = _nothing
+    queries: QueryDatabase | None = None
+    last_error: dict[str, Value] = field(default_factory=lambda: {"DBERRNUM": 0})
+    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The counts that DELTASTATS last reported."""

@@ -1,0 +1,1 @@
+"""The @functions of the manual's pages, with one maker each."""

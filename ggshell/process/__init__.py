@@ -1,1 +1,0 @@
-"""The life of processes: Manager, Extract, pump, path and Replicat, each one operating-system process."""

@@ -1,0 +1,174 @@
+"""Divides the files of a trail between parallel readers, and finds the tables that the files define.
+
+A split ends where a transaction begins, so every transaction is in one split unless a file ends within it. Its reader does
+not step through the records before it: it looks up the definition of a table when it reads the table's first row.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from ggshell.errors import NotFoundError
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType, TransInd
+from ggshell.trail.columnar import sync_points
+from ggshell.trail.context import Context
+from ggshell.trail.inspection import InspectedFile, InspectedRecord, definition_of
+from ggshell.trail.markers import table_index
+from ggshell.types import TableName
+
+_OPENING = b'{"owner":'
+"""The first bytes of the data of a Metadata record (trail/FORMAT.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrailSplit:
+    """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to the durable end).
+
+    ``between``: it begins between two transactions. If that is not known, its reader must look at the records before it.
+    """
+
+    file: str
+    first: int = 0
+    last: int | None = None
+    between: bool = False
+
+    def known(self, path: Path) -> Context | None:
+        """The context before the split, for the file at ``path``. None if the reader has to find it."""
+        return Context(DefinitionsBefore(path, self.first), None) if self.between else None
+
+
+class DefinitionsBefore(dict[int, TableDefinition]):
+    """The table definitions before a position of a file, by table index, read on demand.
+
+    It reads only as far as needed: an index has one meaning in a file, and most definitions are at its beginning.
+    """
+
+    def __init__(self, path: Path, place: int) -> None:
+        super().__init__()
+        self._more = metadata_records(path, 0, place)
+
+    def __contains__(self, index: object) -> bool:
+        while not super().__contains__(index):
+            found = next(self._more, None)
+            if found is None:
+                return False
+            self[found[1]] = found[2]
+        return True
+
+
+def cut_place(path: Path) -> int | None:
+    """The end of the last whole transaction, for a file that is shorter than its trail's durable mark.
+
+    None for other files.
+    """
+    file = InspectedFile(path)
+    try:
+        end = file.durable_end()
+        return whole_end(file) if end is not None and end > file.size else None
+    finally:
+        file.close()
+
+
+def whole_end(file: InspectedFile) -> int:
+    """The end of the last whole transaction of a file, by its valid records."""
+    place = file.size
+    while (seen := file.good_before(place)) is not None:
+        if getattr(seen.record, "trans_ind", None) in (TransInd.END, TransInd.SOLE):
+            return seen.rba + seen.size
+        place = seen.rba
+    return file.first
+
+
+def splits_of(
+    file: str,
+    path: Path,
+    size: int,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    between: bool = False,
+) -> list[TrailSplit]:
+    """Divide a file, or a range of it, into splits of about ``size`` bytes. ``path`` is where the file can be read.
+
+    ``between``: the range begins between two transactions.
+    """
+    between = between and first > 0
+    end = path.stat().st_size if last is None else last
+    if end - first <= size * 3 // 2:
+        return [TrailSplit(file, first, last, between)]
+    begin, *cuts = sync_points(path, size, first)
+    edges = [first, *(point for point in cuts if begin < point < end), last]
+    return [TrailSplit(file, low, high, between or low != first) for low, high in pairwise(edges) if low is not None]
+
+
+def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:
+    """(RBA, table index, definition) of each readable Metadata record in a file or a range of it, in order."""
+    if not path.stat().st_size:
+        return
+    looked = InspectedFile(path)
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            end = len(content) if last is None else min(last, len(content))
+            place = content.find(_OPENING, first, end)
+            while place >= 0:
+                seen = looked.good_before(place)
+                definition = _definition(looked, seen, place)
+                if seen is not None and seen.record is not None and definition is not None:
+                    yield seen.rba, table_index(seen.record.audit_rba), definition
+                place = content.find(_OPENING, place + 1, end)
+    finally:
+        looked.close()
+
+
+def _definition(file: InspectedFile, seen: InspectedRecord | None, place: int) -> TableDefinition | None:
+    """The definition in a record that contains a position."""
+    if seen is None or seen.record is None or seen.record.io_type != IoType.METADATA:
+        return None
+    return definition_of(file, seen) if seen.rba + seen.size > place else None
+
+
+def find_definitions(files: Iterable[Path], table: str) -> list[TableDefinition]:
+    """Every definition of a table (``owner.table``) in files, the newest last.
+
+    Names are compared without case if no name matches exactly. Raises NotFoundError, with the existing tables, if there is
+    none.
+    """
+    every: dict[TableDefinition, None] = {}
+    for path in files:
+        for _, _, definition in metadata_records(path):
+            every.pop(definition, None)
+            every[definition] = None
+    name = _parse(table)
+    exact = [each for each in every if each.name == name]
+    found = exact or [each for each in every if _folded(each.name) == _folded(name)]
+    if not found:
+        there = sorted({str(each.name) for each in every})
+        raise NotFoundError(
+            f"the trail has no table {table}", hint=f"it has {', '.join(there)}" if there else "it has no tables"
+        )
+    return found
+
+
+def _parse(text: str) -> TableName:
+    try:
+        return TableName.parse(text)
+    except ValueError as error:
+        raise NotFoundError(str(error)) from None
+
+
+def _folded(name: TableName) -> tuple[str, str]:
+    return name.owner.lower(), name.name.lower()
+
+
+def merged_columns(definitions: Sequence[TableDefinition]) -> list[tuple[str, str]]:
+    """(name, type text) of a table's columns: those of its newest definition, then those that only older ones have."""
+    found: dict[str, str] = {}
+    for definition in reversed(definitions):
+        for column in definition.columns:
+            found.setdefault(column.name, column.type_name)
+    return list(found.items())

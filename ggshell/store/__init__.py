@@ -1,1 +1,0 @@
-"""The home directory: where a deployment keeps its parameters, checkpoints, reports and catalog."""

@@ -1,1 +1,0 @@
-"""Text to shape: the manual's notation, compiled to parsers; it knows nothing of replication."""

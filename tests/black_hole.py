@@ -1,0 +1,53 @@
+"""A network that loses everything from one moment on: a proxy that takes bytes and passes none on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+
+class BlackHole:
+    """Listens at ``port`` for a server on this machine; after ``swallow`` nothing arrives, and nobody hears why."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._passing = threading.Event()
+        self._passing.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._sockets: list[socket.socket] = [self._listener]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def swallow(self) -> None:
+        self._passing.clear()
+
+    def pass_on(self) -> None:
+        """Connections from now on work; those there were end at both ends."""
+        self._passing.set()
+        for each in self._sockets[1:]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._sockets += [client, server]
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if self._passing.is_set():
+                    sink.sendall(data)
+            if self._passing.is_set():
+                sink.shutdown(socket.SHUT_WR)

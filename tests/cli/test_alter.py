@@ -1,0 +1,128 @@
+"""ALTER EXTRACT and ALTER REPLICAT: what they write, and that the next run goes by it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli.ground import Shell, log_extract, pump, replicat
+from ways import Way
+
+from ggshell.clock import SystemClock, local_text
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, WriteCheckpoint
+from ggshell.types import LogPosition, TrailPosition
+
+BACK = "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0"
+
+
+@pytest.fixture
+def way(north: str, south: str) -> Iterator[Way]:
+    made = Way(Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp")), north, south)
+    made.add()
+    yield made
+    made.close()
+
+
+def group(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
+    return checkpoints.load(shell.home.checkpoint(name, kind))
+
+
+def test_a_pump_goes_to_the_place_that_is_given(with_groups: Shell) -> None:
+    answer = with_groups.batch("ALTER EXTRACT pmp1, EXTSEQNO 3, EXTRBA 77")
+    assert answer.out == "EXTRACT PMP1 continues at Seqno 3, RBA 77.\nEXTRACT altered.\n"
+    read = group(with_groups, "PMP1").read
+    assert (read.startup, read.recovery, read.current) == (TrailPosition(3, 77),) * 3
+    assert with_groups.batch("alter pmp1 extrba 99").code == 0
+    assert group(with_groups, "PMP1").read.current == TrailPosition(3, 99)
+
+
+def test_sequence_number_and_rba_of_a_log_are_the_halves_of_its_lsn(with_groups: Shell) -> None:
+    assert with_groups.batch("ALTER EXTRACT ext1, EXTSEQNO 1, EXTRBA 16").code == 0
+    found = group(with_groups, "EXT1")
+    assert (found.read.current, found.begin_csn) == (LogPosition(1, 16, 1 << 32 | 16), "00000001/00000010")
+    assert with_groups.batch("ALTER EXTRACT ext1, LSN 2/20, DESC 'moved'").code == 0
+    found = group(with_groups, "EXT1")
+    assert (found.read.current.csn, found.description) == (2 << 32 | 32, "moved")  # type: ignore[union-attr]
+
+
+def test_a_description_alone_moves_nothing(with_groups: Shell) -> None:
+    before = group(with_groups, "PMP1")
+    assert with_groups.batch("ALTER EXTRACT pmp1, DESC other").out == "EXTRACT altered.\n"
+    assert group(with_groups, "PMP1") == before._replace(description="other")
+
+
+def test_a_time_is_the_start_of_an_extract_only_that_never_ran(shell: Shell) -> None:
+    shell.save(log_extract("EXT1"))
+    shell.save(log_extract("EXT2", started=1))
+    assert shell.batch("ALTER EXTRACT ext1, BEGIN 2026-01-01 00:00:00").code == 0
+    assert group(shell, "EXT1").options.since == group(shell, "EXT1").begin_time > 0
+    refused = shell.batch("ALTER EXTRACT ext2, BEGIN 2026-01-01 00:00:00")
+    assert (refused.code, "EXT2 has already captured" in refused.err) == (1, True)
+
+
+def test_a_replicat_that_ran_is_not_altered_without_its_database(shell: Shell) -> None:
+    shell.save(replicat("REP1", started=1, options=GroupOptions(checkpoint_table="b.checks")))
+    shell.save(replicat("REP2", options=GroupOptions(checkpoint_table="b.checks")))
+    refused = shell.batch(BACK)
+    assert (refused.code, "REPLICAT REP1 keeps its position in b.checks" in refused.err) == (1, True)
+    assert shell.batch("ALTER REPLICAT rep2, EXTSEQNO 5").code == 0
+    assert group(shell, "REP2", GroupKind.REPLICAT).read.current == TrailPosition(5, 0)
+
+
+def test_the_size_of_a_trail_s_files(shell: Shell) -> None:
+    shell.save(pump("PMP1", write=(WriteCheckpoint("./dirdat/ra", remote=True), WriteCheckpoint("./dirdat/rb"))))
+    assert shell.batch("ALTER RMTTRAIL ./dirdat/ra, EXTRACT pmp1, MEGABYTES 7").out == "RMTTRAIL altered.\n"
+    assert [each.megabytes for each in group(shell, "PMP1").write] == [7, 500]
+
+
+def test_purge_leaves_what_a_reader_needs_and_with_force_the_newest_alone(shell: Shell) -> None:
+    shell.home.ensure()
+    folder = shell.home.root / "dirdat"
+    for seqno in range(5):
+        (folder / f"ea{seqno:09d}").write_bytes(b"x")
+    refused = shell.batch("PURGE EXTTRAIL ./dirdat/ea")
+    assert (refused.code, "no group reads trail" in refused.err) == (1, True)
+    shell.save(replicat("REP1"))
+    shell.batch("ALTER REPLICAT rep1, EXTSEQNO 2")
+    assert shell.batch("PURGE EXTTRAIL ./dirdat/ea").out.count("Purged ") == 2
+    assert sorted(path.name for path in folder.glob("ea*")) == ["ea000000002", "ea000000003", "ea000000004"]
+    assert shell.batch("PURGE EXTTRAIL ./dirdat/ea !").code == 0
+    assert [path.name for path in folder.glob("ea*")] == ["ea000000004"]
+
+
+def test_a_replicat_goes_back_though_its_table_stood_further(way: Way) -> None:
+    way.start()
+    for number in (1, 2):
+        way.in_north(f"INSERT INTO a.items VALUES ({number})")
+        way.arrives(number)
+    between = local_text(SystemClock().now(), "%Y-%m-%d %H:%M:%S.%f")
+    way.in_north("INSERT INTO a.items VALUES (3)")
+    way.arrives(3)
+    assert "is running" in way.run("DBLOGIN USERIDALIAS south", BACK, fails=True)
+    way.run("STOP rep1", "DBLOGIN USERIDALIAS south", BACK)
+    way.in_south("TRUNCATE b.items")
+    way.start("rep1")
+    way.arrives(3)
+    wrong = way.run("STOP rep1", "DBLOGIN USERIDALIAS north", BACK, fails=True)
+    assert "checkpoint table b.checks does not exist" in wrong
+    way.run("DBLOGIN USERIDALIAS south", f"ALTER REPLICAT rep1, BEGIN {between}")
+    way.in_south("TRUNCATE b.items")
+    way.start("rep1")
+    way.arrives(1)
+    assert way.in_south("SELECT id FROM b.items") == [(3,)]
+
+
+def test_an_extract_set_to_now_leaves_out_what_was_committed_before(way: Way) -> None:
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1)")
+    way.arrives(1)
+    way.run("STOP ext1")
+    way.in_north("INSERT INTO a.items VALUES (2)")
+    way.run("DBLOGIN USERIDALIAS north", "ALTER EXTRACT ext1, BEGIN NOW")
+    way.in_north("INSERT INTO a.items VALUES (3)")
+    way.start("ext1")
+    way.arrives(2)
+    assert way.in_south("SELECT id FROM b.items ORDER BY 1") == [(1,), (3,)]

@@ -1,0 +1,47 @@
+"""What EDIT PARAMS says of a file when its editor ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.ground import Shell
+
+from ggshell.cli.commands.view import checked
+
+
+@pytest.fixture
+def path(shell: Shell) -> Path:
+    shell.home.ensure()
+    return shell.home.parameters("pmp1")
+
+
+def test_every_error_is_told_with_its_place(path: Path) -> None:
+    path.write_text("EXTRACT pmp1\nPASTHRU\nRMTTRIAL ./dirdat/ra\nTABLE a.*;\n")
+    found = checked(path)
+    assert found.lines == ("The file is saved, but a process would reject it:",)
+    assert [error.where for error in found.errors] == ["pmp1.prm:2:1", "pmp1.prm:3:1"]
+    assert "did you mean PASSTHRU?" in found.errors[0].hint
+
+
+def test_a_file_whose_lines_are_right_and_that_lacks_something(path: Path) -> None:
+    path.write_text("REPLICAT rep1\nTARGETDB south\n")
+    found = checked(path)
+    assert len(found.errors) == 1
+
+
+def test_what_is_not_carried_out_is_a_note(path: Path) -> None:
+    path.write_text("EXTRACT pmp1\nPASSTHRU\nRMTHOST south, MGRPORT 7809\nRMTTRAIL ./dirdat/ra\nTABLE a.*;\n")
+    found = checked(path)
+    assert found.errors == ()
+    assert found.lines == ("The file is saved, and its parameters are valid.",)
+    (note,) = found.notes
+    assert "RMTHOST" in note.message
+    assert note.message.endswith("(pmp1.prm:3:1)")
+
+
+@pytest.mark.parametrize("text", [None, "", "-- nothing yet\n"])
+def test_a_file_without_parameters_says_nothing(path: Path, text: str | None) -> None:
+    if text is not None:
+        path.write_text(text)
+    assert checked(path).lines == ()

@@ -1,0 +1,369 @@
+"""ADD, DELETE, INFO of groups, trails, paths and credentials: what they write, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from cli.ground import Shell, log_extract, pump
+
+from ggshell.cli import supervision
+from ggshell.cli.commands.path import source_trail, target_trail
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.catalog import Catalog
+from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, SourceType
+from ggshell.types import TrailPosition
+
+
+def group(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
+    return checkpoints.load(shell.home.checkpoint(name, kind))
+
+
+def test_a_pump_with_its_trail(shell: Shell) -> None:
+    answer = shell.batch(
+        "add extract pmp1, exttrailsource ./dirdat/ea, desc 'to the south'",
+        "ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1, MEGABYTES 50",
+    )
+    assert answer.out == "EXTRACT added.\nRMTTRAIL added.\n"
+    found = group(shell, "PMP1")
+    assert (found.read.source, found.read.trail, found.description) == (SourceType.TRAIL, "./dirdat/ea", "to the south")
+    (target,) = found.write
+    assert (target.trail, target.remote, target.megabytes) == ("./dirdat/ra", True, 50)
+    assert Catalog(shell.home).execute("SELECT name, group_name, remote, megabytes FROM trails") == [
+        ("./dirdat/ra", "PMP1", True, 50)
+    ]
+
+
+def test_a_replicat_takes_the_checkpoint_table_of_globals(shell: Shell) -> None:
+    shell.home.ensure()
+    refused = shell.batch("ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra")
+    assert (refused.code, "Missing checkpoint table specification." in refused.err) == (1, True)
+    shell.home.globals.write_text("CHECKPOINTTABLE gg.ckpt\n")
+    assert shell.batch("ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra").out == "REPLICAT added.\n"
+    assert group(shell, "REP1", GroupKind.REPLICAT).options.checkpoint_table == "gg.ckpt"
+    shell.batch("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ra, CHECKPOINTTABLE own.table, EXTSEQNO 3, EXTRBA 77")
+    found = group(shell, "REP2", GroupKind.REPLICAT)
+    assert found.options.checkpoint_table in ('own."table"', "own.table")
+    assert found.read.current == TrailPosition(3, 77)
+
+
+def test_a_reader_begins_at_the_first_file_that_is_there(shell: Shell) -> None:
+    shell.home.ensure()
+    (shell.home.root / "dirdat" / "ea000000005").write_bytes(b"")
+    shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
+    assert group(shell, "PMP1").read.current == TrailPosition(5, 0)
+
+
+def test_a_path_is_made_of_its_urls(shell: Shell) -> None:
+    url = "trail://localhost:9002/services/v2/sources?trail=./dirdat/ea"
+    assert shell.batch(f"ADD DISTPATH dp1 SOURCE {url} TARGET file://./dirdat/da, MEGABYTES 50").code == 0
+    found = group(shell, "DP1", GroupKind.PATH)
+    assert (found.read.trail, found.write[0].trail, found.write[0].megabytes) == ("./dirdat/ea", "./dirdat/da", 50)
+    assert found.options.source == url
+    assert "DISTPATH   DP1" in shell.batch("INFO DISTPATH dp1, DETAIL").out
+
+
+def test_a_path_with_a_damaged_checkpoint_is_added_again(shell: Shell) -> None:
+    """The message of START said ADD the group again, and ADD DISTPATH that it already exists."""
+    add = "ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/da"
+    assert shell.batch(add).code == 0
+    path = shell.home.checkpoint("DP1", GroupKind.PATH)
+    path.write_bytes(path.read_bytes()[:-9])
+    path.with_name(path.name + ".previous").unlink(missing_ok=True)
+    again = shell.batch(add)
+    assert again.code == 0, again.err
+    assert "set aside" in again.out
+    assert shell.batch("INFO DISTPATH dp1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "trail"),
+    [
+        ("trail://h:1/services/v2/sources?trail=ea", "./dirdat/ea"),
+        ("trail://h:1/x?trail=./other/ea", "./other/ea"),
+        ("./dirdat/ea", "./dirdat/ea"),
+        ("ea", "./dirdat/ea"),
+    ],
+)
+def test_sources_of_paths(url: str, trail: str) -> None:
+    assert source_trail(url) == trail
+
+
+def test_targets_of_paths() -> None:
+    assert target_trail("file://./dirdat/da") == "./dirdat/da"
+    assert target_trail("da") == "./dirdat/da"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("ADD EXTRACT ext1, EXTTRAILSOURCE ./dirdat/ea", "already exists"),
+        ("ADD EXTRACT 1abc, EXTTRAILSOURCE ./dirdat/ea", "is not a valid group name"),
+        ("ADD EXTRACT e9", "requires TRANLOG"),
+        ("ADD EXTRACT e9, TRANLOG, EXTTRAILSOURCE ./dirdat/ea", "TRANLOG: cannot be used with EXTTRAILSOURCE"),
+        ("ADD EXTRACT e9, TRANLOG, BEGIN NOW", "use DBLOGIN"),
+        ("ADD EXTRACT e9, TRANLOG, BEGIN 2026-13-45 00:00:00", "is not a valid time"),
+        ("ADD EXTRACT e9, EXTTRAILSOURCE ./dirdat/toolong", "two characters"),
+        ("ADD EXTRACT e9, SOURCEISTABLE, TRANLOG", "TRANLOG: cannot be used with SOURCEISTABLE"),
+        ("START REPLICAT rep1, THREADS (1-2)", "THREADS of START REPLICAT is not supported: "),
+        ("ADD EXTRACT rep1, EXTTRAILSOURCE ./dirdat/ea", "REPLICAT REP1 already exists"),
+        ("ALTER EXTRACT ext1", "requires at least one option"),
+        ("ALTER EXTRACT ext1, LSN 0/1", "cannot go back to LSN 0/1"),
+        ("ALTER EXTRACT ext1, BEGIN NOW", "use DBLOGIN"),
+        ("ALTER EXTRACT pmp1, LSN 0/50056B8", "reads a trail"),
+        ("ALTER rep1, LSN 0/50056B8", "reads a trail"),
+        ("ALTER EXTTRAIL ./dirdat/zz, EXTRACT ext1, MEGABYTES 5", "does not write EXTTRAIL"),
+        ("PURGE EXTTRAIL ./dirdat/zz", "has no files"),
+        ("REFRESH MGR", "Manager is not running"),
+        ("SEND MANAGER CHILDSTATUS", "Manager is not running"),
+        ("ADD EXTTRAIL ./dirdat/ea, EXTRACT nope", "does not exist"),
+        ("ADD EXTTRAIL ./dirdat/zz, EXTRACT ext1; ADD RMTTRAIL ./dirdat/zz, EXTRACT pmp1", "written by EXTRACT EXT1"),
+        ("ADD DISTPATH d SOURCE ea TARGET ea", "cannot write to the trail that it reads"),
+        ("ADD DISTPATH d SOURCE ea TARGET wss://h:1/x?trail=y", "not available"),
+        ("DELETE EXTTRAIL ./dirdat/qq", "no Extract writes"),
+        ("INFO EXTTRAIL *", "no EXTTRAIL"),
+        ("INFO REPLICAT ext1", "REPLICAT EXT1 does not exist"),
+        ("INFO EXTRACT z*", "no EXTRACT matches Z*"),
+        ("STOP EXTRACT ext1", "EXTRACT EXT1 is not running"),
+        ("KILL ext1", "is not running"),
+        ("STATS ext1", "is not running"),
+        ("SEND ext1, GETLAG", "is not running"),
+        ("START EXTRACT ext1", "Manager is not running"),
+        ("START ER *", "Manager is not running"),
+        ("STOP MGR", "Manager is not running"),
+        ("DELETE EXTRACT *", "!"),
+        ("VIEW REPORT ext1", "does not exist"),
+        ("EDIT PARAMS ext1", "requires a terminal"),
+        ("DBLOGIN USERIDALIAS nobody", "nobody"),
+        ("INFO TRANDATA a.b", "use DBLOGIN"),
+        ("ADD CHECKPOINTTABLE", "Missing checkpoint table specification."),
+        ("HELP WONDERS", "the manual does not have a page"),
+    ],
+)
+def test_refusals_are_one_error_with_what_to_do(with_groups: Shell, statement: str, message: str) -> None:
+    answer = with_groups.batch(statement)
+    assert answer.code in (1, 3)  # 3: known from the statement alone
+    assert message in answer.err
+    assert answer.err.startswith("ERROR: ")
+    assert "Traceback" not in answer.err
+
+
+def test_deleting_groups(with_groups: Shell) -> None:
+    assert with_groups.batch("DELETE EXTRACT ext1").out == "Deleted EXTRACT EXT1.\n"
+    assert with_groups.batch("DELETE EXTRACT * !").out == "Deleted EXTRACT PMP1.\n"
+    assert with_groups.batch("DELETE REPLICAT rep1").out == "Deleted REPLICAT REP1.\n"
+    assert with_groups.home.groups() == []
+    assert list((with_groups.home.root / "dirchk").iterdir()) == []
+
+
+def test_a_replicat_that_ran_keeps_its_row_unless_forced(with_groups: Shell) -> None:
+    found = group(with_groups, "REP1", GroupKind.REPLICAT)
+    with_groups.save(found._replace(started=1, options=GroupOptions(checkpoint_table="gg.ckpt")))
+    refused = with_groups.batch("DELETE REPLICAT rep1")
+    assert refused.code == 1
+    assert "DELETE REPLICAT REP1 !" in refused.err
+    assert with_groups.batch("DELETE REPLICAT rep1 !").code == 0
+
+
+def test_trails_are_shown_and_taken_away(shell: Shell) -> None:
+    shell.save(pump("PMP1"))
+    shell.batch("ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1", "ADD RMTTRAIL ./dirdat/rb, EXTRACT pmp1, SEQNO 4")
+    (found,) = shell.run("--format", "json", "-c", "INFO RMTTRAIL ./dirdat/rb").objects
+    assert found["rows"] == [["./dirdat/rb", "RMTTRAIL", "PMP1", 4, 0, 500]]
+    assert shell.batch("INFO RMTTRAIL *").out.count("Extract Trail:") == 2
+    assert shell.batch("INFO RMTTRAIL ./dirdat/r?").out.count("Extract Trail:") == 2
+    deleted = shell.batch(f"DELETE RMTTRAIL {shell.home.root}/dirdat/ra")
+    assert deleted.out == "Deleting extract trail ./dirdat/ra for extract PMP1\n"
+    assert [target.trail for target in group(shell, "PMP1").write] == ["./dirdat/rb"]
+
+
+def test_a_damaged_checkpoint_is_named_and_hides_nobody(with_groups: Shell) -> None:
+    path = with_groups.home.checkpoint("EXT1", GroupKind.EXTRACT)
+    path.with_name(f"{path.name}.previous").write_bytes(path.read_bytes())
+    path.write_bytes(b"GGSCHK 1 00000000\n{}")
+    answer = with_groups.batch("INFO ALL")
+    assert answer.code == 1
+    assert [line.split()[2:4] for line in answer.out.splitlines() if line.startswith("EXTRACT")] == [
+        ["EXT1", "Unknown"],
+        ["PMP1", "00:00:00"],
+    ]
+    assert str(path) in answer.err
+    assert f"{path.name}.previous" in answer.err
+    assert "PMP1" in with_groups.run("--continue-on-error", "-c", "INFO EXTRACT *").out
+
+
+def test_groups_by_kind_wildcard_and_alone(with_groups: Shell) -> None:
+    def names(statement: str) -> list[str]:
+        return [row[1] for row in with_groups.run("--format", "json", "-c", statement).objects[0]["rows"]]
+
+    assert names("INFO EXTRACT *") == ["EXT1", "PMP1"]
+    assert names("INFO ER *") == ["EXT1", "PMP1", "REP1"]
+    assert names("INFO *1") == ["EXT1", "PMP1", "REP1"]
+    assert names("info rep1") == ["REP1"]
+    assert names("STATUS EXTRACT e*") == ["EXT1"]
+    assert names("LAG REPLICAT *") == ["REP1"]
+
+
+def test_the_slot_that_the_last_run_saw_is_shown(shell: Shell) -> None:
+    watch = {"name": "ggs_ext1", "retained": 1 << 20, "growth_per_hour": 0, "hours_left": None, "room": None}
+    shell.save(log_extract("EXT1", options=GroupOptions(slot="ggs_ext1", watch=watch)))
+    assert "WAL held back        1.0 MB" in shell.batch("INFO EXTRACT ext1, DETAIL").out
+
+
+def test_credentials(shell: Shell) -> None:
+    out = shell.batch(
+        "ADD CREDENTIALSTORE",
+        "ALTER CREDENTIALSTORE ADD USER ogg@h:1/d PASSWORD secret ALIAS north",
+        "ALTER CREDENTIALSTORE ADD USER other PASSWORD secret DOMAIN d2",
+        "ALTER CREDENTIALSTORE REPLACE USER ogg@h:2/d PASSWORD secret ALIAS north",
+        "INFO CREDENTIALSTORE",
+    )
+    assert out.code == 0
+    assert "Default domain: OracleGoldenGate\n\n  Alias: north\n  Userid: ogg@h:2/d\n" in out.out
+    assert "Domain: d2\n\n  Alias: other\n" in out.out
+    assert shell.batch("ALTER CREDENTIALSTORE DELETE USER other DOMAIN d2").code == 0
+    assert "d2" not in shell.batch("INFO CREDENTIALSTORE").out
+    assert shell.batch("ADD CREDENTIALSTORE").code == 1
+    assert "a password is required for x" in shell.batch("ALTER CREDENTIALSTORE ADD USER x ALIAS y").err
+
+
+def test_reports_parameters_and_events_are_shown(with_groups: Shell) -> None:
+    home = with_groups.home
+    home.report("EXT1").write_text("the present one\n")
+    home.report("EXT1", 0).write_text("the one before\n")
+    home.parameters("ext1").write_text("EXTRACT ext1\n")
+    home.parameters("mgr").write_text("PORT 7809\n")
+    home.globals.write_text("GGSCHEMA gg\n")
+    out = with_groups.batch(
+        "VIEW REPORT ext1", "VIEW REPORT ext10", "VIEW PARAMS ext1", "VIEW PARAMS mgr", "VIEW PARAMS ./GLOBALS"
+    ).out
+    assert out == "the present one\nthe one before\nEXTRACT ext1\nPORT 7809\nGGSCHEMA gg\n"
+    assert with_groups.batch("VIEW GGSEVT").out == ""
+    with_groups.batch("DELETE EXTRACT pmp1")
+    assert "OGG-00987" in with_groups.batch("VIEW GGSEVT").out
+
+
+def test_create_subdirs_names_the_eleven_folders(shell: Shell) -> None:
+    out = shell.batch("CREATE SUBDIRS").out
+    root = shell.home.root
+    assert f"Creating subdirectories under current directory {root}" in out
+    assert f"Parameter files                {root}/dirprm: " in out
+    assert len([line for line in out.splitlines() if f"{root}/dir" in line]) == 11
+
+
+def test_help_show_and_versions(shell: Shell) -> None:
+    out = shell.batch("HELP", "HELP ADD EXTRACT", "HELP STATS", "SHOW", "VERSIONS").out
+    assert "\nADD EXTRACT\nAdds " in out
+    assert "\nSTATS REPLICAT\nShows " in out
+    assert "Parameter settings:" in out
+    assert f"Reports (.rpt)                 {shell.home.root}/dirrpt" in out
+
+
+def test_a_home_that_cannot_be_written_is_a_clear_error(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the home should be")
+    answer = shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
+    assert answer.code == 1
+    assert "cannot create the home directory" in answer.err
+
+
+def test_the_catalog_knows_the_aliases_and_no_secret(shell: Shell) -> None:
+    shell.batch(
+        "ALTER CREDENTIALSTORE ADD USER 'host=h user=u password=hunter2' PASSWORD x ALIAS one",
+        "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
+        "ALTER CREDENTIALSTORE DELETE USER v ALIAS two",
+    )
+    (entry,) = Catalog(shell.home).credentials()
+    assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
+
+
+def test_info_without_a_name_shows_all_of_the_kind(with_groups: Shell) -> None:
+    assert with_groups.batch("INFO EXTRACT").out == with_groups.batch("INFO EXTRACT *").out
+    assert "REP1" in with_groups.batch("INFO REPLICAT, DETAIL").out
+
+
+@pytest.fixture
+def lost(shell: Shell) -> Shell:
+    """A home with two Replicats, the checkpoint file of one of which is gone."""
+    for group in ("rep1", "rep2"):
+        assert shell.batch(f"ADD REPLICAT {group}, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks").code == 0
+    shell.home.checkpoint("REP1", GroupKind.REPLICAT).unlink()
+    return shell
+
+
+@pytest.mark.slow
+def test_a_group_whose_checkpoint_file_is_gone_is_shown_as_abended_with_the_reason(lost: Shell) -> None:
+    """Finding 12: it had disappeared, START * skipped it, and the target fell behind."""
+    found = lost.run("--format", "json", "-c", "INFO ALL")
+    rows = {row[2]: row[1] for row in found.objects[0]["rows"]}
+    assert (rows["REP1"], rows["REP2"]) == ("ABENDED", "STOPPED")
+    assert "ABENDED" in lost.batch("INFO ALL").out
+    for statement in ("INFO ALL", "INFO REPLICAT rep1", "START REPLICAT rep1", "START REPLICAT *"):
+        answer = lost.batch("START MANAGER", statement) if "START" in statement else lost.batch(statement)
+        told = answer.out + answer.err
+        assert "REP1.cpr does not exist, but its group was not deleted" in told, statement
+        assert "ADD REPLICAT again, which continues from its checkpoint table row" in told, statement
+    lost.batch("STOP MANAGER !")
+
+
+def test_a_group_whose_checkpoint_file_is_gone_is_added_again_and_deleted_for_good(lost: Shell) -> None:
+    said = lost.batch(
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks", "DELETE REPLICAT rep1", "INFO ALL"
+    )
+    assert said.code == 0
+    assert "REP1" not in said.out.partition("Deleted REPLICAT REP1.")[2]
+    assert lost.home.group_names() == [("REP2", GroupKind.REPLICAT)]
+
+
+def test_a_home_of_an_earlier_release_learns_its_groups_when_one_is_added(lost: Shell) -> None:
+    folder = lost.home.known("REP1", GroupKind.REPLICAT).parent
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    assert lost.home.group_names() == [("REP2", GroupKind.REPLICAT)]
+    lost.batch("ADD REPLICAT rep3, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks")
+    assert [name for name, _ in lost.home.group_names()] == ["REP1", "REP2", "REP3"]
+
+
+def test_a_group_name_that_nearly_exists_is_suggested(with_groups: Shell) -> None:
+    assert "did you mean EXT1?" in with_groups.batch("INFO EXTRACT ext11").err
+    assert "did you mean REP1?" in with_groups.batch("STOP rpe1").err
+
+
+def test_tasks_are_shown_by_their_name_with_tasks_and_with_allprocesses(with_groups: Shell) -> None:
+    with_groups.batch("ADD EXTRACT load1, SOURCEISTABLE")
+
+    def shown(text: str) -> set[str]:
+        return set(re.findall(r"\b(EXT1|PMP1|LOAD1)\b", with_groups.batch(text).out))
+
+    for command in ("STATUS EXTRACT", "INFO EXTRACT"):
+        assert shown(f"{command} *") == {"EXT1", "PMP1"}
+        assert shown(f"{command} *, TASKS") == {"LOAD1"}
+        assert shown(f"{command} *, ALLPROCESSES") == {"EXT1", "PMP1", "LOAD1"}
+        assert shown(f"{command} load?") == set()
+        assert shown(f"{command} load1") == {"LOAD1"}
+
+
+def test_an_extract_is_deleted_under_the_login_of_a_duckdb_file(with_groups: Shell, tmp_path: Path) -> None:
+    """The slot cannot be looked at with this login; it failed after the group was gone."""
+    found = group(with_groups, "EXT1", GroupKind.EXTRACT)
+    with_groups.save(found._replace(options=found.options._replace(slot="ggs_ext1")))
+    duckdb.connect(str(tmp_path / "some.duckdb")).close()
+    answer = with_groups.batch(f"DBLOGIN SOURCEDB duckdb://{tmp_path}/some.duckdb", "VERSIONS", "DELETE EXTRACT ext1")
+    assert answer.code == 0, answer.err
+    assert "Database:   DuckDB" in answer.out
+    assert "Deleted EXTRACT EXT1." in answer.out
+
+
+def test_what_only_a_replicat_skips_is_refused_for_an_extract(
+    with_groups: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was an internal error, and words about the name of a trail."""
+    monkeypatch.setattr(supervision, "require_manager", lambda session: None)
+    assert (
+        "SKIPTRANSACTION is for a Replicat; EXTRACT EXT1 captures"
+        in with_groups.batch("START ext1, SKIPTRANSACTION").err
+    )
+    for statement in ("START ext1, DRYRUN", "START ext1, ATCSN 0/50056B8, DRYRUN"):
+        assert "EXTRACT EXT1 does not read a trail" in with_groups.batch(statement).err

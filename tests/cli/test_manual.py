@@ -1,0 +1,134 @@
+"""HELP: pages of every kind, in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.cli.manual import help_text, overview
+from ggshell.errors import NotFoundError
+from ggshell.language import pages
+from ggshell.language.help import find
+
+
+def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
+    from ggshell.cli.session import without_colors
+
+    colored = help_text("@date", color=True)
+    assert "\x1b[1m\x1b[36m@DATE\x1b[0m" in colored
+    assert without_colors(colored) == help_text("@date")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_long_lines_are_broken_between_options_and_nothing_is_lost(width: int) -> None:
+    for subject in ("add extract", "send extract", "br", "map"):
+        text = help_text(subject, width=width)
+        syntax = text.partition("Syntax\n")[2].partition("\n\n")[0]
+        assert max(map(len, syntax.splitlines())) <= width
+        assert " ".join(text.split()) == " ".join(help_text(subject).split())
+
+
+def test_all_actions_of_a_command_stand_together() -> None:
+    text = help_text("send extract")
+    assert all(f"group_name {action}" in text for action in ("STATUS", "FORCESTOP", "SHOWTRANS"))
+
+
+@pytest.mark.parametrize(
+    ("subject", "titles"),
+    [
+        ("ADD EXTRACT", ["ADD EXTRACT"]),
+        ("add extract ext1, tranlog", ["ADD EXTRACT"]),
+        ("info;", ["INFO ALL", "INFO EXTRACT"]),
+        ("cachemgr", ["CACHEMGR"]),
+    ],
+)
+def test_what_is_found(subject: str, titles: list[str]) -> None:
+    lines = help_text(subject).splitlines()
+    assert all(title in lines for title in titles)
+
+
+def test_functions_and_topics_have_pages_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"functions": "date", "topics": "trail", "commands": "date"}
+    indexes: dict[str, dict[str, Path]] = {}
+    for kind, stem in files.items():
+        path = tmp_path / f"{kind}.md"
+        path.write_text(f"# {kind}\n{stem}\n")
+        indexes[kind] = {stem: path}
+    monkeypatch.setattr(pages, "index", lambda kind: indexes.get(kind, {}))
+    assert help_text("@date") == "\nfunctions\ndate\n"
+    assert help_text("date") == "\ncommands\ndate\n\nfunctions\ndate\n"
+    assert help_text("trail") == "\ntopics\ntrail\n"
+
+
+def test_a_subject_without_a_page_names_what_comes_near() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        help_text("chachemgr")
+    assert caught.value.hint == "did you mean CACHEMGR?"
+
+
+def test_the_overview_fits_the_terminal() -> None:
+    assert max(map(len, overview(80).splitlines())) <= 80
+    assert all(page.title in overview() for page in map(pages.read, pages.index("commands").values()))
+
+
+def test_the_overview_marks_commands_that_are_not_supported_with_the_reason() -> None:
+    listed = overview()
+    assert "\n  ADD PROFILE                 Not supported: " in listed
+    whole = [page for page in map(pages.read, pages.index("commands").values()) if "Not supported" in page.facts]
+    assert listed.count("Not supported: ") == len([page for page in whole if "Carried out" not in page.facts])
+    assert "\nTopics: CHECKPOINT, CONFIGURATION, ERRORS, HOMES" in listed
+
+
+def test_a_noun_finds_the_commands_that_have_it() -> None:
+    assert [each.stem for each in find("SPARK")] == ["info_spark", "start_spark", "stop_spark"]
+
+
+def test_the_overview_has_one_sentence_of_each_page() -> None:
+    (line,) = [each for each in overview().splitlines() if each.startswith("  INFO SPARK ")]
+    assert line.endswith("the last questions of this session.")
+
+
+def test_lines_that_the_width_of_the_page_broke_are_joined_before_they_are_wrapped() -> None:
+    narrow = help_text("LAG REPORT", width=80)
+    assert "(dirlag of a home,\n        LAGARCHIVE of Replicat), a home, or a trail" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("subject", ["ADD FOO", "A", "ADD EXTRAKT"])
+def test_help_of_an_unknown_page_is_a_hint_and_a_short_list(subject: str) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        help_text(subject)
+    assert "ADD EXTRACT" in caught.value.hint
+    assert len(str(caught.value)) < 400
+
+
+def test_mgr_and_every_fact_of_a_page_are_shown_as_they_are_named_in_full() -> None:
+    """HELP STOP MGR found no page; the fact "Carried out" kept the dash of its file."""
+    for verb in ("START", "STOP", "INFO"):
+        assert help_text(f"{verb} MGR") == help_text(f"{verb} MANAGER")
+    assert "\n  Carried out: CHECKPOINTRETENTIONTIME" in help_text("TRANLOGOPTIONS")
+
+
+def test_steps_are_wrapped_under_their_text_and_their_statements_stay_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "topic.md"
+    first = "1. " + "word " * 25 + "end of the file's line"
+    second = (
+        "2. Run `ALTER REPLICAT rep1, EXTSEQNO 0` now:\n       START REPLICAT rep1, AFTERCSN 00000000/0195F8A8, DRYRUN"
+    )
+    page.write_text(
+        f"# topic\nA topic.\n\n## Steps\n{first}\n   continues.\n{second}\n   A new line.\n- A note: short\n"
+    )
+    monkeypatch.setattr(pages, "index", lambda kind: {"topic": page} if kind == "topics" else {})
+    lines = help_text("topic", width=40).partition("Steps\n")[2].splitlines()
+    assert lines[:2] == ["1. word word word word word word word", "   word word word word word word word"]
+    assert lines[4] == "   line continues."
+    assert lines[5:] == [
+        "2. Run ALTER REPLICAT rep1, EXTSEQNO 0",
+        "   now:",
+        "       START REPLICAT rep1, AFTERCSN 00000000/0195F8A8, DRYRUN",
+        "   A new line.",
+        "- A note: short",
+    ]

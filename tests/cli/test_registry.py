@@ -1,0 +1,171 @@
+"""The manual and the handlers say the same: every syntax line has a function with its names, every function its lines."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+from ggshell.cli.registry import COMMANDS, Handler
+from ggshell.errors import UsageError
+from ggshell.language import pages
+from ggshell.language.notation import (
+    Alternatives,
+    Line,
+    Many,
+    Node,
+    Option,
+    Series,
+    Slot,
+    Word,
+    argument_names,
+    compile_line,
+    python_name,
+)
+from ggshell.language.unsupported import Gaps, gaps_of
+from ggshell.language.values import slot_type
+
+LINES: tuple[Line, ...] = tuple(
+    compile_line(text, stem) for stem, path in pages.index("commands").items() for text in pages.read(path).syntax
+)
+
+
+def gaps(line: Line) -> Gaps:
+    return gaps_of(pages.index("commands")[line.page])
+
+
+def missing_options(line: Line) -> set[str]:
+    """The arguments of a line that its page says are not carried out."""
+    return {python_name(subject.split()[0]) for subject, _ in gaps(line).missing if subject != line.key}
+
+
+CARRIED_OUT = tuple(line for line in LINES if not gaps(line).status and line.key not in dict(gaps(line).missing))
+
+
+def test_the_manual_has_lines() -> None:
+    assert len(CARRIED_OUT) > 100
+
+
+@pytest.mark.parametrize("line", CARRIED_OUT, ids=lambda line: line.text[:50])
+def test_every_line_that_is_carried_out_has_a_handler_that_takes_its_names(line: Line) -> None:
+    taken = keyword_names(COMMANDS.find(line.key)[0])
+    assert argument_names(line) - missing_options(line) <= taken
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line not in CARRIED_OUT], ids=lambda line: line.text[:50])
+def test_a_line_that_is_not_carried_out_has_no_handler_and_gives_a_reason(line: Line) -> None:
+    found = gaps(line)
+    assert not COMMANDS.module_of(line.key)
+    assert found.status or dict(found.missing)[line.key]
+
+
+def test_every_handler_has_no_name_that_none_of_its_lines_gives() -> None:
+    given: dict[Handler, set[str]] = defaultdict(set)
+    for line in CARRIED_OUT:
+        given[COMMANDS.find(line.key)[0]] |= argument_names(line)
+    extra = {handler.__qualname__: keyword_names(handler) - names for handler, names in given.items()}
+    # A handler of several lines may pass on what only some of them name; none of it may come from nowhere.
+    assert {name: names for name, names in extra.items() if names} == {}
+
+
+def test_every_handler_has_a_line_and_every_line_a_handler() -> None:
+    assert set(COMMANDS.load_all()) == {line.key for line in CARRIED_OUT}
+
+
+def test_the_module_of_a_key_is_found_by_the_decorator_in_its_source() -> None:
+    """Without an import: a command is a page and a function, and nothing else lists it."""
+    for key, (handler, _) in COMMANDS.load_all().items():
+        assert handler.__module__ == f"ggshell.cli.commands.{COMMANDS.module_of(key)}", key
+
+
+@pytest.mark.slow
+def test_the_search_for_one_command_imports_no_other() -> None:
+    code = "import sys; from ggshell.cli.registry import COMMANDS; COMMANDS.find('INFO ALL'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in loaded if name.startswith("ggshell.cli.commands.")] == ["ggshell.cli.commands.info_all"]
+
+
+def test_names_that_a_line_requires_have_no_default_elsewhere_needed() -> None:
+    """A statement that gives only what must be given can be carried out: everything else has a default."""
+    for line in CARRIED_OUT:
+        signature = inspect.signature(COMMANDS.find(line.key)[0])
+        required = {
+            name
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.default is inspect.Parameter.empty
+        }
+        assert required <= argument_names(line), line.text
+
+
+def test_a_key_without_a_handler_is_refused_in_words() -> None:
+    with pytest.raises(UsageError, match="not available in this version"):
+        COMMANDS.find("ADD WONDER")
+
+
+NUMERIC = re.compile(r"number|.*_?(?:seconds|minutes|value)|n|megabytes|number_of_\w+")
+NOT_INT = {
+    **dict.fromkeys(("number_in_seconds", "number_in_days", "limit_in_seconds"), "with a fraction"),
+    **dict.fromkeys(("value", "text_value", "float_value"), "another type's value"),
+}
+
+
+def slots(node: Node) -> Iterator[tuple[str, str]]:
+    """(the handler's name for it, the placeholder's) of every value that stands alone or after its keyword."""
+    if isinstance(node, Slot):
+        yield node.name, node.name
+    elif isinstance(node, Option | Many):
+        yield from slots(node.item)
+    elif isinstance(node, Alternatives):
+        for arm in node.arms:
+            yield from slots(arm)
+    elif isinstance(node, Series):
+        for before, item in zip((None, *node.items), node.items, strict=False):
+            named = isinstance(before, Word) and isinstance(item, Slot)
+            yield from [(python_name(before.text), item.name)] if named else slots(item)  # type: ignore[union-attr]
+
+
+def of_seven(slot: str) -> object:
+    """What a placeholder makes of ``7``; None where it is not a value for it."""
+    try:
+        return slot_type(slot).convert("7")
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("kind", ["commands", "parameters", "logdump"])
+def test_every_placeholder_for_a_whole_number_gives_a_number_on_every_page(kind: str) -> None:
+    found = {
+        name
+        for path in pages.index(kind).values()
+        for text in pages.read(path).syntax
+        for _, name in slots(compile_line(text, path.stem).body)
+        if NUMERIC.fullmatch(name) and name not in NOT_INT
+    }
+    assert "number" in found or kind == "logdump"
+    assert {name for name in found if of_seven(name) != 7} == set()
+
+
+def test_a_handler_that_counts_gets_a_number_and_one_that_reads_text_gets_text() -> None:
+    """DELETE MASTERKEY RANGE compared numbers with texts: its placeholders had no type."""
+    compared = 0
+    for line in CARRIED_OUT:
+        parameters = inspect.signature(COMMANDS.find(line.key)[0]).parameters
+        for own, slot in slots(line.body):
+            wanted = next((str(parameters[name].annotation) for name in (own, slot) if name in parameters), "")
+            if wanted in ("int", "int | None", "str"):
+                compared += 1
+                is_number = type(of_seven(slot)) is int
+                assert is_number is wanted.startswith("int"), f"{line.text}: {slot} for {wanted}"
+    assert compared > 200
+
+
+def keyword_names(handler: Handler) -> set[str]:
+    signature = inspect.signature(handler)
+    return {
+        name for name, parameter in signature.parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }

@@ -1,0 +1,90 @@
+"""The shell at a terminal: a real one, made by the system for the test."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from cli.ground import Shell
+
+pytestmark = pytest.mark.slow
+
+SECRET = "hunter2secret"
+
+
+class Terminal:
+    """A shell behind a pseudo terminal; ``type`` enters a line and gives what appears until the next prompt."""
+
+    def __init__(self, home: Path, state: Path) -> None:
+        self._pid, self._descriptor = pty.fork()
+        if self._pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a suite that runs in the background ignores it
+            os.environ.update(TERM="dumb", XDG_STATE_HOME=str(state), PROMPT_TOOLKIT_NO_CPR="1")
+            os.execv(sys.executable, [sys.executable, "-m", "ggshell.cli.main", "--home", str(home)])  # noqa: S606
+        self.begin = self._until(rb"1>")
+
+    def _until(self, pattern: bytes) -> str:
+        seen = b""
+        while not re.search(pattern, seen):
+            ready, _, _ = select.select([self._descriptor], [], [], 20)
+            assert ready, seen
+            try:
+                seen += os.read(self._descriptor, 1 << 16)
+            except OSError:
+                break
+        return seen.decode()
+
+    def type(self, text: str, pattern: str) -> str:
+        os.write(self._descriptor, text.encode() + b"\r")
+        return self._until(pattern.encode())
+
+    def interrupt(self) -> str:
+        """Press Ctrl-C; return what appears until the next prompt."""
+        os.write(self._descriptor, b"\x03")
+        return self._until(rb"\d> ")
+
+    def end(self) -> int:
+        os.write(self._descriptor, b"exit\r")
+        self._until(rb"never")
+        _, status = os.waitpid(self._pid, 0)
+        os.close(self._descriptor)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_a_shell_at_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
+    terminal = Terminal(with_groups.home.root, tmp_path)
+    assert "ggshell Command Interpreter for PostgreSQL" in terminal.begin
+    assert "EXTRACT EXT1: STOPPED" in terminal.type("status ext1", "2> ")
+    asked = terminal.type("alter credentialstore add user u alias a", "Password: ")
+    assert SECRET not in asked
+    answered = terminal.type(SECRET, "3>")
+    assert SECRET not in answered
+    assert "altered" in answered
+    terminal.type(f"alter credentialstore add user u password {SECRET} alias b", "4>")
+    assert terminal.end() == 0
+    history = tmp_path / "ggshell" / "history"
+    assert "+status ext1" in history.read_text()
+    assert SECRET not in history.read_text()
+    assert history.stat().st_mode & 0o077 == 0
+
+
+def test_ctrl_c_at_fc_gives_the_statement_up(with_groups: Shell, tmp_path: Path) -> None:
+    terminal = Terminal(with_groups.home.root, tmp_path)
+    terminal.type("status ext1", "2> ")
+    terminal.type("fc", r"2\.\.")
+    after = terminal.interrupt()
+    assert "STOPPED" not in after
+    assert terminal.end() == 0
+
+
+def test_ctrl_c_at_a_question_gives_the_statement_up(with_groups: Shell, tmp_path: Path) -> None:
+    terminal = Terminal(with_groups.home.root, tmp_path)
+    terminal.type("alter credentialstore add user u alias a", "Password: ")
+    assert "altered" not in terminal.interrupt()
+    assert terminal.end() == 0

@@ -1,0 +1,60 @@
+"""The tables of the command line, and what becomes of those that are wider than the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from ggshell.cli.output.tables import aligned, cell_text, render, table_text
+from ggshell.cli.results import Listing
+
+WIDE = Listing(("name", "value"), [("first", "x" * 50), ("second", None)], "")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """A terminal of 40 columns, or a pipe (False)."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(request.param), raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((40, 24)))
+
+
+@pytest.mark.parametrize("terminal", [True], indirect=True)
+def test_a_table_wider_than_the_terminal_turns_vertical(terminal: None) -> None:
+    rows = (f"name  | first\nvalue | {'x' * 50}\n", "name  | second\nvalue | \n")
+    wanted = "".join(f"-[ {number} ]-------------------\n{row}" for number, row in enumerate(rows, 1))
+    assert render(WIDE, "table") == wanted
+    assert table_text(WIDE.heads, WIDE.values) == wanted
+
+
+@pytest.mark.parametrize("terminal", [True], indirect=True)
+def test_a_table_that_fits_stays_a_table(terminal: None) -> None:
+    assert table_text(("name", "number"), [("a", 1)]) == "name  number\n----  ------\na          1\n"
+    assert render(Listing(("a",), [(1,)], ""), "table").startswith("+-")
+
+
+@pytest.mark.parametrize("terminal", [True], indirect=True)
+def test_a_vertical_table_shows_values_whole_and_a_table_cuts_them(terminal: None) -> None:
+    assert "x" * 100 in table_text(("name", "value"), [("a", "x" * 100)])
+
+
+@pytest.mark.parametrize("terminal", [False], indirect=True)
+def test_in_a_pipe_a_wide_table_stays_a_table(terminal: None) -> None:
+    assert render(WIDE, "table").startswith("+-")
+    assert table_text(WIDE.heads, WIDE.values).startswith("name    value\n")
+    assert table_text(("name", "value"), [("a", "x" * 100)]).endswith("...\n")
+
+
+@pytest.mark.parametrize("terminal", [True], indirect=True)
+@pytest.mark.parametrize("style", ["csv", "markdown"])
+def test_formats_for_programs_never_turn(terminal: None, style: str) -> None:
+    assert "-[ 1 ]" not in render(WIDE, style)
+
+
+def test_columns_are_two_blanks_apart_and_lines_end_without_blanks() -> None:
+    assert aligned([("a", "bb"), ("ccc", "")], [False, True]) == ["a    bb", "ccc"]
+
+
+def test_a_map_in_a_cell_is_one_line() -> None:
+    assert cell_text({"a": None, "b": "x\ny"}) == "a=NULL, b=x y"

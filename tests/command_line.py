@@ -1,0 +1,127 @@
+"""Runs ``ggshell`` as a process of its own, forked from one that has loaded the libraries already.
+
+A command is a real process with the real command line and its own streams, directory and environment.  The imports, most
+of a short command's CPU time, are paid once for each worker of the tests.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+
+def run_ggshell(*words: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line with these words; its exit code and what it printed."""
+    with tempfile.TemporaryDirectory(prefix="ggs-run-") as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process = {
+            "out": str(out),
+            "err": str(err),
+            "cwd": str(Path.cwd()),
+            "environment": {**os.environ, **environment},
+        }
+        server = _idle.pop() if _idle else _start_server()
+        code = _ask(server, {"words": [str(word) for word in words], **process}, timeout)
+        _idle.append(server)
+        return subprocess.CompletedProcess(words, code, out.read_text(), err.read_text())
+
+
+def _ask(server: subprocess.Popen[str], request: dict[str, Any], timeout: float) -> int:
+    """Have a command run; its exit code.  One that takes too long is killed."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    child = int(server.stdout.readline())
+    if not select.select([server.stdout], [], [], timeout)[0]:
+        os.kill(child, signal.SIGKILL)
+        raise subprocess.TimeoutExpired(request["words"], timeout)
+    return int(server.stdout.readline())
+
+
+_ENVIRONMENT = dict(os.environ)
+"""As it was before a test changed it: the process outlives the test that starts it."""
+
+_idle: list[subprocess.Popen[str]] = []
+"""Processes that commands are forked from: one, unless threads run commands at the same time."""
+
+
+def _start_server() -> subprocess.Popen[str]:
+    """It ends with this process."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen([sys.executable, __file__], **pipes, text=True, cwd="/", env=_ENVIRONMENT)
+    atexit.register(server.communicate)
+    return server
+
+
+def serve() -> None:
+    """Fork for each request that comes; answer with the child's number, and with its exit code when it has ended."""
+    from ggshell.cli import commands
+    from ggshell.cli.main import main
+
+    _load("duckdb", "psycopg", "pyparsing", "ggshell.cli.batch", "ggshell.cli.session")
+    _load(*(module.name for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}.")))
+    gc.freeze()  # or each child copies what it only counts
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if not child:
+            _run(request, main)
+        sys.stdout.write(f"{child}\n")
+        sys.stdout.flush()
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
+    os._exit(0)
+
+
+def _run(request: dict[str, Any], main: Callable[[list[str]], int]) -> NoReturn:
+    """What a child does.  Only its output is completed: to clear away all modules takes as long as to load them."""
+    code = 1
+    try:
+        _become(request)
+        code = main(request["words"])
+    finally:
+        if sys.exc_info()[0] is not None:
+            traceback.print_exc()
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _load(*modules: str) -> None:
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _become(request: dict[str, Any]) -> None:
+    """Give this process the streams, the directory and the environment of a request."""
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for number, name, mode in ((0, os.devnull, os.O_RDONLY), (1, request["out"], flags), (2, request["err"], flags)):
+        opened = os.open(name, mode, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,42 @@
+"""Random histories of a small table, and which of their changes a table with a key would let through."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ggshell.connectors.lake.effects import RecordChange, Values
+from ggshell.record.operation import IoType
+
+KEY = ("id",)
+ids = st.integers(1, 4).map(str)
+inserts = st.builds(
+    lambda key, v: RecordChange(IoType.INSERT, {}, {"id": key, "v": v, "w": "w"}), ids, st.sampled_from("abc")
+)
+updates = st.builds(
+    lambda key, v: RecordChange(IoType.FIELD_COMP, {}, {"id": key, "v": v}), ids, st.sampled_from("xyz")
+)
+deletes = st.builds(lambda key: RecordChange(IoType.DELETE, {}, {"id": key}), ids)
+moves = st.builds(lambda old, new: RecordChange(IoType.KEY_FIELD_COMP, {"id": old}, {"id": new}), ids, ids)
+truncates = st.just(RecordChange(IoType.PURGE_DATA, {}, {}))
+histories = st.lists(inserts | updates | deletes | moves | truncates, max_size=20)
+
+
+def valid(rows: dict[str, Values], changes: list[RecordChange]) -> list[RecordChange]:
+    """The changes that a table with a key would let through, applied to ``rows``."""
+    kept = []
+    for change in changes:
+        key, old = change.columns.get("id") or "", change.before.get("id") or ""
+        if change.io_type == IoType.PURGE_DATA:
+            rows.clear()
+        elif change.io_type == IoType.INSERT and key not in rows:
+            rows[key] = dict(change.columns)
+        elif change.io_type == IoType.FIELD_COMP and key in rows:
+            rows[key] |= change.columns
+        elif change.io_type == IoType.DELETE and key in rows:
+            del rows[key]
+        elif change.io_type == IoType.KEY_FIELD_COMP and old in rows and (key == old or key not in rows):
+            rows[key] = {**rows.pop(old), **change.columns}
+        else:
+            continue
+        kept.append(change)
+    return kept

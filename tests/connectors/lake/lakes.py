@@ -1,0 +1,134 @@
+"""A home with one trail and one Replicat that delivers to a lake, of any form; and what the lake holds, read by others."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from batches import Row, Tx, make_batch
+from command_line import run_ggshell
+from processes import until
+
+from ggshell.clock import FakeClock
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.target import LakeTarget, TableForm
+from ggshell.home.home import Home
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
+from ggshell.trail.fileheader import Producer
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
+from ggshell.types import TableName, TrailPosition
+
+PEOPLE = TableDefinition(
+    TableName("hr", "people"),
+    (Column("id", "integer", 23), Column("name", "text", 25), Column("pay", "numeric(8,2)")),
+    (0,),
+)
+PLACES = TableDefinition(TableName("hr", "Places"), (Column("id", "smallint", 21), Column("at", "date", 1082)), (0,))
+NOTES = TableDefinition(TableName("hr", "notes"), (Column("line", "text", 25),), ())
+
+
+def image(*values: str | None) -> bytes:
+    return encode_image((index, None if value is None else value.encode()) for index, value in enumerate(values))
+
+
+def person(number: int, name: str | None, pay: str) -> Row:
+    return Row(PEOPLE, IoType.INSERT, image(str(number), name, pay))
+
+
+def moved(table: TableDefinition, old: int, new: int) -> Row:
+    """A change of a row's key; the other columns are not in the record."""
+    parts = (encode_image([(0, str(number).encode())]) for number in (old, new))
+    return Row(table, IoType.KEY_FIELD_COMP, join_key_update(*parts))
+
+
+class Lake:
+    """The home, its trail, and the lake below it."""
+
+    def __init__(self, root: Path, form: TableForm) -> None:
+        self.home = Home(root)
+        self.home.ensure()
+        self.form = form
+        self.folder = root / "lake"
+        self.target = LakeTarget(form, self.folder)
+        self.trail = TrailName.parse("./dirdat/ea", root)
+        self.home.parameters("lake").write_text("REPLICAT lake\nMAP hr.*, TARGET hr.*;\n")
+        self.end = TrailPosition(0, 0)
+        self._csn = 0
+
+    def write(self, *transactions: list[Row]) -> TrailPosition:
+        """More transactions into the trail; its end."""
+        writer = TrailWriter.open(
+            self.trail, clock=FakeClock(), producer=Producer("EXT1", "Extract"), max_bytes=1 << 30
+        )
+        for rows in transactions:
+            self._csn += 1
+            writer.write(make_batch([Tx(self._csn, rows)]))
+        self.end = writer.flush()
+        writer.close()
+        return self.end
+
+    def shell(self, text: str) -> subprocess.CompletedProcess[str]:
+        return run_ggshell("--home", self.home.root, "--auto-manager", "-c", text, timeout=120)
+
+    def run(self, text: str) -> str:
+        result = self.shell(text)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    @property
+    def committed(self) -> LakeCommit | None:
+        return CommitLog(self.target, "lake").latest()
+
+    def delivered(self) -> None:
+        def there() -> bool:
+            done = self.committed
+            return done is not None and done.position >= self.end
+
+        until("the trail is in the lake", there, 300)
+
+    def rows(self, table: TableDefinition, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """A table as it stands, in the order of the first column."""
+        listed = ", ".join(f'"{column}"' for column in columns)
+        lake = read_table(self.target, table.name)
+        if lake is None:
+            done = self.committed
+            assert done is not None
+            version = f"v={done.tables[str(table.name)]:012d}"
+            files = str(self.folder / "current" / str(table.name) / version / "*.parquet").replace("'", "''")
+            return duckdb.sql(f"SELECT {listed} FROM read_parquet('{files}') ORDER BY 1").fetchall()
+        return duckdb.sql(f"SELECT {listed} FROM lake ORDER BY 1").fetchall()
+
+    def people(self) -> list[tuple[int, str | None, str]]:
+        return [(number, name, str(pay)) for number, name, pay in self.rows(PEOPLE, ("id", "name", "pay"))]
+
+    def logged(self) -> list[int]:
+        """The places in the trail of all changes in the log."""
+        lake = read_table(self.target, None)
+        if lake is None:
+            files = self.folder / "log" / "*" / "*" / "*" / "*.parquet"
+            query = f"SELECT rba FROM read_parquet('{files}') ORDER BY rba"
+        else:
+            query = "SELECT rba FROM lake ORDER BY rba"
+        return [rba for (rba,) in duckdb.sql(query).fetchall()]
+
+
+def read_table(lake: LakeTarget, name: TableName | None) -> pa.Table | None:
+    """A table (None: the log) as the form's own library reads it; None for Parquet, which DuckDB reads itself."""
+    if lake.form is TableForm.DELTA:
+        from deltalake import DeltaTable
+
+        return pa.table(DeltaTable(lake.folder / ("log" if name is None else f"current/{name}")).scan())
+    if lake.form is TableForm.ICEBERG:
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        catalog = SqlCatalog("lake", uri=f"sqlite:///{lake.folder}/catalog.db")
+        table = catalog.load_table(("_ggshell", "log") if name is None else (name.owner, name.name))
+        return table.scan().to_arrow()
+    return None

@@ -1,0 +1,108 @@
+"""Batches into a lake of any form, each once: a delivery that ends between any two of its writes is gone on with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from batches import Row
+from deliveries import BEGIN, Deliveries, Ended
+from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person, read_table
+
+from ggshell.connectors.lake.commits import CommitLog
+from ggshell.connectors.lake.target import TableForm
+from ggshell.errors import StoreError
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+
+
+def place(number: int) -> Row:
+    return Row(PLACES, IoType.INSERT, image(str(number), "2026-11-21"))
+
+
+@pytest.mark.parametrize("comes_again", ["longer", "shorter"])
+def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSession, comes_again: str) -> None:
+    deliveries = Deliveries(lake, spark)
+    first = lake.write([person(1, "Ada", "1"), person(2, "Bo", "2"), place(1)])
+    deliveries.batch(0, BEGIN, first)
+    short = lake.write([moved(PEOPLE, 2, 3), moved(PEOPLE, 1, 2)], [moved(PLACES, 1, 2), place(1)])
+    long = lake.write([moved(PEOPLE, 3, 4), moved(PEOPLE, 2, 3)], [moved(PLACES, 2, 3), moved(PLACES, 1, 2), place(1)])
+    before, after = (short, long) if comes_again == "longer" else (long, short)
+    for writes in (
+        (0, 1, 2) if lake.form is TableForm.PARQUET else (0, 1, 1)
+    ):  # before the log, behind it, behind Places
+        with pytest.raises(Ended):
+            deliveries.batch(1, first, before, writes)
+    with pytest.raises(Ended):
+        deliveries.batch(1, first, before, commits=False)
+    deliveries.batch(1, first, after)
+    deliveries.batch(1, first, after)
+    if after != long:
+        deliveries.batch(2, after, long)
+    assert [row[:2] for row in lake.people()] == [(3, "Ada"), (4, "Bo")]
+    assert [number for (number,) in lake.rows(PLACES, ["id"])] == [1, 2, 3]
+    assert lake.logged() == [row["rba"] for row in deliveries.rows(BEGIN, long).orderBy("rba").collect()]
+    assert lake.committed is not None
+    assert lake.committed.position == long
+    assert deliveries.counted == {"hr.people": 6, 'hr."Places"': 6}
+
+
+def test_a_column_that_comes_in_mid_stream_is_in_the_lake(lake: Lake, spark: SparkSession) -> None:
+    deliveries = Deliveries(lake, spark)
+    first = lake.write([person(1, "Ada", "1"), person(2, "Bo", "2"), Row(NOTES, IoType.INSERT, image("a note"))])
+    deliveries.batch(0, BEGIN, first)
+    wider = PEOPLE._replace(columns=(*PEOPLE.columns, Column("since", "date", 1082)))
+    second = lake.write([Row(wider, IoType.INSERT, image("3", "Cy", "3", "2026-11-21"))], [moved(wider, 1, 4)])
+    deliveries.batch(1, first, second)
+    found = lake.rows(PEOPLE, ("id", "name", "since"))
+    assert [(*row[:2], str(row[2])) for row in found] == [
+        (2, "Bo", "None"),
+        (3, "Cy", "2026-11-21"),
+        (4, "Ada", "None"),
+    ]
+    assert deliveries.told == [
+        "hr.notes has no key: the lake contains its changes in the log, but not its current state."
+    ]
+
+
+def test_a_moment_keeps_its_zone_for_every_reader(lake: Lake, spark: SparkSession) -> None:
+    columns = (
+        Column("id", "integer"),
+        Column("at", "timestamp with time zone"),
+        Column("local", "timestamp without time zone"),
+    )
+    table = TableDefinition(TableName("hr", "moments"), columns, (0,))
+    values = ("1", "2026-11-21 10:00:00.123456+00", "2026-11-21 10:00:00.123456")
+    Deliveries(lake, spark).batch(0, BEGIN, lake.write([Row(table, IoType.INSERT, image(*values))]))
+    moment, local = pa.timestamp("us", "UTC"), pa.timestamp("us")
+    read = read_table(lake.target, table.name)
+    if read is None:
+        files = [*lake.folder.glob("current/*/*/*.parquet"), *lake.folder.glob("log/**/*.parquet")]
+        schemas = [pq.read_schema(file) for file in files]
+        assert {schema.field("at").type for schema in schemas if "at" in schema.names} == {moment}
+        assert {schema.field("local").type for schema in schemas if "local" in schema.names} == {local}
+        assert {schema.field("commit_ts").type for schema in schemas if "commit_ts" in schema.names} == {moment}
+        again = spark.read.parquet(*(str(file) for file in files if "current" in str(file)))
+        assert dict(again.dtypes)["at"] == "timestamp"
+        assert dict(again.dtypes)["local"] == "timestamp_ntz"
+    else:
+        assert (read.schema.field("at").type, read.schema.field("local").type) == (moment, local)
+    ((at, without),) = lake.rows(table, ("at", "local"))
+    assert at == datetime(2026, 11, 21, 10, 0, 0, 123456, UTC)
+    assert without == datetime(2026, 11, 21, 10, 0, 0, 123456)
+
+
+def test_a_folder_of_another_form_is_refused(lake: Lake, spark: SparkSession) -> None:
+    Deliveries(lake, spark).batch(0, BEGIN, lake.write([person(1, "Ada", "1")]))
+    for form in set(TableForm) - {lake.form}:
+        with pytest.raises(StoreError, match=f"contains {lake.form} tables of LAKE, but TARGET specifies {form}"):
+            CommitLog(lake.target._replace(form=form), "LAKE").latest()

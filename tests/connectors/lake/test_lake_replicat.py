@@ -1,0 +1,217 @@
+"""A Replicat that delivers to a lake of any form: real processes, real Spark, and ends that nobody wished for."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from batches import Row
+from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person
+from processes import until, until_state
+from time_limits import slowness
+
+from ggshell.connectors.lake.replicat import stream_failure
+from ggshell.connectors.lake.target import TableForm
+from ggshell.groups.control import request
+from ggshell.groups.state import ProcessState, read_process_file
+from ggshell.home.checkpoint import GroupKind
+from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
+
+HERE = Path(__file__).parent
+
+
+def place(number: int) -> Row:
+    return Row(PLACES, IoType.INSERT, image(str(number), "2026-11-21"))
+
+
+def add(lake: Lake) -> str:
+    return f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {lake.form}:./lake"
+
+
+def stop_under_load(lake: Lake) -> None:
+    """What comes behind a STOP does not hold it up."""
+    writing, number = threading.Event(), itertools.count(100)
+
+    def write_on() -> None:
+        while not writing.wait(0.3):
+            lake.write([person(next(number), "On", "1")])
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        lake.run("STOP REPLICAT lake")
+        until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.STOPPED)
+    finally:
+        writing.set()
+        writer.join()
+
+
+@pytest.mark.parametrize(
+    "lake", [TableForm.PARQUET], indirect=True
+)  # test_lake_delivery has all forms, without processes
+def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) -> None:
+    lake.write([person(1, "Ada", "10.50"), person(2, None, "20"), Row(NOTES, IoType.INSERT, image("a note"))])
+    target = "./lake" if lake.form is TableForm.PARQUET else f"{lake.form}:./lake"
+    lake.run(f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {target}\nSTART REPLICAT lake")
+    lake.delivered()
+    assert lake.people() == [(1, "Ada", "10.50"), (2, None, "20.00")]
+    lake.write(
+        [Row(PEOPLE, IoType.FIELD_COMP, encode_image([(0, b"1"), (2, b"11")]))],
+        [moved(PEOPLE, 1, 7)],
+        [Row(PEOPLE, IoType.DELETE, encode_image([(0, b"2")])), person(3, "Bo", "1")],
+    )
+    lake.delivered()
+    assert lake.people() == [(3, "Bo", "1.00"), (7, "Ada", "11.00")]
+    assert f"Target {target}" in lake.run("INFO REPLICAT lake")
+    until("the Replicat says that it is at the end", lambda: "At EOF" in lake.run("LAG REPLICAT lake"))
+    lake.run("KILL REPLICAT lake")
+    lake.write([person(4, "Cy", "4")])
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    assert len(lake.logged()) == len(set(lake.logged())) == 8
+    assert [row[0] for row in lake.people()] == [3, 4, 7]
+    lake.run("STOP REPLICAT lake")
+    shutil.rmtree(lake.folder / "_ggshell" / "LAKE" / "stream")  # Spark's own memory is lost: the commits know
+    lake.write([person(5, "Di", "5")])
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    assert len(lake.logged()) == len(set(lake.logged())) == 9
+    assert [row[0] for row in lake.people()] == [3, 4, 5, 7]
+    stop_under_load(lake)
+    assert "has no key" in lake.home.report("lake").read_text() or "has no key" in lake.home.event_log.read_text()
+    (last,) = [json.loads(path.read_text()) for path in sorted((lake.folder / "_ggshell").rglob("0*.json"))[-1:]]
+    assert (last["seqno"], last["form"]) == (0, lake.form)
+
+
+@pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
+def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> None:
+    """The process dies between the tables of a batch, which comes again, longer, as Spark's memory is lost too."""
+    lake.write([person(1, "Ada", "1"), place(1)], [moved(PEOPLE, 1, 2), person(1, "Bo", "2")], [moved(PLACES, 1, 2)])
+    lake.run(add(lake))
+    dying = [sys.executable, str(HERE / "dying.py"), lake.form, "replicat"]
+    result = subprocess.run(
+        [*dying, "--home", str(lake.home.root), "--group", "LAKE"],
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        cwd=lake.home.root,
+        check=False,
+        timeout=600,
+    )
+    assert result.returncode == -signal.SIGKILL
+    assert lake.committed is None
+    shutil.rmtree(lake.folder / "_ggshell" / "LAKE" / "stream")
+    lake.write([moved(PEOPLE, 2, 3), moved(PEOPLE, 1, 2)], [place(1)])
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    assert lake.people() == [(2, "Bo", "2.00"), (3, "Ada", "1.00")]
+    assert [number for (number,) in lake.rows(PLACES, ["id"])] == [1, 2]
+    assert len(lake.logged()) == len(set(lake.logged())) == 8
+
+
+@pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
+def test_a_java_without_memory_ends_the_replicat_and_does_not_leave_it_waiting(lake: Lake) -> None:
+    (lake.home.root / "dirprm" / "spark.conf").write_text("memory 500m\n")
+    long = "x" * 3_000_000
+    lake.write(*([person(number, long, "1")] for number in range(40)))
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake")
+    until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED, 200)
+    report = lake.home.report("lake").read_text()
+    assert "GGS-00708" in report, report
+
+
+def answers_at_once(lake: Lake) -> None:
+    entry = read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
+    assert entry is not None
+    for verb in ("STATUS", "GETLAG", "STATS", "REPORT"):
+        begun = time.monotonic()
+        request(entry.socket, verb, timeout=30)
+        assert time.monotonic() - begun < slowness(), verb
+
+
+def java_of(lake: Lake) -> int:
+    """The Java that the Replicat has started."""
+    entry = read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
+    assert entry is not None
+    left = [entry.pid]
+    while left:
+        process = left.pop()
+        if Path(f"/proc/{process}/comm").read_text().strip() == "java":
+            return process
+        for task in Path(f"/proc/{process}/task").iterdir():
+            left += map(int, (task / "children").read_text().split())
+    raise AssertionError("there is no Java")
+
+
+@pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
+def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: Lake) -> None:
+    """Finding 19, for Spark: STOP was answered, and the process waited for Java or for the disk for ever."""
+    lake.write([person(1, "Ada", "1")])
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    os.kill(java_of(lake), signal.SIGSTOP)
+    lake.write([person(2, "Bo", "2")])
+    answers_at_once(lake)
+    lake.shell("STOP REPLICAT lake")
+    until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.STOPPED)
+    assert "did not respond after STOP" in lake.home.report("lake").read_text()
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    done, entry = lake.committed, read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
+    assert done is not None
+    assert entry is not None
+    commit = lake.folder / "_ggshell" / "LAKE" / "commits" / f"{done.batch + 1:012d}.json"
+    fifo = commit.with_name(f".{commit.name}.{entry.pid}.tmp")
+    assert commit.parent.is_dir()
+    os.mkfifo(fifo)  # whoever opens it to write waits for a reader that never comes
+    lake.write([person(3, "Cy", "3")])
+    version = lake.folder / "current" / str(PEOPLE.name) / f"v={done.batch + 1:012d}"
+    until("the batch is being written", version.is_dir)
+    answers_at_once(lake)
+    lake.shell("SEND REPLICAT lake, FORCESTOP")
+    until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.STOPPED)
+    assert not commit.exists()
+    assert [row[0] for row in lake.people()] == [1, 2]
+
+
+JAVA = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
+raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "session.py", line 1, in call
+py4j.protocol.Py4JJavaError: An error occurred while calling o250.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: {cause}
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "said"),
+    [
+        (
+            "java.io.IOException: No space left on device",
+            "GGS-00402",
+            "the Spark stream ended: No space left on device",
+        ),
+        ("java.lang.OutOfMemoryError: Java heap space", "GGS-00708", "Spark ran out of memory"),
+        (
+            "org.apache.spark.SparkException: Task 0: TaskResultLost (result lost)",
+            "GGS-00708",
+            "Spark ran out of memory",
+        ),
+    ],
+)
+def test_the_end_of_a_stream_is_told_by_its_cause(cause: str, code: str, said: str) -> None:
+    told = stream_failure(RuntimeError(JAVA.format(cause=cause)))
+    assert (told.code, told.message) == (code, said)
+    assert "Traceback" not in str(told)

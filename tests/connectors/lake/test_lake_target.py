@@ -1,0 +1,167 @@
+"""What TARGET of a lake Replicat may say, and what it is told that says it wrongly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ggshell.cli.main import main
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.replicat import StreamMemory, stream_memory
+from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
+from ggshell.errors import ConflictError, DiskError, NotFoundError, ParameterError
+from ggshell.home import checkpoint
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
+from ggshell.types import TrailPosition
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "folder"),
+    [
+        ("./lake", TableForm.PARQUET, "lake"),
+        ("'delta:./lake'", TableForm.DELTA, "lake"),
+        ("ICEBERG:lake/deep", TableForm.ICEBERG, "lake/deep"),
+        ("parquet:lake", TableForm.PARQUET, "lake"),
+        ("delta", TableForm.PARQUET, "delta"),
+        ("c:lake", TableForm.PARQUET, "c:lake"),
+    ],
+)
+def test_a_target_is_a_form_and_a_folder(tmp_path: Path, text: str, form: TableForm, folder: str) -> None:
+    assert lake_target(Home(tmp_path), text) == LakeTarget(form, tmp_path / folder)
+
+
+def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
+    assert lake_target(Home(tmp_path), "delta:file:///data/lake") == LakeTarget(TableForm.DELTA, Path("/data/lake"))
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/lake", "delta:s3://bucket/lake", "iceberg:"])
+def test_a_target_that_is_no_folder_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ParameterError):
+        lake_target(Home(tmp_path), text)
+
+
+@pytest.mark.parametrize(("form", "package"), [(TableForm.DELTA, "deltalake"), (TableForm.ICEBERG, "pyiceberg")])
+def test_a_form_whose_package_is_missing_is_told_with_the_way_to_get_it(
+    tmp_path: Path, form: TableForm, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as Python itself marks what cannot be imported
+    with pytest.raises(NotFoundError, match=f"{package}, which is not installed"):
+        lake_target(Home(tmp_path), f"{form}:lake")
+    statement = f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {form}:./lake"
+    assert main(["--home", str(tmp_path), "-c", statement]) == 1
+    said = "".join(capsys.readouterr())
+    assert f"{package}, which is not installed" in said
+    assert "pip install 'ggshell[lakes]'" in said
+    assert not list((tmp_path / "dirchk").glob("*.cpr"))
+
+
+def test_spark_remembers_from_behind_the_last_commit_where_its_memory_is_lost(tmp_path: Path) -> None:
+    done = LakeCommit(6, TrailPosition(0, 100))
+    assert stream_memory(tmp_path, None) == StreamMemory(tmp_path / "stream", 0)
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-7", 7)
+    for number in (7, 12):
+        (tmp_path / f"stream-{number}").mkdir()
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-12", 12)
+    (tmp_path / "stream").mkdir()
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream", 0)
+
+
+def added(home: Path, group: str, target: str) -> int:
+    return main(["--home", str(home), "-c", f"ADD REPLICAT {group}, SPARK, EXTTRAIL ./dirdat/ea, TARGET {target}"])
+
+
+def test_a_folder_of_parquet_files_is_one_group_s_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    assert added(tmp_path, "two", "parquet:lake") == 1
+    assert "is the target of REPLICAT ONE" in capsys.readouterr().err
+    assert added(tmp_path, "two", "./other") == 0
+    assert added(tmp_path, "three", "delta:./many") == added(tmp_path, "four", "delta:./many") == 0
+
+
+def test_a_folder_that_another_home_s_group_writes_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = LakeTarget(TableForm.PARQUET, tmp_path / "lake")
+    CommitLog(target, "one").claim()
+    CommitLog(target, "one").claim()
+    with pytest.raises(ConflictError, match="REPLICAT ONE"):
+        CommitLog(target, "two").claim()
+    assert added(tmp_path / "home", "two", str(tmp_path / "lake")) == 1
+    assert "is already in use by REPLICAT ONE" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert added(tmp_path / "home", "lake", str(tmp_path / "file" / "lake")) == 1
+    assert "is not writable" in capsys.readouterr().err
+    with pytest.raises(DiskError):
+        CommitLog(LakeTarget(TableForm.PARQUET, tmp_path / "file" / "lake"), "lake").claim()
+
+
+def commit(lake: Path, batch: int) -> LakeCommit:
+    CommitLog(LakeTarget(TableForm.PARQUET, lake), "one").add(
+        made := LakeCommit(batch, TrailPosition(0, 100 * batch), "00000000/05")
+    )
+    return made
+
+
+def test_a_lake_that_was_moved_while_a_group_delivers_takes_no_more(tmp_path: Path) -> None:
+    log, done = CommitLog(LakeTarget(TableForm.PARQUET, tmp_path / "lake"), "one"), commit(tmp_path / "lake", 3)
+    log.require_there(done)
+    (tmp_path / "lake").rename(tmp_path / "moved")
+    with pytest.raises(DiskError, match="no longer contains batch 3"):
+        log.require_there(done)
+
+
+@pytest.mark.slow
+def test_a_lake_that_was_moved_is_not_silently_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    home = Home(tmp_path)
+    home.parameters("one").write_text("REPLICAT one\nMAP shop.*, TARGET shop.*;\n")
+    path = home.checkpoint("ONE", GroupKind.REPLICAT)
+    checkpoint.save(path, checkpoint.load(path)._replace(latest_csn="00000000/05"))
+    command = [sys.executable, "-m", "ggshell.connectors.lake", "replicat", "--home", str(tmp_path), "--group", "ONE"]
+    assert subprocess.run(command, check=False, timeout=60).returncode != 0
+    assert "contains nothing from ONE, which has delivered up to CSN 00000000/05" in home.report("one").read_text()
+    assert not (tmp_path / "lake").exists()
+    assert main(["--home", str(tmp_path), "-c", "ALTER REPLICAT one, EXTSEQNO 0, EXTRBA 0"]) == 0
+    assert checkpoint.load(path).latest_csn == ""
+
+
+def test_groups_of_one_name_in_two_homes_do_not_deliver_to_a_lake_at_once(tmp_path: Path) -> None:
+    target = LakeTarget(TableForm.DELTA, tmp_path / "lake")
+    with CommitLog(target, "one").held(), pytest.raises(ConflictError, match="REPLICAT ONE to lake"):
+        CommitLog(target, "one").held().__enter__()
+    with CommitLog(target, "one").held():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("ALTER REPLICAT one, EXTSEQNO 0, EXTRBA 0", "continues after the last batch of lake"),
+        ("START REPLICAT one, SKIPTRANSACTION", "whose batches determine where it continues"),
+        ("START REPLICAT one, ATCSN 5, DRYRUN", "whose batches determine where it continues"),
+    ],
+)
+def test_a_place_that_a_lake_group_would_not_take_is_refused(
+    tmp_path: Path, statement: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert added(tmp_path, "one", "./lake") == 0
+    commit(tmp_path / "lake", 3)
+    assert main(["--home", str(tmp_path), "-c", statement]) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_a_lake_that_holds_batches_already_is_told_when_its_group_is_added(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path / "lake", 3)
+    assert added(tmp_path, "one", "./lake") == 0
+    assert "contains batches of ONE: the group continues after them, at" in capsys.readouterr().out

@@ -1,0 +1,372 @@
+"""Bounded Recovery through real processes: an Extract with a transaction that has been open for hours is killed and goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import until, until_state
+from redo_home import RedoHome
+
+from ggshell.clock import FakeClock, to_datetime
+from ggshell.demo.redo_writer import OpenXid
+from ggshell.groups import extract
+from ggshell.groups.lifecycle import GroupContext, run_group
+from ggshell.groups.state import ProcessState
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
+from ggshell.home.home import Home
+
+pytestmark = pytest.mark.slow
+
+EXT1 = ("EXT1", GroupKind.EXTRACT)
+MINUTE = 60_000_000
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[RedoHome]:
+    found = RedoHome(tmp_path)
+    file = found.home.parameters("ext1")
+    file.write_text(file.read_text().replace("CHECKPOINTSECS 1", "CHECKPOINTSECS 1\nBR BRINTERVAL 20M"))
+    yield found
+    found.close()
+
+
+class Day:
+    """Writes redo by the minute: each minute a transaction of one row; the ids that must be in the trail, in order."""
+
+    def __init__(self, home: RedoHome) -> None:
+        self.home = home
+        self.wanted: list[str] = []
+        self._number = 0
+
+    def pass_by(self, minutes: int) -> None:
+        writer = self.home.writer
+        for _ in range(minutes):
+            writer.time += MINUTE
+            xid = writer.begin()
+            self.change(xid, f"r{self._number}")
+            self._number += 1
+            self.end(xid)
+        writer.flush()
+
+    def change(self, xid: OpenXid, name: str) -> None:
+        self.home.writer.insert(xid, "ITEMS", {"ID": name, "NAME": "x"})
+        xid.__dict__.setdefault("names", []).append(name)
+
+    def end(self, xid: OpenXid) -> None:
+        self.home.writer.commit(xid)
+        self.wanted += xid.__dict__["names"]
+        self.home.writer.flush()
+
+    def arrives(self) -> None:
+        self.home.arrives(self.wanted)
+
+
+def kill_and_start(home: RedoHome) -> str:
+    """The report of the run after a kill."""
+    os.kill(home.pid(), signal.SIGKILL)
+    until_state(home.home, *EXT1, ProcessState.ABENDED)
+    home.run("START ext1")
+    report = home.home.report("EXT1")
+    until("it reads", lambda: "OGG-01515" in report.read_text())
+    return report.read_text()
+
+
+def test_a_restart_restores_what_was_persisted(home: RedoHome) -> None:
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    old = home.writer.begin()
+    day.change(old, "old1")
+    day.pass_by(70)
+    day.change(old, "old2")
+    day.pass_by(35)
+    day.arrives()
+    until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    home.writer.roll()
+    day.pass_by(3)
+    day.arrives()
+    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    text = kill_and_start(home)
+    assert "bounded recovery: 1 long-running transaction restored" in text
+    assert f"PERSISTED OBJECTS RECOVERED: {old.text}" in text
+    day.change(old, "old3")
+    day.end(old)
+    day.pass_by(2)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "Recovery complete: bounded recovery" in report
+    assert "began before the start position of capture" not in report
+
+
+def test_what_ended_before_the_stop_is_not_called_lost(home: RedoHome) -> None:
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    ended, still = home.writer.begin(), home.writer.begin()
+    day.change(still, "still1")
+    day.change(ended, "ended1")
+    day.end(ended)
+    day.pass_by(1)
+    day.arrives()
+    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    text = kill_and_start(home)
+    assert "Recovery: normal recovery" in text
+    day.end(still)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "GGS-00536  Recovery complete: normal recovery" in report
+    assert "began before the start position of capture" not in report
+
+
+def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
+    """A running Extract with one transaction that has been open for so long, and is in files."""
+    day = Day(home)
+    home.add("SCN 1")
+    home.run("START ext1")
+    old = home.writer.begin()
+    day.change(old, "old1")
+    day.pass_by(minutes)
+    day.arrives()
+    until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    return day, old
+
+
+def test_a_position_has_one_time_and_the_startup_checkpoint_is_that_of_the_run(home: RedoHome) -> None:
+    day, old = follow(home, 50)
+    home.writer.time += MINUTE  # a row that is no commit: the log's time goes on, that of the last commit does not
+    day.change(old, "old2")
+    home.writer.flush()
+    until("it is read", lambda: home.checkpoint().read.current.csn == home.writer.scn)  # type: ignore[union-attr]
+    home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
+    place = f"({home.writer.scn})"
+    until("a checkpoint is there", lambda: place in str(home.run("INFO ext1, SHOWCH").split("BR End Recovery")[-1]))
+    first = home.checkpoint().read
+    assert (first.startup.sequence, first.startup_time > 0) == (1, True)  # type: ignore[union-attr]
+    text = kill_and_start(home)
+    found = re.findall(r"OGG-0164[12].*SCN: \S+ (\(\d+\)), Timestamp: ([^,]+),", text)
+    assert len(found) == 2
+    if found[0][0] == found[1][0]:
+        assert found[0][1] == found[1][1]
+    assert found[1] == (place, to_datetime(home.writer.time).strftime("%Y-%m-%d %H:%M:%S.%f"))
+    day.pass_by(1)
+    day.arrives()
+    until("it has a startup checkpoint", lambda: home.checkpoint().read.startup != first.startup)
+    day.end(old)
+    day.arrives()
+
+
+def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
+    _, old = follow(home, 100)
+    status = home.run("SEND EXTRACT ext1, BR BRSTATUS")
+    assert "Bounded Recovery status:             ON\n" in status
+    assert "  Checkpoint interval:               1200 seconds (BRINTERVAL 20M)\n" in status
+    assert old.text in status
+    last = int(home.checkpoint().options.bounded["last_number"])
+    home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
+    until("a checkpoint more", lambda: home.checkpoint().options.bounded["last_number"] > last)
+    assert "BRINTERVAL 1H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 1H")
+    assert "is not in the range 20M to 96H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 97H", fails=True)
+    assert "status:             STOPPED" in home.run("SEND ext1 BR BRSTOP")
+    assert "BRSTART first" in home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE", fails=True)
+    assert "Checkpoints made, failed" in home.run("SEND ext1 BR BRSTART", "SEND ext1 BR BRSTATS")
+    shown = home.run("INFO EXTRACT ext1, SHOWCH")
+    for title in ("BR Previous Recovery Checkpoint:", "BR Begin Recovery Checkpoint:", "BR End Recovery Checkpoint:"):
+        assert title in shown
+    drawn = home.run("BR SHOW ext1")
+    assert f"{old.text:<12}  =====" in drawn
+    assert "persisted" in drawn
+    assert "a restart would begin to read at" in drawn
+    home.run("STOP ext1")
+    assert "only transactions that are in files are shown" in home.run("BR SHOW ext1")
+
+
+def test_br_show_names_no_transaction_as_open_that_it_does_not_draw(home: RedoHome) -> None:
+    day, old = follow(home, 50)
+    young = home.writer.begin()
+    day.change(young, "young1")
+    day.pass_by(1)
+    day.arrives()
+    home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
+    until("a checkpoint waits for it", lambda: home.checkpoint().options.bounded.get("restart_name") == young.text)
+    number = home.checkpoint().options.bounded["last_number"]
+    drawn = home.run("BR SHOW ext1")
+    assert f"\n{old.text:<12}  =" in drawn
+    assert f"\n{young.text:<12}  " in drawn
+    assert f"{young.text} is not in files" in drawn
+    day.end(young)
+    day.arrives()
+    drawn = home.run("BR SHOW ext1")
+    assert f"\n{old.text:<12}  =" in drawn
+    assert f"\n{young.text:<12}  " not in drawn
+    assert f"{young.text} was open and not in files at checkpoint {number} and is no longer pending" in drawn
+    home.run("STOP ext1")
+    assert f"{young.text} was open and not in files at checkpoint" in home.run("BR SHOW ext1")
+
+
+def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
+    day, old = follow(home, 50)
+    other = home.writer.begin()
+    day.change(other, "other1")
+    day.pass_by(1)
+    day.arrives()
+    shown = home.run("SEND EXTRACT ext1, SHOWTRANS")
+    assert f"XID:                  {old.text}\nItems:                1\nExtract:              EXT1\n" in shown
+    assert (
+        "Oldest redo log file necessary to restart Extract is:\nRedo Thread 1, Redo Log Sequence Number 1, SCN" in shown
+    )
+    assert shown.index(old.text) < shown.index(other.text)
+    table = home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 1, TABULAR")
+    assert old.text in table
+    assert other.text not in table
+    assert "No transactions found" in home.run("SEND EXTRACT ext1, SHOWTRANS, COUNT 0")
+    assert other.text not in home.run("SEND ext1 SHOWTRANS DURATION 10MIN")
+    home.run(f"SEND ext1 SHOWTRANS {other.text} FILE open.txt DETAIL")
+    assert "INSERT SHOP.ITEMS" in (home.home.root / "open.txt").read_text()
+    assert "trans active    =      2" in home.run("SEND ext1 CACHEMGR CACHESTATS")
+    assert "Hint: use FORCE to skip the question" in home.run(f"SEND ext1 SKIPTRANS {other.text}", fails=True)
+    assert "is skipped" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
+    assert "was already skipped or forced" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
+    home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")  # the log is idle: its CSN is that of the last commit
+    day.wanted.append("old1")
+    day.arrives()
+    assert "Pending COMMIT" in home.run("SEND ext1 SHOWTRANS")
+    kill_and_start(home)
+    day.change(old, "old2")
+    home.writer.commit(old)
+    home.writer.commit(other)
+    day.pass_by(2)
+    day.arrives()
+
+
+def test_a_damaged_file_costs_time_and_no_row(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    os.kill(home.pid(), signal.SIGKILL)
+    until_state(home.home, *EXT1, ProcessState.ABENDED)
+    [file] = (home.home.root / "BR" / "EXT1").glob("PO.*")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    home.run("START ext1")
+    day.end(old)
+    day.pass_by(30)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "OGG-30469" in report
+    assert "Recovery: normal recovery" in report
+
+
+def test_a_changed_table_line_is_no_bounded_recovery(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    home.run("STOP ext1")
+    file = home.home.parameters("ext1")
+    file.write_text(file.read_text() + "TABLE shop.other;\n")
+    home.run("START ext1")
+    day.end(old)
+    day.arrives()
+    report = home.home.report("EXT1").read_text()
+    assert "OGG-01635" in report
+    assert "the captured tables changed" in report
+
+
+def test_a_group_that_was_set_elsewhere_does_not_use_what_was_saved(home: RedoHome) -> None:
+    day, old = follow(home, 100)
+    home.run("STOP ext1")
+    home.run(f"ALTER EXTRACT ext1, SCN {home.writer.scn + 1}")
+    home.run("START ext1")
+    until("it reads", lambda: "OGG-01515" in home.home.report("EXT1").read_text())
+    assert "OGG-01635" in home.home.report("EXT1").read_text()
+    home.writer.commit(old)
+    day.pass_by(1)
+    day.arrives()
+
+
+def test_brreset_is_for_a_start_by_hand(home: RedoHome) -> None:
+    day, old = follow(home, 60)
+    home.run("STOP ext1")
+    file = home.home.parameters("ext1")
+    text = file.read_text()
+    file.write_text(text.replace("BRINTERVAL 20M", "BRINTERVAL 20M, BRRESET"))
+    home.run("START ext1")
+    until_state(home.home, *EXT1, ProcessState.ABENDED)
+    assert "ggshell extract paramfile" in home.home.report("EXT1").read_text()
+    by_hand = home.home.root / "by_hand.prm"
+    by_hand.write_text(file.read_text())
+    file.write_text(text)
+    report = home.home.root / "by_hand.rpt"
+    command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(home.home.root), "EXTRACT"]
+    process = subprocess.Popen([*command, "pf", "by_hand.prm", "rf", str(report)])
+    try:
+        day.end(old)
+        day.arrives()
+        home.run("STOP ext1")
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+    assert "BRRESET discards what was saved" in report.read_text()
+
+
+def test_bounded_recovery_is_refused_for_postgresql(tmp_path: Path) -> None:
+    """Nothing of an open transaction is kept in files there, and the reason is told."""
+    home = Home(tmp_path)
+    home.ensure()
+    file = home.parameters("ext1")
+    file.write_text(
+        "EXTRACT ext1\nUSERID u@127.0.0.1:1/shop, PASSWORD p\nBR BRINTERVAL 1H\nEXTTRAIL ./dirdat/ea\nTABLE shop.*;\n"
+    )
+    checkpoints.save(
+        home.checkpoint("EXT1", GroupKind.EXTRACT),
+        Checkpoint("EXT1", GroupKind.EXTRACT, ReadCheckpoint(SourceType.LOG)),
+    )
+    assert extract.run(home, "EXT1") == 1
+    assert "BR applies to Oracle redo only: a PostgreSQL server retains its log" in home.report("EXT1").read_text()
+
+
+class HastyClock(FakeClock):
+    """Each look at it lets a minute pass."""
+
+    def steady(self) -> float:
+        self.advance(60)
+        return super().steady()
+
+
+def test_long_transactions_are_warned_of_and_orphans_left_out(home: RedoHome) -> None:
+    """In this process, with a clock that is moved: nobody waits for an interval."""
+    day = Day(home)
+    home.add("SCN 1")
+    old, orphan = home.writer.begin(500), home.writer.begin(601)
+    day.change(old, "old1")
+    day.change(orphan, "lost")
+    day.pass_by(70)
+    heir = home.writer.begin(601 + 160 * 7)  # the same undo segment and slot, seven uses later
+    assert (heir.usn, heir.slot) == (orphan.usn, orphan.slot)
+    home.writer.flush()
+    file = home.home.parameters("ext1")
+    file.write_text(file.read_text() + "TRANLOGOPTIONS PURGEORPHANEDTRANSACTIONS\nWARNLONGTRANS 1H\n")
+    clock = HastyClock(1_790_000_000_000_000)
+    seen: list[str] = []
+
+    def look() -> None:
+        text = home.home.report("EXT1").read_text()
+        seen.append(text)
+        if len(seen) > 40 or ("OGG-01027" in text and "GGS-00544" in text):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def body(context: GroupContext) -> None:
+        context.runner.every(60, look)
+        extract._body(context)
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert run_group(home.home, "EXT1", GroupKind.EXTRACT, body, clock) == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    text = home.home.report("EXT1").read_text()
+    assert f"Long Running Transaction: XID {old.text}, Items 1, Extract EXT1, Redo Thread 1, SCN 100" in text
+    assert f"Orphaned transaction {orphan.text} with 1 items is skipped" in text
+    assert home.ids() == day.wanted

@@ -1,0 +1,258 @@
+"""LOBs come in pieces: a row gets them whole, or without the column, and never empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redo_reading import Read, capturing, collect
+
+from ggshell.connectors.oracle_redo.literals import UNSUPPORTED
+from ggshell.connectors.oracle_redo.lobs import Erase, LobContent, Locator, Trim, Write, parse_lob
+from ggshell.demo.redo_writer import OpenXid, RedoWriter
+from ggshell.errors import CaptureError
+from ggshell.pipeline.capture import stream
+from ggshell.record.operation import IoType
+
+DECLARE = (
+    "DECLARE \n loc_c CLOB; \n buf_c VARCHAR2(6174); \n loc_b BLOB; \n buf_b RAW(6174); \n loc_nc NCLOB; \n"
+    " buf_nc NVARCHAR2(6174); \n e_len NUMBER; \nBEGIN\n"
+)
+Told = list[tuple[str, str]]
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> RedoWriter:
+    return RedoWriter(tmp_path / "log")
+
+
+def locate(column: str, key: str, variable: str = "loc_c") -> str:
+    return f'{DECLARE} select "{column}" into {variable} from "SHOP"."ITEMS" where "ID" = \'{key}\' for update;'
+
+
+def write(text: str, offset: int) -> str:
+    quoted = text.replace("'", "''")
+    units = len(text.encode("utf-16-be")) // 2
+    return f" buf_c := '{quoted}'; \n  dbms_lob.write(loc_c, {units}, {offset}, buf_c);\n"
+
+
+def write_raw(data: bytes, offset: int) -> str:
+    return f" buf_b := HEXTORAW('{data.hex()}'); \n  dbms_lob.write(loc_b, {len(data)}, {offset}, buf_b);\n"
+
+
+class Log:
+    """One transaction's LOB pieces, in short."""
+
+    def __init__(self, writer: RedoWriter) -> None:
+        self.writer = writer
+        self.xid: OpenXid = writer.begin()
+
+    def insert(self, key: str, **columns: str | None) -> str:
+        return self.writer.insert(self.xid, "ITEMS", {"ID": key, **columns})
+
+    def locator(self, column: str, key: str, variable: str = "loc_c") -> None:
+        self.writer.lob(self.xid, "ITEMS", "SELECT_LOB_LOCATOR", locate(column, key, variable))
+
+    def write(self, sql: str) -> None:
+        self.writer.lob(self.xid, "ITEMS", "LOB_WRITE", sql)
+
+    def trim(self, length: int) -> None:
+        self.writer.lob(self.xid, "ITEMS", "LOB_TRIM", f"  dbms_lob.trim(loc_c, {length});\nEND;")
+
+    def read(self, told: Told | None = None) -> list[Read]:
+        self.writer.commit(self.xid)
+        self.writer.flush()
+        with capturing(self.writer.folder, told=told) as (capture, _):
+            return collect(capture)
+
+
+def test_pieces_of_a_new_row_are_put_together(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.insert("1", DOC="=EMPTY_CLOB()", PIC="=EMPTY_BLOB()", OTHER="=EMPTY_CLOB()", NAME="n")
+    log.locator("DOC", "1")
+    log.write(write("it's ", 1))
+    log.write(write("ünï 😀", 6))
+    log.locator("PIC", "1", "loc_b")
+    log.write(write_raw(b"\0\xff", 1))
+    log.insert("2", DOC="=EMPTY_CLOB()", PIC=None, OTHER=None, NAME="m")
+    told: Told = []
+    first, second = log.read(told)
+    assert first.after == {
+        "id": b"1",
+        "doc": "it's ünï 😀".encode(),
+        "pic": b"\\x00ff",
+        "other": b"",
+        "name": b"n",
+    }
+    assert first.io_type == IoType.INSERT
+    assert second.after["doc"] == b""
+    assert told == []
+
+
+def test_whole_blocks_and_columns_that_the_insert_leaves_out_are_taken(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.insert("1", NAME="n")
+    log.write(locate("DOC", "1") + "\n\n" + write("abc", 1) + "END;")
+    log.write(locate("DOC", "1") + "\n\n" + write("def", 4) + "END;")
+    [row] = log.read()
+    assert row.after == {"id": b"1", "name": b"n", "doc": b"abcdef"}
+
+
+@pytest.mark.parametrize("pieces", [1, 300])
+def test_pieces_that_fill_several_batches_make_one_value(
+    writer: RedoWriter, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BATCH_MESSAGES", 10)
+    monkeypatch.setattr(stream, "PIECE_MESSAGES", 7)
+    log = Log(writer)
+    for key in ("1", "2", "3"):
+        log.insert(key, DOC="=EMPTY_CLOB()")
+        log.locator("DOC", key)
+        for piece in range(pieces):
+            log.write(write(f"{piece:09d}|", piece * 10 + 1))
+    rows = log.read()
+    expected = "".join(f"{piece:09d}|" for piece in range(pieces)).encode()
+    assert [(row.after["id"], row.after["doc"]) for row in rows] == [(key, expected) for key in (b"1", b"2", b"3")]
+
+
+def test_a_lob_of_a_row_that_is_there_is_an_update_of_that_column(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.locator("DOC", "7")
+    log.write(write("new ", 1))
+    log.write(write("text", 5))
+    log.trim(8)
+    [row] = log.read()
+    assert (row.io_type, row.after) == (IoType.FIELD_COMP, {"id": b"7", "doc": b"new text"})
+
+
+def test_pieces_that_follow_an_update_of_their_row_are_part_of_it(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.writer.update(log.xid, "ITEMS", "AAA", {"ID": "7", "DOC": None}, {"DOC": "=EMPTY_CLOB()", "NAME": "x"})
+    log.locator("DOC", "7")
+    log.write(write("text", 1))
+    [row] = log.read()
+    assert row.after == {"id": b"7", "doc": b"text", "name": b"x"}
+
+
+def test_a_value_that_the_pieces_do_not_give_is_left_out_and_reported(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.locator("DOC", "7")
+    log.write(write("part", 100))  # of a value that the log does not hold
+    log.writer.update(log.xid, "ITEMS", "AAA", {"ID": "8"}, {"NAME": "x"})
+    log.locator("DOC", "8")
+    log.write(write("begin", 1))  # what follows is not known
+    told: Told = []
+    [row] = log.read(told)
+    assert row.after == {"id": b"8", "name": b"x"}
+    assert [text.split(". ")[0] for _, text in told] == [
+        "shop.items: LOB column doc is omitted: the log does not contain its complete value"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "sql", "reason"),
+    [
+        (
+            "LOB_WRITE",
+            " buf_c := SOMETHING; dbms_lob.write(loc_c, 3, 1, buf_c);",
+            "SQL_REDO of operation LOB_WRITE cannot be read",
+        ),
+        ("LOB_WRITE", write("text", 1), "operation LOB_WRITE does not name its column"),
+        ("XML DOC BEGIN", "XML DOC BEGIN: ...", "XML that is logged in pieces"),
+    ],
+)
+def test_an_empty_value_is_left_out_where_its_pieces_are_lost(
+    writer: RedoWriter, operation: str, sql: str, reason: str
+) -> None:
+    log = Log(writer)
+    log.insert("1", DOC="=EMPTY_CLOB()", NAME="n")
+    writer.lob(log.xid, "ITEMS", operation, sql)
+    told: Told = []
+    [row] = log.read(told)
+    assert row.after == {"id": b"1", "name": b"n"}
+    assert reason in told[0][1]
+    assert "LOB column doc is omitted" in told[1][1]
+
+
+def test_a_rollback_takes_the_pieces_of_a_row_with_it(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.insert("1", DOC="=EMPTY_CLOB()")
+    log.locator("DOC", "1")
+    log.write(write("gone", 1))
+    writer.take_back(log.xid)
+    log.insert("2", DOC="=EMPTY_CLOB()")
+    log.locator("DOC", "2")
+    log.write(write("stays", 1))
+    told: Told = []
+    [row] = log.read(told)
+    assert row.after == {"id": b"2", "doc": b"stays"}
+    assert told == []
+
+
+def test_the_forms_that_logminer_prints_are_read() -> None:
+    block = (locate("C", "it''s") + "\n e_len := 10; \n dbms_lob.erase(loc_c, e_len, 3);\nEND;").encode()
+    assert parse_lob(block) == [Locator(b"SHOP", b"ITEMS", b"C", [(b"ID", b"it's")]), Erase(10, 3)]
+    opened = (
+        'DECLARE lob_1 CLOB; lob_1_f BOOLEAN; BEGIN select "C" into lob_1 from "S"."T" where "ID" = \'4\' and ROWID = \'A\''
+        " for update; lob_1_f := dbms_lob.isopen(lob_1) = 0; if lob_1_f then dbms_lob.open(lob_1, dbms_lob.lob_readwrite);"
+        " end if; END;"
+    )
+    assert parse_lob(opened.encode()) == [Locator(b"S", b"T", b"C", [(b"ID", b"4"), (b"ROWID", b"A")])]
+    assert parse_lob(
+        b" buf_b := HEXTORAW('0102');\n dbms_lob.write(loc_b, 2, 5, buf_b);\n dbms_lob.trim(loc_b, 6);"
+    ) == [
+        Write(b"\\x0102", True, 2, 5),
+        Trim(6),
+    ]
+    for wrong in (b"dbms_lob.append(loc_c, buf_c);", b"buf_c := 'open", b"dbms_lob.write(loc_c, 1, 1, buf_c);"):
+        with pytest.raises(CaptureError, match="SQL_REDO cannot be read"):
+            parse_lob(wrong)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.builds(
+            lambda text, offset: Write(text.encode(), False, len(text), offset),
+            st.text("abc", min_size=1, max_size=6),
+            st.integers(1, 12),
+        ),
+        st.builds(Trim, st.integers(0, 10)),
+        st.builds(Erase, st.integers(1, 5), st.integers(1, 12)),
+    ),
+    max_size=8,
+)
+
+
+def carried_out(value: str, steps: list[Write | Trim | Erase]) -> str | None:
+    """What a database makes of it; None when it refuses a step."""
+    for step in steps:
+        if isinstance(step, Trim):
+            if step.length > len(value):
+                return None
+            value = value[: step.length]
+        elif isinstance(step, Write):
+            start = step.offset - 1
+            text = step.data.decode()
+            value = value[:start].ljust(start) + text + value[start + len(text) :]
+        else:
+            start, end = step.offset - 1, min(step.offset - 1 + step.amount, len(value))
+            value = value[:start] + " " * max(end - start, 0) + value[max(start, end) :]
+    return value
+
+
+@given(st.text("xyz", max_size=8), STEPS)
+def test_what_is_put_together_is_what_the_database_has(base: str, steps: list[Write | Trim | Erase]) -> None:
+    """Whatever the pieces: the right value, or none; a value that was known before stays known."""
+    expected = carried_out(base, steps)
+    known, unknown = LobContent(base.encode()), LobContent(UNSUPPORTED)
+    for step in steps:
+        known.apply(step)
+        unknown.apply(step)
+    if expected is None:
+        return
+    assert known.value() in (expected.encode(), UNSUPPORTED)
+    assert unknown.value() in (expected.encode(), UNSUPPORTED)
+    if base and not any(isinstance(step, Erase) for step in steps):
+        assert known.value() == expected.encode()

@@ -1,0 +1,309 @@
+"""Delivery into a real PostgreSQL: grouping, the guards, restarts, refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from batches import Row, Tx, make_batch
+from pipeline.apply.hand_made import (
+    BEGIN,
+    CHECKPOINTS,
+    FIRST_RBA,
+    Replicats,
+    T,
+    behind,
+    delete,
+    image,
+    insert,
+    move,
+    placed,
+    trail,
+    update,
+)
+
+from ggshell.clock import FakeClock
+from ggshell.connectors.postgres import checkpoint_sql, session
+from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, GgsError, NotFoundError
+from ggshell.pipeline.apply.checkpoint_table import group_key
+from ggshell.pipeline.apply.discard import DiscardFile
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.types import Csn, TableName, TrailPosition
+
+
+def query(dsn: str, text: str) -> list[tuple[object, ...]]:
+    with session.connect(dsn) as connection:
+        return [(*row,) for row in connection.execute(text).fetchall()]
+
+
+def identities(replicats: Replicats) -> list[object]:
+    return [row[0] for row in query(replicats.dsn, "SELECT id FROM t ORDER BY id")]
+
+
+def content(replicats: Replicats) -> dict[object, object]:
+    return {row[0]: row[1] for row in query(replicats.dsn, "SELECT id, a FROM t")}
+
+
+def test_guard_1_transactions_that_the_row_knows_are_skipped(replicats: Replicats) -> None:
+    batches = trail([Tx(n, [insert(n), insert(100 + n)]) for n in range(1, 6)], rows_a_batch=3)
+    first = replicats.start()
+    for batch in batches[:2]:
+        first.feed(batch)
+    first.flush()
+    assert first.applied is not None
+    assert first.applied.csn == Csn(3)
+    again = replicats.start()
+    for batch in batches:
+        again.feed(batch)
+    again.flush()
+    assert len(identities(replicats)) == 10
+
+
+def test_guard_1_transactions_of_one_csn_are_told_apart_by_their_ids(replicats: Replicats) -> None:
+    def same(*xids: str) -> list[Tx]:
+        return [Tx(7, [insert(int(xid))]) for xid in xids]
+
+    def named(transactions: list[Tx], *xids: str) -> object:
+        batch = placed(make_batch(transactions))
+        pieces = [
+            piece.__class__(piece.header._replace(xid=xid), piece.first, piece.count, piece.begins, piece.ends)
+            for piece, xid in zip(batch.pieces, xids, strict=True)
+        ]
+        return batch.__class__(**{**{f: getattr(batch, f) for f in batch.__slots__}, "pieces": tuple(pieces)})
+
+    first = replicats.start()
+    first.feed(named(same("1", "2"), "1", "2"))  # type: ignore[arg-type]
+    first.flush()
+    again = replicats.start()
+    again.feed(named(same("1", "2", "3"), "1", "2", "3"))  # type: ignore[arg-type]
+    again.flush()
+    assert identities(replicats) == [1, 2, 3]
+    assert query(replicats.dsn, "SELECT log_cmplt_xids FROM ggs_checkpoint") == [("1,2,3",)]
+
+
+def test_guard_2_a_group_ends_only_behind_a_transaction(replicats: Replicats) -> None:
+    replicat = replicats.start(group=2)
+    batches = trail([Tx(1, [insert(n) for n in range(5)]), Tx(2, [insert(9)])], rows_a_batch=3)
+    replicat.feed(batches[0])
+    replicat.flush()
+    assert identities(replicats) == []
+    assert replicat.pending
+    replicat.feed(batches[1])
+    replicat.flush()
+    assert len(identities(replicats)) == 6
+    assert not replicat.pending
+
+
+def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Replicats) -> None:
+    batches = trail([Tx(1, [insert(0)]), Tx(2, [insert(n) for n in range(1, 30)]), Tx(3, [insert(30)])], 11)
+    for stop in range(1, 3):
+        replicat = replicats.start(limit=4)
+        assert replicat.applied is not None
+        for batch in behind(batches, replicat.applied.position)[:stop]:
+            replicat.feed(batch)
+        replicat._settle()
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(1)
+    assert replicat.applied.split is not None
+    assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 1)
+    assert query(replicats.dsn, "SELECT log_csn, log_cmplt_csn FROM ggs_checkpoint") == [(str(Csn(2)), str(Csn(1)))]
+    replicat = replicats.start(limit=4)
+    assert replicat.applied is not None
+    for batch in behind(batches, replicat.applied.position):
+        replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == list(range(31))
+    assert query(replicats.dsn, "SELECT max(n) FROM (SELECT count(*) n FROM t GROUP BY xmin) x") == [(4,)]
+
+
+def test_guard_3_the_row_says_the_place_behind_the_last_row(replicats: Replicats) -> None:
+    transactions = [Tx(n, [insert(10 * n + k) for k in range(n % 3 + 1)]) for n in range(1, 12)]
+    batches = trail(transactions, rows_a_batch=4)
+    expected, seen = [], 0
+    for transaction in transactions:
+        seen += len(transaction.rows)
+        expected.append(seen)
+    replicat = replicats.start(group=1)
+    for batch in batches:
+        replicat.feed(batch)
+        replicat.flush()
+        assert replicat.applied is not None
+        done = expected[replicat.applied.csn.value - 1] if replicat.applied.csn is not None else 0
+        assert replicat.applied.position == (TrailPosition(0, FIRST_RBA + done) if done else BEGIN)
+        assert len(identities(replicats)) == done
+    row = checkpoint_sql.read(session.connect(replicats.dsn), CHECKPOINTS, "REP1", group_key("rep1", "/home"))
+    assert row == replicat.applied
+
+
+def test_guard_4_what_comes_before_the_failing_transaction_stays_and_the_row_is_named(
+    replicats: Replicats, tmp_path: Path
+) -> None:
+    discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
+    replicat = replicats.start(discard=discard)
+    (batch,) = trail([Tx(1, [insert(1)]), Tx(2, [insert(2), insert(1, "again")]), Tx(3, [insert(3)])])
+    replicat.feed(batch)
+    with pytest.raises(ApplyError) as raised:
+        replicat.flush()
+    assert "insert on public.t (id = 1) failed: duplicate key" in str(raised.value)
+    assert "SQLSTATE 23505" in str(raised.value)
+    assert raised.value.where == f"trail file 0, RBA {FIRST_RBA + 2}"
+    assert str(discard.path) in raised.value.hint
+    assert identities(replicats) == [1]
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(1)
+    lines = discard.path.read_text().splitlines()
+    assert f"Operation failed at seqno 0 rba {FIRST_RBA + 2}" in lines
+    assert "Problem replicating hr.t to public.t" in lines
+    assert lines[lines.index("*") + 1 :] == ["id = 1", "a = again", "b = 1.5", "*"]
+
+
+def test_guard_4_holds_when_the_refusal_shows_after_the_next_group_began(replicats: Replicats) -> None:
+    replicat = replicats.start(group=2)
+    transactions = [Tx(n, [insert(n)]) for n in range(1, 10)]
+    transactions[2] = Tx(3, [insert(1, "twice")])
+    with pytest.raises(ApplyError, match=r"id = 1"):
+        for batch in trail(transactions, rows_a_batch=1):
+            replicat.feed(batch)
+        replicat.flush()
+    assert identities(replicats) == [1, 2]
+    assert replicat.applied is not None
+    assert replicat.applied.csn == Csn(2)
+
+
+def test_guard_4_a_deferred_constraint_names_the_transaction(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("ALTER TABLE t ADD UNIQUE (b) DEFERRABLE INITIALLY DEFERRED")
+    replicat = replicats.start()
+    replicat.feed(trail([Tx(1, [insert(1, b="1")]), Tx(2, [insert(2, b="1")]), Tx(3, [insert(3, b="3")])])[0])
+    with pytest.raises(ApplyError, match="refuses to commit transaction 702"):
+        replicat.flush()
+    assert identities(replicats) == [1]
+
+
+@pytest.mark.parametrize("change", [update(9, "z"), delete(9), move(9, 10)])
+@pytest.mark.parametrize("others", [0, 40])
+def test_a_missing_row_is_an_error_that_names_its_key(replicats: Replicats, change: Row, others: int) -> None:
+    replicat = replicats.start()
+    change_others = [
+        update(100 + n, "u") if change.io_type != IoType.DELETE else delete(100 + n) for n in range(others)
+    ]
+    replicat.feed(trail([Tx(1, [insert(100 + n) for n in range(others)] or [insert(100)])])[0])
+    replicat.feed(placed(make_batch([Tx(2, [*change_others, change])]), 5000))
+    with pytest.raises(ApplyError, match="id = 9") as raised:
+        replicat.flush()
+    assert raised.value.code == "OGG-01403"
+    assert raised.value.where.endswith(str(5000 + others))
+
+
+def test_guard_5_statistics_count_what_is_confirmed(replicats: Replicats) -> None:
+    counts: Counter[int] = Counter()
+
+    def counted(source: TableName, target: TableName, io_type: int, number: int) -> None:
+        assert (str(source), str(target)) == ("hr.t", "public.t")
+        counts[io_type] += number
+
+    replicat = replicats.start(group=2, counted=counted)
+    replicat.feed(trail([Tx(1, [insert(1), insert(2)]), Tx(2, [update(1, "y")]), Tx(3, [insert(1), delete(2)])])[0])
+    with pytest.raises(ApplyError):
+        replicat.flush()
+    assert counts == {IoType.INSERT: 2, IoType.FIELD_COMP: 1}
+
+
+def test_guard_6_after_a_lost_connection_the_row_decides(replicats: Replicats) -> None:
+    batches = trail([Tx(n, [insert(n)]) for n in range(1, 21)], rows_a_batch=5)
+    replicat = replicats.start(group=3)
+    with session.connect(replicats.dsn) as connection:
+        replicat.feed(batches[0])
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ggshell rep%%'"
+        )
+    with pytest.raises(ConnectionLostError):
+        for batch in batches[1:]:
+            replicat.feed(batch)
+        replicat.flush()
+    row = replicat.restart()
+    assert row is not None
+    for batch in behind(batches, row.position):
+        replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == list(range(1, 21))
+
+
+def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Replicats) -> None:
+    transactions = [Tx(1, [insert(n) for n in range(25)])]
+    transactions += [Tx(n, [update(n, f"v{n}"), delete(n - 1), insert(100 + n)]) for n in range(2, 14)]
+    batches = trail(transactions, rows_a_batch=7)
+    for stop in range(1, len(batches) + 1):
+        replicat = replicats.start(group=4)
+        assert replicat.applied is not None
+        for batch in behind(batches, replicat.applied.position)[:stop]:
+            replicat.feed(batch)
+    replicat.flush()
+    assert identities(replicats) == [0, *range(13, 25), *range(102, 114)]
+
+
+@pytest.mark.parametrize(
+    "state", ["40P01", "40001", "55P03"], ids=["deadlock", "serialization failure", "lock time-out"]
+)
+def test_what_passes_is_tried_again(replicats: Replicats, state: str) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute(
+            "CREATE SEQUENCE tries;"
+            "CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            f" IF nextval('tries') < 3 THEN RAISE EXCEPTION 'stumbled' USING ERRCODE = '{state}'; END IF;"
+            " RETURN NEW; END $$;"
+            "CREATE TRIGGER stumble BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION stumble()"
+        )
+    replicat = replicats.start()
+    replicat.feed(trail([Tx(1, [insert(1)]), Tx(2, [insert(2)])])[0])
+    replicat.flush()
+    assert identities(replicats) == [1, 2]
+
+
+def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ggshell.connectors.postgres.target.LOCK_SECONDS", 0.2)
+    replicats.start()
+    with pytest.raises(ConflictError, match="another session"):
+        Replicats(replicats.dsn).start()
+
+
+@pytest.mark.parametrize(
+    ("done", "error", "said"),
+    [
+        ("DELETE FROM ggs_checkpoint", ApplyError, "has no row in checkpoint table"),
+        ("DROP TABLE ggs_checkpoint", NotFoundError, r"checkpoint table public\.ggs_checkpoint does not exist"),
+    ],
+    ids=["row", "table"],
+)
+def test_a_checkpoint_row_that_vanished_stops_everything(
+    replicats: Replicats, done: str, error: type[GgsError], said: str
+) -> None:
+    replicat = replicats.start()
+    with session.connect(replicats.dsn) as connection:
+        connection.execute(done)
+    replicat.feed(trail([Tx(1, [insert(1)])])[0])
+    with pytest.raises(error, match=said):
+        replicat.flush()
+    assert identities(replicats) == []
+
+
+OTHER = TableDefinition(TableName("hr", "other"), (Column("id", "integer"),), (0,))
+WIDER = TableDefinition(T.name, (*T.columns, Column("extra", "text")), (0,))
+STAMPED = TableDefinition(T.name, (*T.columns[:2], Column("b", "timestamp with time zone")), (0,))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (OTHER, r"public.other does not exist"),
+        (WIDER, "no column extra"),
+        (STAMPED, "b of target table public.t is numeric, which cannot hold the timestamp"),
+    ],
+    ids=["table", "column", "type"],
+)
+def test_what_the_target_lacks_is_named(replicats: Replicats, table: TableDefinition, message: str) -> None:
+    replicat = replicats.start()
+    with pytest.raises(ApplyError, match=message):
+        replicat.feed(trail([Tx(1, [Row(table, 5, image("1"))])])[0])

@@ -1,0 +1,121 @@
+"""Rows that an initial load reads have the bytes that the log would give them."""
+
+from __future__ import annotations
+
+import random
+
+import psycopg
+import pytest
+from processes import until
+
+from ggshell.connectors.postgres.table_copy import TableCopy, images_of_copy
+from ggshell.record.change import ChangeBatch
+from ggshell.record.image import LONGEST_SHORT, decode_image
+from ggshell.types import TableName
+
+SLOTS = "SELECT count(*) FROM pg_replication_slots WHERE slot_name LIKE 'ggs_load%'"
+AWKWARD = ["", "a", "\\", "\\\\", "\\N", "\t", "\n", "\\\t\\", "\r\b\f\v", "N", "ä€", "\\\\N", "x" * 20, None]
+
+
+def escaped(value: str | None) -> str:
+    """A value as COPY's text format has it."""
+    if value is None:
+        return "\\N"
+    text = value.replace("\\", "\\\\")
+    for character, letter in zip("\b\f\n\r\t\v", "bfnrtv", strict=True):
+        text = text.replace(character, "\\" + letter)
+    return text
+
+
+def images(rows: list[list[str | None]]) -> list[list[tuple[int, bytes | None]]]:
+    text = "".join("\t".join(map(escaped, row)) + "\n" for row in rows).encode()
+    found = images_of_copy(text, len(rows[0]))
+    return [
+        decode_image(found.buffer[start : start + length].tobytes())
+        for start, length in zip(found.start.tolist(), found.length.tolist(), strict=True)
+    ]
+
+
+def wanted(rows: list[list[str | None]]) -> list[list[tuple[int, bytes | None]]]:
+    return [[(index, None if value is None else value.encode()) for index, value in enumerate(row)] for row in rows]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_every_value_comes_out_as_it_went_in(columns: int) -> None:
+    numbers = random.Random(columns)
+    rows = [[numbers.choice(AWKWARD) for _ in range(columns)] for _ in range(500)]
+    assert images(rows) == wanted(rows)
+
+
+def test_very_long_values_among_short_ones() -> None:
+    rows: list[list[str | None]] = [["1", "a"], ["2", "\\" * (LONGEST_SHORT + 1)], ["3", None], [None, "y" * 70_000]]
+    assert images(rows) == wanted(rows)
+
+
+def _rows(batches: list[ChangeBatch]) -> list[list[tuple[int, bytes | None]]]:
+    return [
+        decode_image(bytes(batch.buffer[start : start + length]))
+        for batch in batches
+        for start, length in zip(batch.start.tolist(), batch.length.tolist(), strict=True)
+    ]
+
+
+def test_the_snapshot_holds_every_commit_up_to_its_csn_and_none_behind(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED, b bool)")
+        source.execute("INSERT INTO t VALUES (1, DEFAULT, true), (2, DEFAULT, NULL)")
+        before = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+        copy = TableCopy.open(north, "LOAD1", _patient)
+        assert copy is not None
+        source.execute("INSERT INTO t VALUES (3, DEFAULT, false)")
+        behind = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+        until("its slot is gone, which would hold the log back", lambda: source.execute(SLOTS).fetchone() == (0,))
+    assert before is not None
+    assert behind is not None
+    assert before[0] <= copy.csn.value <= behind[0]
+    (table,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
+    assert table.definition.name == TableName("public", "t")
+    batches = list(copy.read(1, table))
+    copy.close()
+    assert _rows(batches) == [[(0, b"1"), (1, b"t")], [(0, b"2"), (1, None)]]
+    assert [(piece.begins, piece.ends) for batch in batches for piece in batch.pieces] == [(True, True)]
+
+
+def test_a_stop_in_the_middle_of_a_table_leaves_its_transaction_without_an_end(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY, filler text)")
+        source.execute("INSERT INTO t SELECT n, repeat('x', 200) FROM generate_series(1, 60000) n")
+    going = [True]
+    copy = TableCopy.open(north, "LOAD1", lambda descriptor: going[0] and _patient(descriptor))
+    assert copy is not None
+    (table,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
+    pieces = []
+    for batch in copy.read(1, table):
+        pieces += batch.pieces
+        going[0] = False
+    copy.close()
+    assert pieces[0].begins
+    assert not any(piece.ends for piece in pieces)
+
+
+def test_tables_come_behind_those_that_they_refer_to(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE z (id int PRIMARY KEY)")
+        source.execute("CREATE TABLE m (id int PRIMARY KEY REFERENCES z, self int REFERENCES m)")
+        source.execute("CREATE TABLE a (id int PRIMARY KEY REFERENCES m)")
+        source.execute("CREATE TABLE b (id int PRIMARY KEY, c int)")
+        source.execute("CREATE TABLE c (id int PRIMARY KEY REFERENCES b)")
+        source.execute("ALTER TABLE b ADD FOREIGN KEY (c) REFERENCES c")
+    copy = TableCopy.open(north, "LOAD1", _patient)
+    assert copy is not None
+    found = [table.definition.name.name for table in copy.tables(["public.*"], lambda _: True, lambda _: ())]
+    some = [table.definition.name.name for table in copy.tables(["public.a", "public.z"], lambda _: True, lambda _: ())]
+    copy.close()
+    assert found == ["z", "m", "a", "c", "b"]
+    assert some == ["z", "a"]
+
+
+def _patient(descriptor: int) -> bool:
+    import select
+
+    return bool(select.select([descriptor], [], [], 30)[0])

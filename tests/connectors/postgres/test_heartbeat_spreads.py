@@ -1,0 +1,87 @@
+"""Lag over time, worked out in the database: the same as from every heartbeat by itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from ggshell.clock import to_datetime
+from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
+from ggshell.connectors.postgres import heartbeat, heartbeat_spreads, session
+from ggshell.monitoring.heartbeat_lag import parts_between, path_text
+from ggshell.monitoring.spreads import PERIODS, Arrival, objectives, spreads
+from ggshell.pipeline.heartbeat.names import HeartbeatNames
+
+NAMES = HeartbeatNames("gg")
+SECOND = 1_000_000
+BEGIN = 1_700_000_000 * SECOND
+Times = tuple[int | None, int | None, int | None, int | None, int]
+
+
+@pytest.fixture
+def database(south: str) -> Iterator[psycopg.Connection[Any]]:
+    with session.connect(south) as connection:
+        connection.execute("CREATE SCHEMA gg")
+        heartbeat.add(connection, NAMES, HeartbeatTableSettings(target_only=True))
+        # What arrives is put in as it stands here, also what no Replicat would apply.
+        connection.execute("ALTER TABLE gg.gg_heartbeat_history DISABLE TRIGGER ALL")
+        yield connection
+
+
+def arrive(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
+    """Heartbeats over three ways and some hours, of which some lack a hop, or their birth."""
+    chance, found, rows = random.Random(7), list[Arrival](), []
+    for number in range(count):
+        way = chance.choice(
+            [("north", "EXT1", None, "REP1"), ("north", "EXT1", "DP1", "REP1"), ("East", None, None, "R")]
+        )
+        moment = BEGIN + number * 20 * SECOND
+        steps = [moment]
+        for _ in range(4):
+            steps.append(steps[-1] + chance.choice([0, chance.randrange(3 * SECOND), -5000]))
+        times = [step if chance.random() < 0.9 else None for step in steps[:-1]]
+        rows.append(
+            (*way, *(None if each is None else to_datetime(each).replace(tzinfo=None) for each in [*times, steps[-1]]))
+        )
+        found.append(Arrival(way[0], path_text(*way[1:]), steps[-1], parts_between((*times, steps[-1]))))
+    columns = "remote_database, incoming_extract, incoming_routing_path, incoming_replicat, incoming_heartbeat_ts,"
+    columns += " incoming_extract_ts, incoming_routing_ts, incoming_replicat_ts, heartbeat_received_ts"
+    marks = ", ".join(["%s"] * 9)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO gg.gg_heartbeat_history (local_database, {columns}) VALUES ('south', {marks})", rows
+        )
+    return found
+
+
+def test_percentiles_and_service_levels_are_those_of_every_heartbeat(database: psycopg.Connection[Any]) -> None:
+    arrivals = arrive(database, 2000)
+    since = BEGIN + 3600 * SECOND
+    wanted = [each for each in arrivals if each.received >= since]
+    for period in PERIODS:
+        mine, theirs = heartbeat_spreads.read_spreads(database, NAMES, period, since), spreads(wanted, period)
+        assert [each[:5] for each in mine] == [each[:5] for each in sorted(theirs, key=_order)]
+        for one, other in zip(mine, sorted(theirs, key=_order), strict=True):
+            assert one[5:] == pytest.approx(other[5:])
+    found = heartbeat_spreads.read_objectives(database, NAMES, (0.95, 3.0), since)
+    assert found == objectives(wanted, 0.95, 3.0)
+    (east,) = heartbeat_spreads.read_objectives(database, NAMES, (0.95, 3.0), 0, "EAST")
+    assert east.remote == "East"
+
+
+def _order(each: Any) -> tuple[int, str, str, int]:
+    return (each.begin, each.remote, each.path, ("extract", "routing", "read", "apply", "total").index(each.hop))
+
+
+def test_the_history_comes_as_csv_with_null_and_empty_told_apart(database: psycopg.Connection[Any]) -> None:
+    database.execute(
+        "INSERT INTO gg.gg_heartbeat_history (remote_database, incoming_extract, heartbeat_received_ts)"
+        " VALUES ('', NULL, '2026-01-02 03:04:05.000006')"
+    )
+    columns = ("remote_database", "incoming_extract", "heartbeat_received_ts")
+    found = b"".join(heartbeat_spreads.copy_history(database, NAMES, columns, 0))
+    assert found == b'"",,2026-01-02 03:04:05.000006\n'

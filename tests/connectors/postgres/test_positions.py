@@ -1,0 +1,173 @@
+"""Places in PostgreSQL's log: wherever reading stops, what comes afterwards is what committed behind it, once and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from connectors.postgres.slot_reading import capturing, collect, end_of, prepare, values
+
+from ggshell.connectors.postgres import session
+from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
+
+Row = tuple[object, ...]
+FILL = "INSERT INTO p SELECT g, repeat('x', 50) FROM generate_series(%s::int, %s::int) g"
+
+
+@pytest.fixture
+def source(north: str) -> Iterator[tuple[str, int]]:
+    """A database with a captured table p and one that is unwanted, where large transactions are streamed; the slot's place."""
+    with session.connect(north) as connection:
+        connection.execute("ALTER SYSTEM SET logical_decoding_work_mem = '64kB'")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("CREATE TABLE p (id integer PRIMARY KEY, a text)")
+        connection.execute("CREATE TABLE unwanted (id integer)")
+        start = prepare(north, "public.p")
+    yield north, start
+    with session.connect(north) as connection:
+        connection.execute("ALTER SYSTEM RESET logical_decoding_work_mem")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+def run(dsn: str, *statements: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_reading_on_from_any_commit_gives_what_committed_behind_it(source: tuple[str, int], tmp_path: Path) -> None:
+    """Commits and begins that meet, many rows at one place, empty transactions, messages: each is a place to go on from."""
+    dsn, start = source
+    for number in range(4):
+        run(dsn, f"INSERT INTO p VALUES ({number})")
+    run(dsn, "INSERT INTO p SELECT g FROM generate_series(100, 104) g")
+    with psycopg.connect(dsn) as connection, connection.cursor().copy("COPY p FROM STDIN") as copy:
+        for number in range(200, 205):
+            copy.write_row((number, "copied"))
+    run(dsn, "UPDATE p SET a = 'none' WHERE id = -1")
+    run(dsn, "SAVEPOINT a", "INSERT INTO p VALUES (300)", "ROLLBACK TO SAVEPOINT a")
+    run(dsn, "INSERT INTO unwanted VALUES (1)")
+    run(dsn, "SELECT pg_logical_emit_message(true, 'other', 'in a transaction')", "INSERT INTO p VALUES (5)")
+    run(dsn, "SELECT pg_logical_emit_message(false, 'other', 'outside')")
+    run(dsn, "DELETE FROM p WHERE id = 0", "INSERT INTO p VALUES (6)")
+    end = end_of(dsn)
+    with capturing(dsn, start, tmp_path) as capture:
+        every = collect(capture, end)
+    places = sorted({int(str(row[0])) for row in every})
+    assert [sum(row[0] == place for row in every) for place in places] == [1, 1, 1, 1, 5, 5, 1, 2]
+    for place in places:
+        rest = [row for row in every if int(str(row[0])) > place]
+        with capturing(dsn, place, tmp_path, after=place) as capture:
+            assert collect(capture, end) == rest
+
+
+def test_what_began_before_a_commit_comes_whole_behind_it(source: tuple[str, int], tmp_path: Path) -> None:
+    """One transaction changes rows before and behind another's commit; reading goes on from that commit."""
+    dsn, start = source
+    with psycopg.connect(dsn) as slow:
+        slow.execute("INSERT INTO p VALUES (1, 'before')")
+        run(dsn, "INSERT INTO p VALUES (2, 'quick')")
+        slow.execute("INSERT INTO p VALUES (3, 'behind')")
+        with capturing(dsn, start, tmp_path) as capture:
+            (quick,) = collect(capture, end_of(dsn))
+            capture.confirm(capture.state.safe)
+    with capturing(dsn, int(str(quick[0])), tmp_path, after=int(str(quick[0]))) as capture:
+        rows = collect(capture, end_of(dsn))
+    assert [values(row)[0][1] for row in rows] == [b"1", b"3"]
+
+
+def test_a_keepalive_while_a_transaction_is_open_takes_nothing_of_it_away(
+    source: tuple[str, int], tmp_path: Path
+) -> None:
+    """The log moves on beside an open, streamed transaction; its end is confirmed; then everything is read anew."""
+    dsn, start = source
+    with psycopg.connect(dsn) as slow:
+        slow.execute(FILL, [1, 3000])
+        with capturing(dsn, start, tmp_path) as capture:
+            run(dsn, "INSERT INTO unwanted VALUES (1)", "CREATE TABLE noise AS SELECT 1 AS one")
+            assert collect(capture, end_of(dsn)) == []
+            assert len(capture.cache.open) == 1, "it stopped right after a begin"
+            safe = capture.state.safe
+            capture.confirm(safe)
+        slow.execute(FILL, [3001, 3010])
+        slow.commit()
+    with capturing(dsn, safe, tmp_path, after=safe) as capture:
+        rows = collect(capture, end_of(dsn))
+    assert [values(row)[0][1] for row in rows] == [str(number).encode() for number in range(1, 3011)]
+
+
+def test_a_transaction_that_was_streamed_and_then_rolled_back_leaves_nothing(
+    source: tuple[str, int], tmp_path: Path
+) -> None:
+    dsn, start = source
+    with capturing(dsn, start, tmp_path, limit=100_000) as capture:
+        with psycopg.connect(dsn) as large:
+            large.execute(FILL, [1, 5000])
+            run(dsn, "INSERT INTO p VALUES (0, 'short')")
+            assert len(collect(capture, end_of(dsn))) == 1
+            assert len(capture.cache.open) == 1
+            large.rollback()
+        run(dsn, "INSERT INTO p VALUES (1, 'behind')")
+        (row,) = collect(capture, end_of(dsn))
+        assert values(row) == [(0, b"1"), (1, b"behind")]
+        assert len(capture.cache.open) == 0
+
+
+@pytest.mark.parametrize("rows", [3, 3000], ids=["at its commit", "streamed"])
+def test_savepoints_with_ddl_are_rolled_back_with_their_columns(
+    source: tuple[str, int], tmp_path: Path, rows: int
+) -> None:
+    dsn, start = source
+    with psycopg.connect(dsn) as connection:
+        connection.execute(FILL, [1, rows])
+        connection.execute("SAVEPOINT a")
+        connection.execute("ALTER TABLE p ADD COLUMN extra integer DEFAULT 7")
+        connection.execute("INSERT INTO p VALUES (10001, 'taken back', 8)")
+        connection.execute("ROLLBACK TO SAVEPOINT a")
+        connection.execute("INSERT INTO p VALUES (10002, 'stays')")
+        connection.execute("SAVEPOINT b")
+        connection.execute("ALTER TABLE p ADD COLUMN kept integer DEFAULT 1")
+        connection.execute("INSERT INTO p VALUES (10003, 'wider', 2)")
+        connection.execute("RELEASE SAVEPOINT b")
+    with capturing(dsn, start, tmp_path) as capture:
+        found = [values(row) for row in collect(capture, end_of(dsn))]
+    assert len(found) == rows + 2
+    assert found[-2:] == [[(0, b"10002"), (1, b"stays")], [(0, b"10003"), (1, b"wider"), (2, b"2")]]
+
+
+@pytest.fixture
+def preparing(server_folder: Path, port: int) -> Iterator[str]:
+    """A server that takes prepared transactions."""
+    server = PostgresServer(
+        data=server_folder / "data-prepared",
+        sockets=server_folder / "s-prepared",
+        port=port,
+        binaries=find_binaries(),
+    )
+    server.initialise({**REPLICATION_SETTINGS, "max_prepared_transactions": "10", "shared_buffers": "16MB"})
+    server.start()
+    yield server.dsn()
+    server.stop("immediate")
+
+
+def test_prepared_transactions_come_when_they_are_committed_and_only_then(preparing: str, tmp_path: Path) -> None:
+    with session.connect(preparing) as connection:
+        connection.execute("CREATE TABLE p (id integer PRIMARY KEY, a text)")
+        start = prepare(preparing, "public.p")
+        for name in ("stays", "goes"):
+            connection.execute("BEGIN")
+            connection.execute("INSERT INTO p VALUES (%s, %s)", [len(name), name])
+            connection.execute(f"PREPARE TRANSACTION '{name}'")
+        connection.execute("INSERT INTO p VALUES (1, 'between')")
+        with capturing(preparing, start, tmp_path) as capture:
+            (between,) = collect(capture, end_of(preparing))
+            assert values(between)[0] == (0, b"1")
+            capture.confirm(capture.state.safe)
+        connection.execute("ROLLBACK PREPARED 'goes'")
+        connection.execute("COMMIT PREPARED 'stays'")
+    place = int(str(between[0]))
+    with capturing(preparing, place, tmp_path, after=place) as capture:
+        (row,) = collect(capture, end_of(preparing))
+    assert values(row) == [(0, b"5"), (1, b"stays")]

@@ -1,0 +1,82 @@
+"""A way with a Replicat of each kind, work for it, and whether its target is exact; for tests of recoveries.
+
+The ledger has no key, so that a row which comes twice stands there twice.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psycopg
+from processes import until, until_state
+from ways import Way
+
+from ggshell.groups.state import ProcessState, read_process_file
+
+KINDS = {
+    "classic": ("", "", ""),
+    "parallel": ("PARALLEL, ", "APPLY_PARALLELISM 3\n", ""),
+    "coordinated": ("COORDINATED MAXTHREADS 3, ", "", "MAP a.ledger, TARGET b.ledger, THREAD (2);\n"),
+}
+
+
+def open_way(kind: str, root: Path, north: str, south: str) -> Way:
+    """Two processes that run, of an Extract and of a Replicat of a kind."""
+    added, parameters, maps = KINDS[kind]
+    way = Way(root, north, south)
+    way.add_replicat = f"ADD REPLICAT rep1, {added}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"  # type: ignore[attr-defined]
+    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{parameters}{maps}MAP a.*, TARGET b.*;\n")
+    way.write(
+        "ext1",
+        "EXTRACT ext1\nUSERIDALIAS north\nTRANLOGOPTIONS CHECKPOINTRETENTIONTIME 1\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n",
+    )
+    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+        run(f"CREATE TABLE {schema}.ledger (line int, note text)")
+    way.add("a.*", added)
+    way.start()
+    return way
+
+
+def added_again(way: Way) -> str:
+    return str(getattr(way, "add_replicat"))  # noqa: B009 - a fixture's own mark
+
+
+def work(way: Way, first: int, last: int) -> None:
+    """A transaction for each line, and an item that each of them changes."""
+    with psycopg.connect(way.north) as connection:
+        for line in range(first, last + 1):
+            connection.execute("INSERT INTO a.ledger VALUES (%s, 'x')", [line])
+            connection.execute(
+                "INSERT INTO a.items VALUES (%s, 'n', 1) ON CONFLICT (id) DO UPDATE SET price = a.items.price + 1",
+                [line % 7],
+            )
+            connection.commit()
+
+
+def ledger(run: object, schema: str) -> list[tuple[object, ...]]:
+    return run(f"SELECT line, count(*) FROM {schema}.ledger GROUP BY 1 ORDER BY 1")  # type: ignore[operator,no-any-return]
+
+
+def same(way: Way) -> None:
+    """Every line once, every item as in the source, once everything has arrived."""
+    until(
+        "everything arrives",
+        lambda: (
+            way.in_south("SELECT count(DISTINCT line) FROM b.ledger")
+            == way.in_north("SELECT count(DISTINCT line) FROM a.ledger")
+            and way.in_south("SELECT sum(price) FROM b.items") == way.in_north("SELECT sum(price) FROM a.items")
+        ),
+        60,
+    )
+    assert ledger(way.in_south, "b") == ledger(way.in_north, "a")
+    way.same()
+
+
+def kill(way: Way, group: tuple[str, object]) -> None:
+    """kill -9, and wait until it is seen."""
+    entry = read_process_file(way.home.process(*group))  # type: ignore[arg-type]
+    assert entry is not None
+    os.kill(entry.pid, signal.SIGKILL)
+    until_state(way.home, *group, ProcessState.ABENDED)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Log that is kept although it is captured: given free when it is as old as asked for, and never before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.clock import FakeClock
+from ggshell.errors import ParameterError
+from ggshell.groups.extract import HeldLog
+from ggshell.language.grammar import PARAMETERS, parse
+from ggshell.parameters.loading import load_extract
+
+
+def test_without_retention_every_place_is_free_at_once() -> None:
+    held = HeldLog(0, FakeClock())
+    assert [held.released(place) for place in (5, 9)] == [5, 9]
+
+
+def test_a_place_is_free_when_it_is_as_old_as_the_retention() -> None:
+    clock = FakeClock()
+    held = HeldLog(100, clock)
+    freed = []
+    for second in range(250):
+        freed.append(held.released(1000 + second))
+        clock.advance(1)
+    assert freed[:100] == [None] * 100
+    assert freed[100:] == [1000 + second for second in range(150)]
+
+
+def test_few_points_are_kept_however_long_it_is() -> None:
+    clock = FakeClock()
+    held = HeldLog(86_400, clock)
+    freed = set()
+    for second in range(0, 2 * 86_400, 2):
+        freed.add(held.released(second))
+        clock.advance(2)
+    assert None in freed
+    assert all(place is None or place <= 86_400 for place in freed)
+    assert max(place for place in freed if place is not None) >= 86_400 - 86_400 // 100
+
+
+@pytest.mark.parametrize(("days", "seconds"), [("1", 86_400), ("0.25", 21_600), ("0", 0)])
+def test_days_and_parts_of_a_day_are_taken(tmp_path: Path, days: str, seconds: float) -> None:
+    assert load_extract(_file(tmp_path, days)).log_retention == seconds
+
+
+@pytest.mark.parametrize("days", ["many", "-1", "366", "nan"])
+def test_what_is_no_number_of_days_is_refused(tmp_path: Path, days: str) -> None:
+    with pytest.raises(ParameterError, match=r"CHECKPOINTRETENTIONTIME|TRANLOGOPTIONS|unexpected"):
+        load_extract(_file(tmp_path, days))
+
+
+def _file(folder: Path, days: str) -> Path:
+    path = folder / "ext1.prm"
+    path.write_text(
+        f"EXTRACT ext1\nUSERIDALIAS n\nTRANLOGOPTIONS CHECKPOINTRETENTIONTIME {days}\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "noted"),
+    [
+        ("TRANLOGOPTIONS CHECKPOINTRETENTIONTIME 1", False),
+        ("TRANLOGOPTIONS CHECKPOINTRETENTIONTIME 1, LOGRETENTION DISABLED", True),
+        ("TRANLOGOPTIONS LOGRETENTION DISABLED", True),
+    ],
+)
+def test_it_alone_of_its_page_is_carried_out(line: str, noted: bool) -> None:
+    assert bool(parse(line, PARAMETERS).notes) is noted

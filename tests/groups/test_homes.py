@@ -1,0 +1,351 @@
+"""A home that is copied, moved, or on a full disk while its processes run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faults import recovery_kit
+from processes import until
+from ways import EXT1, REP1, Way
+
+from ggshell.cli.supervision import wait_for_end
+from ggshell.demo.processes import end_processes
+from ggshell.errors import StateError
+from ggshell.groups.state import ProcessFile, ProcessState, read_process_file, start_ticks, state_of
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.home import Home
+from ggshell.home.identity import (
+    Original,
+    copied_groups,
+    make_own,
+    note_wallet,
+    original_of,
+    require_own,
+    settle,
+    take_over,
+)
+from ggshell.pipeline.apply.checkpoint_table import group_key
+
+MANAGER = ("Manager", "MGR.pcm")
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    """A home with a running Extract and Manager."""
+    way = Way(tmp_path / "home", north, south)
+    way.add()
+    way.start("ext1")
+    yield way
+    way.close()
+
+
+def processes(home: Home) -> list[ProcessFile]:
+    found = [read_process_file(path) for path in (home.process(*EXT1), home.manager)]
+    return [each for each in found if each is not None]
+
+
+def test_a_copy_of_a_home_does_not_touch_the_processes_of_the_original(way: Way, tmp_path: Path) -> None:
+    copy = a_copy(way, tmp_path / "copy")
+    running = processes(way.home)
+    said = copy.run("INFO ALL")
+    assert "MANAGER     STOPPED" in said or "MANAGER     ABENDED" in said
+    assert "ABENDED     EXT1" in said
+    for statement in ("STOP MGR !", "STOP EXTRACT ext1", "KILL EXTRACT ext1", "SEND EXTRACT ext1, FORCESTOP"):
+        assert "not running" in copy.run(statement, fails=True)
+    assert processes(way.home) == running
+    assert all(start_ticks(each.pid) == each.ticks for each in running)
+    assert "This home is a copy of" in copy.home.event_log.read_text()
+    assert "This home is a copy of" not in way.home.event_log.read_text()
+    assert "RUNNING     EXT1" in way.run("INFO ALL")
+
+
+def copied(source: str, target: str) -> str:
+    """As ``cp -a`` copies: what is no file, such as a socket, becomes one of its kind, which nobody listens at."""
+    if os.path.isfile(source):  # noqa: PTH113 - shutil gives strings
+        return shutil.copy2(source, target)
+    os.mknod(target, Path(source).stat().st_mode)
+    return target
+
+
+def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(way: Way, tmp_path: Path) -> None:
+    running = processes(way.home)
+    old, new = way.home, Home(tmp_path / "moved")
+    old.root.rename(new.root)
+    try:
+        for each in running:
+            assert wait_for_end(each, 30)
+        log = new.event_log.read_text()
+        assert log.count(f"the home directory {old.root} was moved to {new.root} while this process was running") == 2
+        assert "Capture for PostgreSQL, ext1.prm" in log
+        assert state_of(new.process(*EXT1))[0] is ProcessState.ABENDED
+        assert not list((new.root / "dirpcs").glob("*.sock"))
+        assert not list(old.root.rglob("*"))
+        way.home = new
+        way.run("START ext1")
+        assert "This home was moved" in new.event_log.read_text()
+        assert way.is_running(EXT1)
+    finally:
+        end_processes(new.root)
+
+
+def test_a_number_that_another_process_has_by_now_is_not_killed(way: Way) -> None:
+    entry = read_process_file(way.home.process(*EXT1))
+    assert entry is not None
+    os.kill(entry.pid, signal.SIGKILL)
+    until("it is gone", lambda: start_ticks(entry.pid) is None)
+    path = way.home.process(*EXT1)
+    path.write_text(path.read_text().replace(f'"pid": {entry.pid}', f'"pid": {os.getpid()}'))
+    assert "not running" in way.run("KILL EXTRACT ext1", fails=True)
+
+
+def test_with_a_log_that_cannot_be_written_everything_can_still_be_stopped(way: Way) -> None:
+    log = way.home.event_log
+    log.rename(log.with_name("before"))
+    log.symlink_to("/dev/full")
+    said = way.run("STOP EXTRACT ext1")
+    assert "not logged in ggserr.log: cannot write" in said
+    assert state_of(way.home.process(*EXT1))[0] is ProcessState.STOPPED
+    way.run("START EXTRACT ext1")
+    way.run("KILL EXTRACT ext1")
+    assert not way.is_running(EXT1)
+    way.run("STOP MGR !")
+    assert state_of(way.home.manager)[0] is ProcessState.STOPPED
+
+
+def rows_of(way: Way) -> list[tuple[object, ...]]:
+    return way.in_south("SELECT group_name, group_key FROM b.checks ORDER BY 1")
+
+
+def a_copy(way: Way, root: Path) -> Way:
+    copy = Way.__new__(Way)
+    copy.home, copy.north, copy.south = Home(root), way.north, way.south
+    shutil.copytree(way.home.root, copy.home.root, copy_function=copied)
+    return copy
+
+
+def filled(way: Way, last: int) -> None:
+    """One more row goes the whole way."""
+    way.in_north(f"INSERT INTO a.items SELECT n, 'item ' || n, n FROM generate_series({last - 9}, {last}) n")
+    way.arrives(last)
+    way.same()
+
+
+LOGIN = "DBLOGIN USERIDALIAS south"
+
+
+def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(way: Way, tmp_path: Path) -> None:
+    way.start("rep1")
+    filled(way, 10)
+    copy = a_copy(way, tmp_path / "copy")
+    rows = rows_of(way)
+    refused = (
+        "DELETE CHECKPOINTTABLE b.checks !",
+        "CLEANUP CHECKPOINTTABLE b.checks",
+        "CLEANUP CHECKPOINTTABLE b.checks, REPLICAT rep1",
+        "DELETE TRANDATA a.items",
+        "DELETE HEARTBEATTABLE gg.beats !",
+        "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0",
+        "START *",
+        "START EXTRACT ext1",
+        "UNREGISTER EXTRACT ext1",
+    )
+    for statement in refused:
+        said = copy.run(LOGIN, statement, fails=True)
+        assert "is not allowed: this home is a copy of" in said, statement
+        assert "TAKEOVER HOME" in said
+        assert str(way.home.root) in said
+    said = copy.run(LOGIN, "DELETE REPLICAT rep1", "DBLOGIN USERIDALIAS north", "DELETE EXTRACT ext1")
+    assert said.count(f"belong to {way.home.root}") + said.count(f"belongs to {way.home.root}") == 2
+    assert not copy.home.groups()
+    assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
+    adds = ("ADD EXTRACT ext1, TRANLOG, BEGIN NOW", "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
+    for statement in adds:
+        said = copy.run("DBLOGIN USERIDALIAS north", statement, fails=True)
+        assert "cannot be added: this home is a copy" in said, statement
+    assert not copy.home.groups()
+    assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
+    copy.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT ext2, TRANLOG, BEGIN NOW")
+    assert "cannot own the same groups" in copy.run("TAKEOVER HOME", fails=True)
+    assert rows_of(way) == rows
+    assert way.in_north("SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'") == [(1,)]
+    way.run("STOP *")
+    way.start()
+    filled(way, 20)
+
+
+def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(way: Way, tmp_path: Path) -> None:
+    copy = a_copy(way, tmp_path / "copy")
+    arguments = [sys.executable, "-m", "ggshell.groups", "extract", "--home", str(copy.home.root), "--group", "ext1"]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert "GGS-00809" in ended.stderr
+    assert "This home is a copy of" in copy.home.event_log.read_text()
+
+
+def test_a_stopped_home_goes_on_exactly_where_it_is_moved_to(way: Way, tmp_path: Path) -> None:
+    way.start("rep1")
+    filled(way, 10)
+    way.run("STOP *", "STOP MGR !")
+    keys = rows_of(way)
+    way.home.root.rename(tmp_path / "moved")
+    way.home = Home(tmp_path / "moved")
+    way.start()
+    filled(way, 20)
+    assert rows_of(way) == keys
+    way.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
+    assert not rows_of(way)
+
+
+def test_a_home_that_is_moved_after_a_kill_knows_the_rows_of_its_threads(
+    tmp_path: Path, north: str, south: str
+) -> None:
+    """Each thread of a coordinated Replicat has a row with a key of its own."""
+    way = recovery_kit.open_way("coordinated", tmp_path / "home", north, south)
+    try:
+        recovery_kit.work(way, 1, 20)
+        recovery_kit.same(way)
+        recovery_kit.kill(way, REP1)
+        keys = rows_of(way)
+        assert len(keys) > 2
+        way.run("STOP EXTRACT ext1", "STOP MGR !")
+        way.home.root.rename(tmp_path / "moved")
+        way.home = Home(tmp_path / "moved")
+        way.start()
+        recovery_kit.work(way, 21, 40)
+        recovery_kit.same(way)
+        assert rows_of(way) == keys
+    finally:
+        way.close()
+
+
+def test_a_copy_takes_over_when_its_original_is_gone(way: Way, tmp_path: Path) -> None:
+    way.start("rep1")
+    filled(way, 10)
+    way.run("STOP *", "STOP MGR !")
+    copy = a_copy(way, tmp_path / "copy")
+    assert "is not allowed" in copy.run("START *", fails=True)
+    shutil.rmtree(way.home.root)
+    said = copy.run("TAKEOVER HOME")
+    assert "has taken over the groups" in said
+    assert "GGS-00811  A moved original, or another copy that has taken over" in said
+    assert "nothing to take over" in copy.run("TAKEOVER HOME", fails=True)
+    way.home = copy.home
+    keys = rows_of(way)
+    way.start()
+    filled(way, 20)
+    assert rows_of(way) == keys
+
+
+def test_groups_of_a_copy_of_a_copy_belong_to_the_first_home(tmp_path: Path) -> None:
+    """The copy in between replaced the original: when it was gone, TAKEOVER HOME took what the original still had."""
+
+    def settled(name: str, source: str = "", group: str = "") -> Path:
+        root = tmp_path / name
+        if source:
+            shutil.copytree(tmp_path / source, root)
+        (root / "dirdb/groups").mkdir(parents=True, exist_ok=True)
+        if group:
+            (root / f"dirdb/groups/{group}.cpe").touch()
+        settle(root)
+        return root
+
+    first, between, last = settled("a", group="EXT1"), settled("b", "a"), tmp_path / "c"
+    (between / "dirdb/groups/EXT2.cpe").touch()
+    settled("c", "b")
+    owners = [original_of(last, [group]) for group in ("ext1", "ext2")]
+    assert [owner and owner.root for owner in owners] == [str(first), str(between)]
+    shutil.rmtree(between)
+    with pytest.raises(StateError, match=f"is still in {first}:"):
+        take_over(last)
+    make_own(last, "ext2")
+    assert copied_groups(last) == ("EXT1",)
+    with pytest.raises(StateError, match="EXT1 cannot be added"):
+        make_own(last, "ext1")
+    shutil.rmtree(first)
+    assert take_over(last).root == str(first)
+    assert not copied_groups(last)
+
+
+def settled_copies(tmp_path: Path, *names: str) -> list[Path]:
+    """An original with one group in a folder of its own, and copies of it in another."""
+    (tmp_path / "old/home/dirdb/groups").mkdir(parents=True)
+    (tmp_path / "old/home/dirdb/groups/EXT1.cpe").touch()
+    roots = [tmp_path / "old/home", *(tmp_path / "copies" / name for name in names)]
+    for root in roots:
+        if root != roots[0]:
+            shutil.copytree(roots[0], root)
+        settle(root)
+    return roots
+
+
+def test_of_two_copies_of_one_home_only_one_takes_over(tmp_path: Path) -> None:
+    """Finding: two copies of one home could both run TAKEOVER HOME, and each started the same groups."""
+    original, first, second = settled_copies(tmp_path, "first", "second")
+    shutil.rmtree(original)
+    assert take_over(first).root == str(original)
+    with pytest.raises(StateError, match=f"{first}, another copy of {original}, has taken over its groups"):
+        take_over(second)
+    with pytest.raises(StateError, match="is not allowed"):
+        require_own(second, ["ext1"], "START")
+    shutil.rmtree(first)
+    assert take_over(second).root == str(original)
+    assert not copied_groups(second)
+
+
+@pytest.mark.parametrize("beside", ["old", "copies"])
+def test_an_original_that_was_moved_nearby_is_not_gone(tmp_path: Path, beside: str) -> None:
+    """Finding: an original that was moved, not removed, counted as gone."""
+    original, copy = settled_copies(tmp_path, "copy")
+    moved = original.rename(tmp_path / beside / "moved")
+    for settles in (False, True):
+        if settles:
+            settle(moved)
+        with pytest.raises(StateError, match=f"was moved from {original} to {moved}, or"):
+            take_over(copy)
+    assert copied_groups(copy) == ("EXT1",)
+
+
+def test_a_copy_that_an_earlier_release_noted_keeps_its_original(tmp_path: Path) -> None:
+    original = {"root": "/gone", "id": "0011223344556677", "row_keys": "/gone"}
+    fields = {"id": "7766554433221100", "root": str(tmp_path), "wallet": "", "original": original, "copied": ["EXT1"]}
+    (tmp_path / "dirdb").mkdir()
+    (tmp_path / "dirdb/home.json").write_text(json.dumps(fields))
+    note_wallet(tmp_path, "w")
+    assert original_of(tmp_path, ["ext1"]) == Original("/gone", "0011223344556677", "/gone", ("EXT1",))
+
+
+def test_a_home_of_an_earlier_release_keeps_its_keys_also_when_it_is_moved(way: Way, tmp_path: Path) -> None:
+    """Its identity has no keys, and its groups keep none: they are made from the folder that it had."""
+    earlier = {"id": "0011223344556677", "root": str(way.home.root), "wallet": ""}
+    (way.home.root / "dirdb/home.json").write_text(json.dumps(earlier))
+    path = way.home.checkpoint(*REP1)
+    found = checkpoints.load(path)
+    checkpoints.save(path, found._replace(options=found.options._replace(row_keys="")))
+    way.start("rep1")
+    filled(way, 10)
+    assert rows_of(way) == [("REP1", group_key("REP1", str(way.home.root)))]
+    way.run("STOP *", "STOP MGR !")
+    way.home.root.rename(tmp_path / "moved")
+    way.home = Home(tmp_path / "moved")
+    way.start()
+    filled(way, 20)
+    assert len(rows_of(way)) == 1
+
+
+def test_deleting_a_replicat_leaves_the_row_of_another_home_with_one_of_its_name(way: Way) -> None:
+    way.start("rep1")
+    filled(way, 10)
+    way.in_south(
+        "INSERT INTO b.checks (group_name, group_key, rba, create_ts, last_update_ts, current_dir)"
+        " VALUES ('REP1', 1, 0, now(), now(), '/elsewhere')"
+    )
+    way.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
+    assert rows_of(way) == [("REP1", 1)]

@@ -1,0 +1,157 @@
+"""PURGEOLDEXTRACTS: what may go, by the numbers of its guards, and that no reader ever misses a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import checkpoints
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from trail.trail_kit import open_writer, small, write_trail
+
+from ggshell.clock import FakeClock
+from ggshell.errors import StoreError
+from ggshell.groups.purge import PurgeTimes, TrailFile, matching, needed_from, purge, removable
+from ggshell.home.home import Home
+from ggshell.parameters.process_parameters import PurgeRule
+from ggshell.trail.name import TrailName
+from ggshell.types import TrailPosition
+
+HOUR = 3_600_000_000
+NOW = 1000 * HOUR
+FILES = [TrailFile(seqno, NOW - (10 - seqno) * HOUR) for seqno in range(10)]
+RULE = PurgeRule("./dirdat/*")
+
+
+@pytest.mark.parametrize(
+    ("rule", "needed", "gone"),
+    [
+        pytest.param(RULE, 99, 9, id="1 the newest stays though nobody needs it"),
+        pytest.param(RULE._replace(keep_files=0), 99, 9, id="1 even when MINKEEPFILES says 0"),
+        pytest.param(RULE._replace(keep_files=4), 99, 6, id="1 MINKEEPFILES"),
+        pytest.param(RULE._replace(keep_files=40), 99, 0, id="1 more than there are"),
+        pytest.param(RULE._replace(keep_hours=7), 99, 4, id="2 MINKEEPHOURS"),
+        pytest.param(RULE._replace(keep_hours=7, keep_files=8), 99, 2, id="2 both rules count"),
+        pytest.param(RULE, 3, 3, id="3 not what the slowest reader needs"),
+        pytest.param(RULE, 0, 0, id="3 the reader has not begun"),
+        pytest.param(RULE, None, 0, id="4 no reader is known"),
+        pytest.param(RULE._replace(use_checkpoints=False), None, 9, id="4 but without checkpoints"),
+        pytest.param(RULE._replace(use_checkpoints=False), 3, 9, id="3 readers do not count without checkpoints"),
+    ],
+)
+def test_what_a_rule_lets_go(rule: PurgeRule, needed: int | None, gone: int) -> None:
+    assert removable(FILES, needed, rule, NOW) == list(range(gone))
+
+
+def test_5_a_young_file_in_the_middle_keeps_the_later_ones() -> None:
+    files = [file._replace(modified=NOW) if file.seqno == 2 else file for file in FILES]
+    assert removable(files, 99, RULE._replace(keep_hours=1), NOW) == [0, 1]
+
+
+@given(
+    some.lists(some.integers(0, 50), unique=True, max_size=12),
+    some.one_of(some.none(), some.integers(0, 60)),
+    some.integers(0, 5),
+    some.integers(0, 60),
+)
+def test_a_rule_with_checkpoints_never_takes_what_is_needed(
+    numbers: list[int], needed: int | None, keep_files: int, keep_hours: int
+) -> None:
+    files = [TrailFile(number, NOW - (60 - number) * HOUR) for number in sorted(numbers)]
+    rule = PurgeRule("./dirdat/*", keep_files=keep_files, keep_hours=keep_hours)
+    gone = removable(files, needed, rule, NOW)
+    assert gone == [file.seqno for file in files[: len(gone)]]
+    assert all(needed is not None and number < needed for number in gone)
+    assert len(files) - len(gone) >= min(len(files), max(1, keep_files))
+
+
+@pytest.fixture
+def trail(home: Home) -> list[Path]:
+    """Six files of ./dirdat/ea."""
+    files = [home.root / "dirdat" / f"ea{number:09d}" for number in range(6)]
+    for number, file in enumerate(files):
+        file.write_bytes(b"x")
+        os.utime(file, (number, number))
+    return files
+
+
+def left(files: list[Path]) -> list[int]:
+    return [int(file.name[2:]) for file in files if file.exists()]
+
+
+def test_the_slowest_reader_counts(home: Home, trail: list[Path]) -> None:
+    for checkpoint in (
+        checkpoints.extract("EXT1"),
+        checkpoints.replicat("R1", seqno=4),
+        checkpoints.replicat("R2", seqno=2),
+    ):
+        checkpoints.save(home, checkpoint)
+    assert purge(home, RULE, NOW) == trail[:2]
+    assert left(trail) == [2, 3, 4, 5]
+    assert purge(home, RULE, NOW) == []
+
+
+def test_a_reader_counts_at_where_it_would_begin_again(home: Home) -> None:
+    reader = checkpoints.replicat("R1", seqno=4)
+    reader = reader._replace(read=reader.read._replace(recovery=TrailPosition(1, 0)))
+    assert needed_from([reader], home) == {TrailName((home.root / "dirdat").resolve(), "ea"): 1}
+
+
+def test_a_trail_is_one_whatever_way_it_is_written(home: Home, trail: list[Path]) -> None:
+    (home.root / "other").symlink_to("dirdat")
+    checkpoints.save(home, checkpoints.extract("EXT1", "./dirdat/ea"))
+    checkpoints.save(home, checkpoints.replicat("R1", "dirprm/../other/ea", seqno=1))
+    assert purge(home, RULE, NOW) == trail[:1]
+
+
+def test_a_trail_of_another_home_is_purged_where_it_is_read(home: Home, trail: list[Path]) -> None:
+    checkpoints.save(home, checkpoints.replicat("R1", seqno=5))
+    assert purge(home, PurgeRule("./dirdat/ea"), NOW) == trail[:5]
+
+
+def test_only_what_the_rule_names_goes(home: Home, trail: list[Path]) -> None:
+    stranger = home.root / "dirdat" / "notes.txt"
+    stranger.write_text("keep")
+    other = home.root / "dirdat" / "fa000000001"
+    other.write_text("keep")
+    checkpoints.save(home, checkpoints.replicat("R1", seqno=5))
+    for pattern in ("./dirdat/fa", "./elsewhere/*", "./dirdat/e?x"):
+        assert purge(home, PurgeRule(pattern), NOW) == []
+    assert purge(home, PurgeRule("./dirdat/e*"), NOW) == trail[:5]
+    assert stranger.exists()
+    assert other.exists()
+    assert sorted(name.prefix for name in matching([], home, "./dirdat/*")) == ["ea", "fa"]
+
+
+def test_nothing_goes_while_a_checkpoint_cannot_be_read(home: Home, trail: list[Path]) -> None:
+    checkpoints.save(home, checkpoints.replicat("R1", seqno=5))
+    home.checkpoint("R2", checkpoints.replicat("R2").type).write_bytes(b"damaged")
+    with pytest.raises(StoreError, match="REPLICAT R2"):
+        purge(home, RULE, NOW)
+    assert len(left(trail)) == 6
+
+
+def test_each_rule_has_its_own_frequency() -> None:
+    clock = FakeClock()
+    often, seldom = PurgeRule("./dirdat/ea", every=60), PurgeRule("./dirdat/ra", every=3600)
+    times = PurgeTimes(clock)
+    assert times.due([often, seldom]) == [often, seldom]
+    assert times.due([often, seldom]) == []
+    clock.advance(60)
+    assert times.due([often, seldom]) == [often]
+    clock.advance(3540)
+    assert times.due([often, seldom]) == [often, seldom]
+
+
+def test_the_file_that_holds_the_durable_mark_stays(home: Home) -> None:
+    """A new file is begun before anything in it is durable: until then its writer goes on from the file before."""
+    name = TrailName(home.root / "dirdat", "eb")
+    write_trail(name, [small(csn) for csn in range(1, 9)], 900)
+    newest = name.sequences()[-1]
+    name.file(newest + 1).write_bytes(b"")
+    gone = purge(home, PurgeRule("./dirdat/eb", use_checkpoints=False), NOW)
+    assert gone
+    assert name.sequences() == [newest, newest + 1]
+    open_writer(name).close()

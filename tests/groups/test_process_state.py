@@ -1,0 +1,134 @@
+"""States and process files: who runs, who died, and who only has the number of one that died."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ggshell.errors import StateError
+from ggshell.groups.state import (
+    ProcessFile,
+    ProcessState,
+    alive,
+    end_descriptor,
+    follow,
+    kill,
+    read_process_file,
+    start_by_ps,
+    start_ticks,
+    state_of,
+    write_process_file,
+)
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def entry(pid: int, state: ProcessState = ProcessState.RUNNING) -> ProcessFile:
+    return ProcessFile(pid, start_ticks(pid) or 0, state, "/socket", 1)
+
+
+@pytest.mark.parametrize("now", ProcessState)
+def test_only_the_changes_of_the_table_are_possible(now: ProcessState) -> None:
+    possible = set()
+    for then in ProcessState:
+        try:
+            possible.add(follow(now, then))
+        except StateError as error:
+            assert str(then) in error.message
+    assert (
+        possible
+        == {
+            ProcessState.STOPPED: {"STARTING"},
+            ProcessState.STARTING: {"RUNNING", "ABENDED", "STOPPED"},
+            ProcessState.RUNNING: {"STOPPED", "ABENDED"},
+            ProcessState.ABENDED: {"STARTING"},
+        }[now]
+    )
+
+
+def test_without_a_process_file_a_group_is_stopped(tmp_path: Path) -> None:
+    assert state_of(tmp_path / "EXT1.pce") == (ProcessState.STOPPED, None)
+
+
+def test_a_living_process_is_in_the_state_that_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "EXT1.pce"
+    for state in ProcessState:
+        write_process_file(path, entry(os.getpid(), state))
+        assert state_of(path) == (state, entry(os.getpid(), state))
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_a_file_left_by_kill_9_is_an_abend(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
+    path = tmp_path / "EXT1.pce"
+    write_process_file(path, entry(child.pid))
+    assert state_of(path)[0] is ProcessState.RUNNING
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie does not run either
+    assert state_of(path)[0] is ProcessState.ABENDED
+    child.wait()
+    assert state_of(path)[0] is ProcessState.ABENDED
+
+
+def test_a_reused_number_is_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "EXT1.pce"
+    mine = entry(os.getpid())
+    write_process_file(path, mine._replace(ticks=mine.ticks - 1))
+    assert state_of(path)[0] is ProcessState.ABENDED
+    assert end_descriptor(mine._replace(ticks=mine.ticks - 1)) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": 1}', b'{"pid":1,"state":"DANCING"}', b"\xff"])
+def test_a_damaged_process_file_says_nothing(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "EXT1.pce"
+    path.write_bytes(content)
+    assert read_process_file(path) is None
+
+
+@pytest.mark.slow
+def test_a_descriptor_tells_the_end(child: subprocess.Popen[bytes]) -> None:
+    descriptor = end_descriptor(entry(child.pid))
+    assert descriptor is not None
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    assert poll.poll(0) == []
+    child.kill()
+    assert poll.poll(5000)
+    os.close(descriptor)
+
+
+@pytest.mark.slow
+def test_kill_leaves_word_that_it_was_one(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
+    path = tmp_path / "EXT1.pce"
+    write_process_file(path, entry(child.pid))
+    assert kill(path, "EXTRACT EXT1").pid == child.pid
+    assert child.wait(5) == -9
+    state, left = state_of(path)
+    assert state is ProcessState.ABENDED
+    assert left is not None
+    assert left.killed
+    with pytest.raises(StateError, match="EXTRACT EXT1 is not running"):
+        kill(path, "EXTRACT EXT1")
+
+
+@pytest.mark.slow
+def test_the_start_is_known_without_proc(child: subprocess.Popen[bytes]) -> None:
+    first = start_by_ps(child.pid)
+    assert first is not None
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert start_by_ps(child.pid) is None
+    child.wait()
+    assert start_by_ps(child.pid) is None
+    assert not alive(ProcessFile(child.pid, 1, ProcessState.RUNNING, "", 0))

@@ -1,0 +1,99 @@
+"""AUTOSTART and AUTORESTART rules against a clock; each test names the guard of Restarts that it holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from ggshell.clock import FakeClock
+from ggshell.groups.starts import Restarts, rule_takes
+from ggshell.home.checkpoint import GroupKind
+from ggshell.parameters.process_parameters import RestartRule
+
+EXT1 = ("EXT1", GroupKind.EXTRACT)
+RULE = RestartRule("EXTRACT", "EXT*", retries=2, wait=60, reset=600)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def restarts(clock: FakeClock) -> Restarts:
+    return Restarts([RULE], clock)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "taken"),
+    [
+        ("ER", "*", "EXTRACT REPLICAT"),
+        ("EXTRACT", "*", "EXTRACT"),
+        ("REPLICAT", "a?", "REPLICAT"),
+        ("DISTPATH", "A1", "DISTPATH"),
+        ("ER", "B*", ""),
+    ],
+)
+def test_a_rule_takes_kinds_and_patterns(kind: str, pattern: str, taken: str) -> None:
+    assert [str(type_) for type_ in GroupKind if rule_takes(kind, pattern, ("A1", type_))] == taken.split()
+
+
+def test_1_a_group_without_a_rule_stays_down(restarts: Restarts, clock: FakeClock) -> None:
+    assert restarts.abended(("REP1", GroupKind.REPLICAT)) is None
+    assert restarts.seconds_to_next() is None
+    clock.advance(100_000)
+    assert restarts.due() == []
+
+
+def test_2_the_start_comes_after_the_wait(restarts: Restarts, clock: FakeClock) -> None:
+    assert restarts.abended(EXT1) == 60
+    clock.advance(59)
+    assert restarts.due() == []
+    assert restarts.seconds_to_next() == 1
+    clock.advance(1)
+    assert restarts.due() == [EXT1]
+    assert restarts.due() == []
+    assert restarts.seconds_to_next() is None
+
+
+def abend_and_restart(restarts: Restarts, clock: FakeClock) -> float:
+    """Abend, wait as long as it takes, start; how long that was."""
+    wait = restarts.abended(EXT1)
+    assert wait is not None
+    clock.advance(wait)
+    assert restarts.due() == [EXT1]
+    return wait
+
+
+def test_3_after_the_retries_it_waits_for_the_reset(restarts: Restarts, clock: FakeClock) -> None:
+    waits = [abend_and_restart(restarts, clock) for _ in range(3)]
+    assert waits == [60, 60, 540]  # the third: 600 seconds after the first start
+
+
+def test_4_then_the_count_begins_anew(restarts: Restarts, clock: FakeClock) -> None:
+    waits = [abend_and_restart(restarts, clock) for _ in range(6)]
+    assert waits == [60, 60, 540, 60, 540, 60]
+
+
+def test_4_a_long_good_run_is_a_new_beginning(restarts: Restarts, clock: FakeClock) -> None:
+    waits = [abend_and_restart(restarts, clock) for _ in range(2)]
+    clock.advance(600)
+    waits += [abend_and_restart(restarts, clock) for _ in range(2)]
+    assert waits == [60] * 4
+
+
+def test_5_a_start_by_hand_is_a_clean_sheet(restarts: Restarts, clock: FakeClock) -> None:
+    for _ in range(2):
+        abend_and_restart(restarts, clock)
+    restarts.abended(EXT1)
+    restarts.forget(EXT1)
+    assert restarts.seconds_to_next() is None
+    assert abend_and_restart(restarts, clock) == 60
+
+
+def test_no_retries_means_no_restart(clock: FakeClock) -> None:
+    assert Restarts([RULE._replace(retries=0)], clock).abended(EXT1) is None
+
+
+def test_the_first_rule_that_takes_a_group_counts(clock: FakeClock) -> None:
+    rules = [RestartRule("EXTRACT", "EXT2"), RULE, RULE._replace(wait=5)]
+    assert Restarts(rules, clock).abended(EXT1) == 60

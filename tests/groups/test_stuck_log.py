@@ -1,0 +1,90 @@
+"""A server that cannot stream a transaction, or cannot decode its log at all, never keeps an Extract RUNNING in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from processes import until
+from ways import EXT1, Way
+
+from ggshell.connectors.postgres.wire import end_of_log
+from ggshell.errors import CaptureError, ConnectionLostError, LogRefusedError
+from ggshell.groups.reconnecting import MOST_TIMES, StuckLog
+
+ROLLED_BACK = (
+    "ALTER TABLE a.wide ADD COLUMN c0 int DEFAULT 5",
+    "INSERT INTO a.wide (id, t) SELECT n, repeat('x', 100) FROM generate_series(1, 3000) n",
+    "SAVEPOINT s",
+    "UPDATE a.wide SET id = id",
+    "UPDATE a.wide SET id = id",
+    "ALTER TABLE a.wide ALTER t TYPE varchar(201)",
+    "SAVEPOINT s2",
+    "TRUNCATE a.wide",
+    "ROLLBACK TO s",
+    "UPDATE a.wide SET id = id",
+    "ALTER TABLE a.wide ADD COLUMN c3 float DEFAULT random()",
+)
+"""PostgreSQL 18 cannot stream this transaction, and can decode it whole."""
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+    way = Way(tmp_path / "home", north, south)
+    yield way
+    way.close()
+
+
+def test_a_transaction_that_the_server_cannot_stream_is_read_at_its_commit(way: Way) -> None:
+    way.in_north("CREATE TABLE a.wide (id int, t text)")
+    way.in_south("CREATE TABLE b.wide (id int, t text, c0 int, c3 float)")
+    way.in_north(
+        f"ALTER DATABASE {psycopg.conninfo.conninfo_to_dict(way.north)['dbname']} SET logical_decoding_work_mem = '64kB'"
+    )
+    way.add()
+    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.wide", "START ext1")
+    began = "SELECT count(*) FROM pg_replication_slots WHERE active AND database = current_database()"
+    until("capture begins", lambda: way.in_north(began) == [(1,)])
+    with psycopg.connect(way.north) as connection:
+        for statement in ROLLED_BACK:
+            connection.execute(statement)
+    way.in_north("INSERT INTO a.items VALUES (1, 'after', 1)")
+    way.start("rep1")
+    way.arrives(1)
+    rows = "SELECT md5(string_agg((id, t, c0)::text, ',' ORDER BY id)) FROM {}.wide"
+    assert way.in_north(rows.format("a")) == way.in_south(rows.format("b"))
+    report = way.home.report("EXT1").read_text()
+    assert report.count("The server cannot stream an open transaction") == 1
+    assert "Reconnected" in report
+    assert way.is_running(EXT1)
+
+
+def test_failures_at_one_place_are_counted_until_reading_comes_further() -> None:
+    stuck, error = StuckLog(), LogRefusedError("the server ended the log: x")
+    for read in (10, 12, 12, 11, 12):
+        stuck.refused(error, read)
+    assert stuck.times == 4
+    assert "the server ended the log: x (4 times at the same position)" in stuck.words
+    assert not stuck.passed(12)
+    assert stuck.passed(13)
+    assert not stuck.words
+
+
+def test_a_log_that_cannot_be_decoded_ends_the_extract_with_the_reason() -> None:
+    stuck, error = StuckLog(), LogRefusedError("the server ended the log: invalid record")
+    for _ in range(MOST_TIMES):
+        stuck.refused(error, 10)
+    with pytest.raises(CaptureError, match="invalid record; attempt 11 at the same position"):
+        stuck.refused(error, 10)
+
+
+@pytest.mark.parametrize(
+    ("state", "refused"),
+    [("XX000", True), ("58P01", True), ("57P01", False), ("08006", False), ("53300", False), ("", False)],
+)
+def test_only_an_error_of_decoding_is_a_refusal(state: str, refused: bool) -> None:
+    found = end_of_log("reason", state)
+    assert isinstance(found, ConnectionLostError)
+    assert isinstance(found, LogRefusedError) is refused

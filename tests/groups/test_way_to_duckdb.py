@@ -1,0 +1,206 @@
+"""From a real PostgreSQL into a DuckDB file, with real processes: kills, locks, types, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from duckdb_way import DuckdbWay
+from processes import until
+from ways import REP1
+
+from ggshell.connectors.duckdb import session
+
+TYPES = """CREATE TABLE {schema}.kinds (id int PRIMARY KEY, small smallint, big bigint, exact numeric(20, 5), fraction double
+  precision, truth boolean, moment timestamp, zoned timestamptz, day date, clock time, span interval, raw {bytes}, long text,
+  fixed char(4), unique_id uuid, document {json}, numbers integer[], words text[])"""
+SAME = """SELECT id, small, big, exact, fraction, truth, moment::text, zoned::text, day::text, clock::text, raw, long,
+  trim(fixed), unique_id::text, numbers, words FROM {}.kinds WHERE id < 3 ORDER BY id"""
+VALUES = (
+    "(1, -32768, 9223372036854775807, -123456789012345.67891, 1e-300, true, '2026-02-28 23:59:59.999999',"
+    " '2026-03-29 01:30:00.5+00', '2024-02-29', '23:59:59.000001', '-1 years +2 mons -3 days +04:05:06', '\\x00ff27225c',"
+    " repeat('ä''\"\\', 60000), 'ab', '550e8400-e29b-41d4-a716-446655440000', '{\"a\": [1, null]}', '{1,NULL,-3}',"
+    " ARRAY['a b', 'NULL', NULL, 'q\"\\,{}'])",
+    "(2, null, null, null, null, false, null, null, null, null, null, null, null, null, null, null, null, null)",
+    "(3, 0, 0, 0.00001, 'Infinity', null, 'infinity', '-infinity', '0044-03-15 BC', '24:00:00', '0', '', '', '',"
+    " null, 'null', '{}', '{}')",
+)
+
+
+@pytest.fixture
+def way(tmp_path: Path, north: str) -> Iterator[DuckdbWay]:
+    way = DuckdbWay(tmp_path / "home", north)
+    way.in_north(
+        "CREATE TABLE a.sentinels (moment timestamptz DEFAULT clock_timestamp())", "CREATE TABLE a.notes (n int)"
+    )
+    way.in_south("CREATE TABLE b.sentinels (moment timestamptz)", "CREATE TABLE b.notes (n int)")
+    yield way
+    way.close()
+
+
+class Writer:
+    """Writes until told to stop: rows changed again and again, keys that move, notes that nobody could miss or see twice."""
+
+    def __init__(self, dsn: str) -> None:
+        self.count = 0
+        self._dsn = dsn
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def writes(self, more: int) -> None:
+        """Wait until so many more transactions are committed."""
+        wanted = self.count + more
+        until(f"transaction {wanted}", lambda: self.count >= wanted, 60)
+
+    def _write(self) -> None:
+        with psycopg.connect(self._dsn) as connection:
+            while not self._ends.wait(0.002):
+                n = self.count + 1
+                connection.execute("INSERT INTO a.notes VALUES (%s)", [n])
+                connection.execute("INSERT INTO a.items VALUES (%s, 'new', 0)", [n])
+                connection.execute("UPDATE a.items SET price = price + 1, name = %s WHERE id > %s", [f"n{n}", n - 5])
+                if n % 5 == 0:
+                    connection.execute("UPDATE a.items SET id = -id WHERE id = %s", [n - 3])
+                    connection.execute("DELETE FROM a.items WHERE id = %s", [n - 2])
+                connection.commit()
+                self.count = n
+
+
+def test_after_kills_every_change_is_there_once(way: DuckdbWay, request: pytest.FixtureRequest) -> None:
+    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGROUPTRANSOPS 50\nCHECKPOINTSECS 1\nMAP a.*, TARGET b.*;\n")
+    way.add()
+    way.start()
+    with Writer(way.north) as writer:
+        for _ in range(request.config.getoption("--rounds") or 3):
+            before = way.applied()
+            writer.writes(40)
+            way.until_applied(before)
+            way.kill_replicat()
+            way.start("rep1")
+    way.reaches_south()
+    way.stop()
+    way.same()
+    assert way.in_south("SELECT n, count(*) FROM b.notes GROUP BY n HAVING count(*) > 1") == []
+    assert way.in_south("SELECT count(*), max(n) FROM b.notes") == [(writer.count, writer.count)]
+    ((rows, kept, beside),) = way.in_south(
+        "SELECT (SELECT count(*) FROM b.checks), (SELECT log_csn = log_cmplt_csn FROM b.checks),"
+        " (SELECT count(*) FROM b.checks_lox)"
+    )
+    assert (rows, kept, beside) == (1, True, 0)
+
+
+def test_values_of_every_kind_arrive_as_they_were(way: DuckdbWay) -> None:
+    way.in_north(TYPES.format(schema="a", bytes="bytea", json="jsonb"))
+    way.in_south(TYPES.format(schema="b", bytes="blob", json="json").replace("precision", ""))
+    way.add()
+    way.start()
+    way.in_north(f"INSERT INTO a.kinds VALUES {', '.join(VALUES)}")
+    way.in_north("UPDATE a.kinds SET big = 4 WHERE id = 1", "UPDATE a.kinds SET id = 9, truth = true WHERE id = 3")
+    way.reaches_south()
+    way.stop()
+    theirs = way.in_north("SET timezone = 'UTC'", SAME.format("a"))
+    assert way.in_south(SAME.format("b")) == [tuple(map(_plain, row)) for row in theirs]
+    far = "SELECT big, moment::text, zoned::text, clock::text, day::text, fraction, truth FROM b.kinds WHERE id = 9"
+    assert way.in_south(far) == [(0, "infinity", "-infinity", "24:00:00", "0044-03-15 (BC)", float("inf"), True)]
+    assert way.in_south("SELECT document ->> '$.a[0]', span::varchar FROM b.kinds WHERE id = 1") == [
+        ("1", "-10 months -3 days 04:05:06")
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def test_truncate_and_collisions_arrive(way: DuckdbWay) -> None:
+    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
+    text = "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nHANDLECOLLISIONS\nMAP a.*, TARGET b.*;\n"
+    way.write("rep1", text)
+    way.in_south("INSERT INTO b.items VALUES (1, 'old', 1), (2, 'gone', 2)")
+    way.add()
+    way.start()
+    way.in_north("TRUNCATE a.items", "INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.reaches_south()
+    way.stop()
+    way.same()
+    way.in_south("INSERT INTO b.items VALUES (3, 'old', 1)")
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (3, 'new', 3)")
+    way.reaches_south()
+    way.stop()
+    way.same()
+
+
+def test_the_shell_works_with_the_checkpoint_table(way: DuckdbWay) -> None:
+    way.add()
+    way.start()
+    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    way.reaches_south()
+    said = way.run("DBLOGIN USERIDALIAS south", "INFO CHECKPOINTTABLE b.checks", fails=True)
+    assert "is locked by process" in said
+    assert "STOP the Replicat" in said
+    way.stop()
+    said = way.run(
+        "DBLOGIN USERIDALIAS south",
+        "INFO CHECKPOINTTABLE b.checks",
+        "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0",
+        "UPGRADE CHECKPOINTTABLE b.checks",
+        "CLEANUP CHECKPOINTTABLE b.checks",
+    )
+    assert "REP1" in said
+    assert "DuckDB v" in said
+    way.in_south("DELETE FROM b.items")
+    way.start()  # ALTER set its row to the trail's begin, so it applies the row again
+    way.reaches_south()
+    way.stop()
+    way.same()
+    said = way.run(
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1 !",
+        "INFO CHECKPOINTTABLE b.checks",
+        "DELETE CHECKPOINTTABLE b.checks !",
+    )
+    assert "REP1      CSN" not in said
+    assert way.in_south("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'checks%'") == [(0,)]
+
+
+def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(way: DuckdbWay) -> None:
+    way.add()
+    holder = session.connect(way.south)
+    try:
+        way.start("rep1")
+        report = way.ends(REP1)
+    finally:
+        holder.close()
+    assert "south.duckdb is locked by process" in report
+    assert "GGS-00414" in report
+
+
+@pytest.mark.parametrize("kind", ["PARALLEL", "COORDINATED"])
+def test_kinds_that_need_several_writers_are_refused(way: DuckdbWay, kind: str) -> None:
+    way.run(
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        f"ADD REPLICAT rep1, {kind}, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+    )
+    way.start("rep1")
+    report = way.ends(REP1)
+    assert f"a {kind.lower()} Replicat cannot apply to a DuckDB file" in report
+
+
+def test_a_duckdb_file_is_no_source(way: DuckdbWay) -> None:
+    said = way.run("DBLOGIN SOURCEDB duckdb://south.duckdb", "ADD TRANDATA a.items", fails=True)
+    assert "south is a DuckDB file" in said
+    said = way.run("DBLOGIN USERID duckdb:///nowhere/at/all.duckdb", fails=True)
+    assert "cannot be opened" in said

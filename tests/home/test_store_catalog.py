@@ -1,0 +1,183 @@
+"""The catalog: what it notes, how it waits for others, and the way out when it is damaged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import checkpoints
+import pytest
+
+from ggshell.errors import StoreError
+from ggshell.home.catalog import VERSION, Catalog, PathNote, TrailNote, TrandataNote
+from ggshell.home.credential import Credential
+from ggshell.home.home import Home
+
+HOLDER = """
+import sys, duckdb
+with duckdb.connect(sys.argv[1]) as connection:
+    connection.execute("SELECT 1")
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the catalog open until its standard input ends."""
+    Catalog(home).groups()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(home.catalog)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_group_is_noted_with_its_trails(home: Home) -> None:
+    catalog = Catalog(home)
+    catalog.save_group(checkpoints.extract("EXT1", "./dirdat/ea"))
+    catalog.save_group(checkpoints.extract("EXT1", "./dirdat/eb"))
+    assert [(note.name, note.type, note.source) for note in catalog.groups()] == [("EXT1", "EXTRACT", "TRANLOG")]
+    assert catalog.trails() == [TrailNote("./dirdat/eb", "EXT1", False, 500)]
+
+
+def test_the_same_group_may_be_noted_twice(home: Home) -> None:
+    catalog = Catalog(home)
+    for _ in range(2):
+        catalog.save_group(checkpoints.extract("EXT1"))
+    assert len(catalog.groups()) == len(catalog.trails()) == 1
+
+
+def test_a_path_is_noted_and_forgotten(home: Home) -> None:
+    catalog = Catalog(home)
+    catalog.save_group(checkpoints.path("DP1", "./dirdat/ea", "./dirdat/pa"))
+    assert catalog.paths() == [PathNote("DP1", "./dirdat/ea", "./dirdat/pa")]
+    catalog.delete_group("DP1")
+    assert catalog.paths() == []
+    assert catalog.groups() == []
+    assert catalog.trails() == []
+
+
+def test_trandata_is_noted_with_its_key(home: Home) -> None:
+    catalog = Catalog(home)
+    catalog.save_trandata("north", "shop", "items", "key", ["id", "part"])
+    catalog.save_trandata("north", "shop", "Odd", "full", [])
+    assert catalog.trandata("north") == [("shop", "Odd"), ("shop", "items")]
+    assert catalog.trandata_notes("north")[1] == TrandataNote("north", "shop", "items", "key", ("id", "part"))
+    catalog.delete_trandata("north", "shop", "Odd")
+    assert catalog.trandata("north") == [("shop", "items")]
+    assert catalog.trandata("south") == []
+
+
+def test_aliases_are_noted_anew_each_time(home: Home) -> None:
+    catalog = Catalog(home)
+    entry = Credential("OracleGoldenGate", "north", "ogg@localhost/north")
+    catalog.save_credentials([entry])
+    catalog.save_credentials([entry])
+    assert catalog.credentials() == [entry]
+
+
+@pytest.mark.slow
+def test_another_command_is_waited_for(home: Home, holder: subprocess.Popen[str]) -> None:
+    pauses: list[float] = []
+
+    def end_the_holder(seconds: float) -> None:
+        pauses.append(seconds)
+        assert holder.stdin is not None
+        if len(pauses) == 3:
+            holder.stdin.close()
+            holder.wait()
+
+    Catalog(home, wait=end_the_holder).save_group(checkpoints.extract("EXT1"))
+    assert len(pauses) == 3
+    assert [note.name for note in Catalog(home).groups()] == ["EXT1"]
+
+
+@pytest.mark.slow
+def test_who_keeps_it_locked_is_named(home: Home, holder: subprocess.Popen[str]) -> None:
+    pauses: list[float] = []
+    with pytest.raises(StoreError, match=f"process {holder.pid} ") as caught:
+        Catalog(home, wait=pauses.append).groups()
+    assert caught.value.code == "GGS-00304"
+    assert 4 < sum(pauses) < 7
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_lose_nothing(home: Home) -> None:
+    code = """
+import sys
+from pathlib import Path
+from ggshell.home.catalog import Catalog
+from ggshell.home.home import Home
+for number in range(12):
+    Catalog(Home(Path(sys.argv[1]))).save_trandata("north", sys.argv[2], str(number), "key", [])
+"""
+    both = [subprocess.Popen([sys.executable, "-c", code, str(home.root), owner]) for owner in ("a", "b")]
+    assert [process.wait(30) for process in both] == [0, 0]
+    assert len(Catalog(home).trandata("north")) == 24
+
+
+@pytest.mark.parametrize("content", [b"this is no catalog" * 1000, b"", b"\0" * 50_000])
+def test_a_damaged_catalog_is_named_with_the_way_out(home: Home, content: bytes) -> None:
+    checkpoints.save(home, checkpoints.extract("EXT1"))
+    home.catalog.write_bytes(content)
+    with pytest.raises(StoreError, match=home.catalog.name) as caught:
+        Catalog(home).groups()
+    assert caught.value.code == "GGS-00305"
+    assert "move" in caught.value.hint
+
+
+def test_flipped_bytes_are_damage_and_not_a_lock(home: Home) -> None:
+    catalog = Catalog(home)
+    for number in range(12):
+        catalog.save_trandata("north", "shop", f"table{number}", "key", ["id"])
+    data = bytearray(home.catalog.read_bytes())
+    for place in range(12_288, len(data), 97):
+        data[place] ^= 0x55
+    home.catalog.write_bytes(data)
+    pauses: list[float] = []
+    with pytest.raises(StoreError) as caught:
+        Catalog(home, wait=pauses.append).trandata("north")
+    assert caught.value.code == "GGS-00305"
+    assert pauses == []
+
+
+def test_a_catalog_that_was_moved_away_is_made_from_the_checkpoints(home: Home) -> None:
+    checkpoints.save(home, checkpoints.extract("EXT1"))
+    checkpoints.save(home, checkpoints.path("DP1"))
+    (home.root / "dirchk" / "BAD.cpr").write_bytes(b"damaged")
+    catalog = Catalog(home)
+    assert [note.name for note in catalog.groups()] == ["DP1", "EXT1"]
+    assert [note.name for note in catalog.trails()] == ["./dirdat/ea", "./dirdat/pa"]
+
+
+def test_rebuild_keeps_the_damaged_file(home: Home) -> None:
+    checkpoints.save(home, checkpoints.extract("EXT1"))
+    home.catalog.write_bytes(b"damaged" * 3000)
+    kept = Catalog(home).rebuild()
+    assert kept is not None
+    assert kept.read_bytes().startswith(b"damaged")
+    assert [note.name for note in Catalog(home).groups()] == ["EXT1"]
+
+
+def test_rebuild_of_a_missing_catalog_makes_one(home: Home) -> None:
+    assert Catalog(home).rebuild() is None
+    assert home.catalog.exists()
+
+
+def test_a_newer_catalog_is_refused(home: Home) -> None:
+    Catalog(home).execute("INSERT INTO catalog_version VALUES (?)", [VERSION + 1])
+    with pytest.raises(StoreError, match="newer program"):
+        Catalog(home).groups()
+
+
+def test_a_failing_statement_leaves_nothing_half_done(home: Home) -> None:
+    catalog = Catalog(home)
+    twice = checkpoints.extract("EXT1")._replace(write=checkpoints.extract("EXT1").write * 2)
+    with pytest.raises(StoreError):
+        catalog.save_group(twice)
+    assert catalog.groups() == []

@@ -1,0 +1,125 @@
+"""The credential store: logins come back, secrets do not lie open, and every refusal says what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ggshell.errors import ConflictError, NotFoundError, StoreError
+from ggshell.home.credential import Credential, CredentialStore, Login
+from ggshell.home.home import Home
+
+SECRET = "s3cret of north"
+
+
+@pytest.fixture
+def store(home: Home) -> CredentialStore:
+    store = CredentialStore(home)
+    store.create()
+    store.add("north", "ogg@localhost/north", SECRET)
+    return store
+
+
+def test_an_alias_gives_its_login(store: CredentialStore, home: Home) -> None:
+    assert CredentialStore(home).resolve("north") == Login("ogg@localhost/north", SECRET)
+
+
+def test_domains_are_apart(store: CredentialStore) -> None:
+    store.add("north", "other", "x", "Test")
+    assert store.resolve("north").userid == "ogg@localhost/north"
+    assert store.resolve("north", "Test") == Login("other", "x")
+    assert store.entries() == [
+        Credential("OracleGoldenGate", "north", "ogg@localhost/north"),
+        Credential("Test", "north", "other"),
+    ]
+
+
+def test_replace_and_delete(store: CredentialStore) -> None:
+    store.add("north", "ogg2", "new", replace=True)
+    assert store.resolve("north") == Login("ogg2", "new")
+    store.delete("north")
+    assert store.entries() == []
+
+
+def test_nothing_of_a_secret_lies_open(store: CredentialStore, home: Home) -> None:
+    files = list((home.root / "dircrd").glob("credentials.*"))
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}
+    assert len(files) == 2
+    assert not any(SECRET.encode() in path.read_bytes() for path in files)
+
+
+def test_a_missing_alias_is_named_with_the_way_out(store: CredentialStore) -> None:
+    with pytest.raises(NotFoundError, match="alias south ") as caught:
+        store.resolve("south")
+    assert "INFO CREDENTIALSTORE" in caught.value.hint
+
+
+def test_a_store_that_was_deleted_is_to_be_restored(store: CredentialStore, home: Home) -> None:
+    """The message named the alias alone, as if nobody had ever added it."""
+    path = home.root / "dircrd" / "credentials.ggs"
+    path.unlink()
+    with pytest.raises(NotFoundError, match="alias north ") as caught:
+        store.resolve("north")
+    assert str(path) in caught.value.message
+    assert "restore" in caught.value.hint
+
+
+def test_without_a_store_an_alias_is_missing(home: Home) -> None:
+    with pytest.raises(NotFoundError, match="south"):
+        CredentialStore(home).resolve("south")
+    with pytest.raises(NotFoundError, match="the credential store does not exist"):
+        CredentialStore(home).entries()
+
+
+def test_what_exists_is_not_made_again(store: CredentialStore) -> None:
+    with pytest.raises(ConflictError):
+        store.create()
+    with pytest.raises(ConflictError, match="north"):
+        store.add("north", "a", "b")
+    with pytest.raises(NotFoundError):
+        store.add("south", "a", "b", replace=True)
+    with pytest.raises(NotFoundError):
+        store.delete("south")
+
+
+def test_a_removed_store_can_be_made_again(store: CredentialStore) -> None:
+    store.remove()
+    store.create()
+    assert store.entries() == []
+
+
+def test_every_flipped_byte_is_noticed(store: CredentialStore, home: Home) -> None:
+    path = home.root / "dircrd" / "credentials.ggs"
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(StoreError, match="cannot be read"):
+            store.entries()
+
+
+def test_a_lost_key_is_not_replaced_by_another(store: CredentialStore, home: Home) -> None:
+    key = home.root / "dircrd" / "credentials.key"
+    kept = key.read_bytes()
+    key.unlink()
+    for action in (store.entries, lambda: store.add("south", "a", "b")):
+        with pytest.raises(StoreError, match="key file is missing"):
+            action()
+    key.write_bytes(kept)
+    assert store.resolve("north").password == SECRET
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_lose_nothing(store: CredentialStore, home: Home) -> None:
+    code = """
+import sys
+from pathlib import Path
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
+for number in range(15):
+    CredentialStore(Home(Path(sys.argv[1]))).add(f"{sys.argv[2]}{number}", "user", "word")
+"""
+    both = [subprocess.Popen([sys.executable, "-c", code, str(home.root), name]) for name in "ab"]
+    assert [process.wait(30) for process in both] == [0, 0]
+    assert len(store.entries()) == 31

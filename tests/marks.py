@@ -1,0 +1,72 @@
+"""Which tests are quick: the marks ``pg``, ``spark`` and ``slow``, given by rule, and the proof that the others start nothing.
+
+``--quick`` runs what has none of the marks.  A quick test must not start a process: in a quick run it fails if it does.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+FIXTURES = {
+    "pg": {"server_folder", "demo", "replication", "demo_home"},
+    "spark": {"java", "lake"},
+    "slow": {"start"},
+}
+"""The fixtures that start PostgreSQL, Java and other processes: a test that uses one of them, at any remove, gets the mark."""
+
+QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
+"""What ``--quick`` selects, as ``-m`` writes it."""
+
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
+"""The events of Python that begin a process."""
+
+_started: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick", action="store_true", help="only the tests that start no process: no server, no Java, no shell"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    """Note the start of a process.  Other threads may belong to an earlier test, or to Spark's session."""
+    if event in STARTS and threading.current_thread() is threading.main_thread():
+        _started.append(f"{event} {arguments[1] if len(arguments) > 1 else ''}".strip())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the marks; tests and modules that need one for another reason carry it themselves."""
+    for item in items:
+        for mark, fixtures in FIXTURES.items():
+            if fixtures & set(getattr(item, "fixturenames", ())):
+                item.add_marker(mark)
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether ``--quick`` runs a test."""
+    return not any(item.get_closest_marker(mark) for mark in FIXTURES)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _started.clear()
+
+
+@pytest.fixture(autouse=True)
+def starts_no_process_if_quick(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a quick test that has started a process."""
+    yield
+    if _started and request.config.getoption("--quick"):
+        pytest.fail(f"a quick test starts a process, mark it slow (tests/marks.py): {_started[0][:200]}", pytrace=False)

@@ -1,0 +1,97 @@
+"""Lag arithmetic: parts and the whole, bars, percentiles, objectives, and what the clocks leave certain."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ggshell.monitoring.clock_offset import Offset, between_clocks, estimate, set_right
+from ggshell.monitoring.heartbeat_lag import Parts, bar, negative_parts, parts_between, path_text
+from ggshell.monitoring.spreads import Arrival, objectives, percentile, spreads
+
+SECOND = 1_000_000
+moments = st.integers(-(10**12), 10**12)
+
+
+@given(moments, st.lists(st.none() | moments, min_size=3, max_size=3), moments)
+def test_the_parts_add_up_to_the_whole(sent: int, hops: list[int | None], received: int) -> None:
+    total = parts_between((sent, *hops, received)).total
+    assert total == pytest.approx((received - sent) / SECOND, abs=1e-6)
+
+
+def test_a_way_without_a_path_counts_reading_from_extract() -> None:
+    assert parts_between((0, SECOND, None, 3 * SECOND, 4 * SECOND)) == Parts(1, None, 2, 1)
+    assert parts_between((None, 1, 2, 3, 4)).total is None
+
+
+def test_a_clock_that_is_ahead_shows_as_a_negative_part() -> None:
+    parts = parts_between((0, SECOND, 121 * SECOND, 2 * SECOND, 3 * SECOND))
+    assert negative_parts(parts) == [("read", -119.0)]
+    assert parts.total == 3
+
+
+@given(st.lists(st.none() | st.floats(-10, 1000), min_size=4, max_size=4), st.integers(8, 60))
+def test_a_bar_has_its_width_and_a_letter_for_each_hop_that_took_time(values: list[float | None], width: int) -> None:
+    parts = Parts(*values)
+    text = bar(parts, width)
+    assert len(text) == width
+    for mark, part in zip("epra", parts, strict=True):
+        assert (mark in text) is (part is not None and part > 0)
+
+
+def test_a_path_has_one_style_whatever_is_missing() -> None:
+    assert path_text("E", "P,Q", "R") == "==> E ==> P,Q ==> R ==>"
+    assert path_text("E", None, "R") == "==> E ==> R ==>"
+    assert path_text(None, None, None) == ""
+
+
+def arrival(seconds: float, lag: float) -> Arrival:
+    return Arrival("north", "p", round(seconds * SECOND), Parts(lag, None, 0.0, 0.0))
+
+
+def test_percentiles_are_values_that_were_seen() -> None:
+    ordered = [float(number) for number in range(1, 101)]
+    assert [percentile(ordered, share) for share in (0.5, 0.95, 0.99, 1)] == [50, 95, 99, 100]
+    assert percentile([7.0], 0.5) == 7
+
+
+def test_lag_is_gathered_by_period_way_and_hop() -> None:
+    found = spreads([arrival(1, 5), arrival(59, 1), arrival(61, 9)], "MINUTE")
+    totals = [each for each in found if each.hop == "total"]
+    assert [(each.begin, each.beats, each.p50, each.longest) for each in totals] == [
+        (0, 2, 1.0, 5.0),
+        (60 * SECOND, 1, 9.0, 9.0),
+    ]
+    assert {each.hop for each in found} == {"extract", "read", "apply", "total"}
+
+
+def test_an_objective_says_how_much_of_its_error_budget_is_left() -> None:
+    (found,) = objectives([arrival(n, 3 if n < 2 else 1) for n in range(1000)], 0.99, 2)
+    assert (found.beats, found.within, found.held) == (1000, 998, True)
+    assert found.share == 0.998
+    assert found.left == pytest.approx(0.8)
+    (missed,) = objectives([arrival(n, 3 if n < 20 else 1) for n in range(1000)], 0.99, 2)
+    assert not missed.held
+    assert missed.left == pytest.approx(-1)
+
+
+@given(st.floats(-1000, 1000), st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50)), min_size=1, max_size=5))
+def test_the_clocks_true_difference_and_lag_lie_within_what_is_told(
+    lead: float, times: list[tuple[float, float]]
+) -> None:
+    offset = estimate([there - lead for there, _ in times], [back + lead for _, back in times])
+    assert offset is not None
+    assert abs(offset.lead - lead) <= offset.error + 1e-9
+    truth, shown = times[0][0], times[0][0] - lead
+    assert abs(set_right(shown, offset).seconds - truth) <= offset.error + 1e-9
+
+
+def test_one_direction_alone_tells_nothing_of_the_clocks() -> None:
+    assert estimate([1.0], []) is None
+    assert Offset(120, 1).certain
+    assert not Offset(0.5, 1).certain
+
+
+def test_a_database_is_asked_for_its_time() -> None:
+    assert between_clocks(10 * SECOND, 12 * SECOND, 14 * SECOND) == Offset(3.0, 1.0)

@@ -1,0 +1,67 @@
+"""The lag archive gives back what was put in, once, also after a crash, and its figures are the exact ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ggshell.monitoring import lag_archive
+from ggshell.monitoring.lag_archive import ArchiveRow
+from ggshell.monitoring.spreads import spreads
+from ggshell.pipeline.heartbeat.row import Beat
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+NOON = 1_700_000_000 * SECOND // DAY * DAY + DAY // 2
+
+
+def row(received: int, lag: float = 1.0, remote: str = "north", path: str | None = None) -> ArchiveRow:
+    sent = received - round(lag * SECOND)
+    beat = Beat("south", sent, remote, "EXT1", path, "REP1", sent, sent + 1000, None, received - 2000)
+    return ArchiveRow(beat, received)
+
+
+def test_what_is_written_is_read_by_day_and_remote_database(tmp_path: Path) -> None:
+    rows = [row(NOON), row(NOON + DAY), row(NOON + DAY + 1, remote="east")]
+    files = lag_archive.write(tmp_path, "REP1", rows)
+    assert sorted(file.parent.name for file in files) == ["day=2023-11-14", "day=2023-11-15"]
+    assert [each.received for each in lag_archive.read_arrivals(tmp_path, 0)] == [each.received for each in rows]
+    assert len(lag_archive.read_arrivals(tmp_path, NOON + 1)) == 2
+    (east,) = lag_archive.read_arrivals(tmp_path, 0, "EAST")
+    assert east.parts.total == 1
+    assert east.parts.routing is None
+    assert east.path == "==> EXT1 ==> REP1 ==>"
+
+
+def test_days_that_are_over_become_one_file_and_no_row_counts_twice(tmp_path: Path) -> None:
+    for number in range(5):
+        lag_archive.write(tmp_path, "REP1", [row(NOON + number * SECOND)])
+    lag_archive.write(tmp_path, "REP2", [row(NOON, path="DP")])
+    kept = lag_archive.write(tmp_path, "REP1", [row(NOON + 9 * SECOND)])[0].read_bytes()
+    (whole,) = lag_archive.gather(tmp_path, "REP1", "2023-11-15")
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2
+    (whole.parent / "REP1-left.parquet").write_bytes(kept)
+    assert len(lag_archive.read_arrivals(tmp_path, 0)) == 7
+    assert lag_archive.gather(tmp_path, "REP1", "2023-11-14") == []
+
+
+def test_an_archive_that_is_not_there_has_nothing(tmp_path: Path) -> None:
+    assert lag_archive.read_arrivals(tmp_path / "none", 0) == []
+    assert lag_archive.spreads(tmp_path / "none", "DAY", 0) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3 * 86_400), st.floats(-5, 500)), min_size=1, max_size=40, unique=True))
+def test_its_percentiles_are_those_of_the_rows(tmp_path_factory: object, found: list[tuple[int, float]]) -> None:
+    folder: Path = tmp_path_factory.mktemp("lag")  # type: ignore[attr-defined]
+    lag_archive.write(
+        folder, "REP1", [row(NOON + seconds * SECOND + place, lag) for place, (seconds, lag) in enumerate(found)]
+    )
+    arrivals = lag_archive.read_arrivals(folder, 0)
+    assert len(arrivals) == len(found)
+    expected, told = spreads(arrivals, "HOUR"), lag_archive.spreads(folder, "HOUR", 0)
+    assert [each[:5] for each in told] == [each[:5] for each in expected]
+    for mine, theirs in zip(told, expected, strict=True):
+        assert all(abs(a - b) < 1e-6 for a, b in zip(mine[5:], theirs[5:], strict=True))

@@ -1,0 +1,76 @@
+"""Parameter files become typed parameters; what is wrong is named with its line, all of it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ggshell.errors import ParameterError, StoreError
+from ggshell.parameters.loading import load_extract, load_globals, load_manager, load_replicat
+from ggshell.parameters.process_parameters import ExtractParameters, LoginParameters, TableStatement
+from ggshell.parameters.trail_statements import TrailStatement
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "x.prm"
+    path.write_text(text)
+    return path
+
+
+def test_an_extract_file_in_odd_but_legal_form(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "extract ext1\n-- a comment\nuseridalias north\nexttrail ./dirdat/ea -- here\nCACHEMGR CACHESIZE 256MB\n"
+        'TABLE shop.*;\ntable shop."Audit Trail"\n  , keycols (a, "B c");\nTABLEEXCLUDE shop.tmp*\ngettruncates\n',
+    )
+    assert load_extract(path) == ExtractParameters(
+        group="EXT1",
+        login=LoginParameters(alias="north"),
+        tables=(TableStatement("shop.*", line=6), TableStatement('shop."Audit Trail"', ("a", "B c"), line=7)),
+        excludes=("shop.tmp*",),
+        trails=(TrailStatement("./dirdat/ea"),),
+        truncates=True,
+        cache_size=256 << 20,
+    )
+
+
+def test_a_replicat_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "REPLICAT rep1\nTARGETDB x, USERIDALIAS south\nGROUPTRANSOPS 500\n"
+        "DISCARDFILE ./dirrpt/r.dsc, PURGE\nMAP shop.*, TARGET &\n  shop2.*;\n",
+    )
+    found = load_replicat(path)
+    assert (found.group_operations, found.discard_append, found.maps[0].target) == (500, False, "shop2.*")
+    assert found.login == LoginParameters(alias="south", source="x")
+
+
+def test_manager_and_globals(tmp_path: Path) -> None:
+    manager = load_manager(
+        write(tmp_path, "PORT 7810\nAUTOSTART ER *\nAUTORESTART EXTRACT e*, RETRIES 5, WAITSECONDS 1, RESETMINUTES 60\n"
+              "PURGEOLDEXTRACTS ./dirdat/*, USECHECKPOINTS, MINKEEPDAYS 2\n")
+    )  # fmt: skip
+    assert (manager.port, manager.autostart) == (7810, (("ER", "*"),))
+    assert manager.autorestart[0][:4] == ("EXTRACT", "E*", 5, 1)
+    assert manager.purge[0].keep_hours == 48
+    assert (
+        load_globals(write(tmp_path, "GGSCHEMA ggadmin\nCHECKPOINTTABLE ggadmin.c\n")).checkpoint_table == "ggadmin.c"
+    )
+    assert load_manager(tmp_path / "none.prm").port == 7809
+
+
+def test_every_error_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "EXTRACT ext1\nUSERIDALIS north\nMAP a.b, TARGET c.d;\nTABLE shop.* KEYCOL (a);\n")
+    with pytest.raises(ParameterError) as raised:
+        load_extract(path)
+    text = str(raised.value)
+    assert f"{path}:2:1" in text
+    assert "did you mean USERIDALIAS?" in text
+    assert "line 3: MAP is not a parameter of" in text
+    assert "line 4" in text
+
+
+def test_a_missing_file_names_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="EDIT PARAMS"):
+        load_extract(tmp_path / "none.prm")

@@ -1,0 +1,114 @@
+"""Which keys transactions touch, by the target's own rules."""
+
+from __future__ import annotations
+
+import pytest
+from batches import Row, Tx, make_batch
+
+from ggshell.pipeline.apply.dependencies import KeyFinder, Touched
+from ggshell.pipeline.apply.target import ForeignKey, TableMapping, TargetColumn, TargetTable
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+PARENT, CHILD = TableName("b", "parents"), TableName("b", "children")
+PARENTS = TableDefinition(TableName("a", "parents"), (Column("id", "int4"), Column("code", "text")), (0,))
+CHILDREN = TableDefinition(TableName("a", "children"), (Column("id", "int4"), Column("parent", "int4")), (0,))
+
+
+def mapping(source: TableDefinition, target: TargetTable) -> TableMapping:
+    return TableMapping(source, target, target.columns, source.key, True)
+
+
+def columns(*names: str, exact: bool = True) -> tuple[TargetColumn, ...]:
+    return tuple(TargetColumn(name, "text", exact=exact) for name in names)
+
+
+MAPPINGS = {
+    PARENTS: mapping(
+        PARENTS,
+        TargetTable(PARENT, columns("id", "code"), ("id",), (frozenset({"id"}), frozenset({"code"})), referenced=True),
+    ),
+    CHILDREN: mapping(
+        CHILDREN,
+        TargetTable(
+            CHILD,
+            columns("id", "parent"),
+            ("id",),
+            (frozenset({"id"}),),
+            foreign=(ForeignKey(("parent",), PARENT, ("id",)),),
+        ),
+    ),
+}
+
+
+def image(*values: str | None, first: int = 0) -> bytes:
+    return encode_image(
+        (index, value.encode() if value is not None else None) for index, value in enumerate(values, first)
+    )
+
+
+def touched(*rows: Row, mappings: dict[TableDefinition, TableMapping] = MAPPINGS) -> list[Touched]:
+    """Each row is a transaction of its own."""
+    batch = make_batch([Tx(number, [row]) for number, row in enumerate(rows, 1)])
+    return KeyFinder().touched(batch, batch.pieces, {n: mappings[table] for n, table in enumerate(batch.tables)})
+
+
+def conflict(one: Row, other: Row) -> bool:
+    first, second = touched(one, other)
+    return bool(first.writes & (second.writes | second.reads) or second.writes & first.reads)
+
+
+def insert(table: TableDefinition, *values: str | None) -> Row:
+    return Row(table, IoType.INSERT, image(*values))
+
+
+def update(table: TableDefinition, *values: str) -> Row:
+    return Row(table, IoType.FIELD_COMP, image(*values))
+
+
+def delete(table: TableDefinition, key: str) -> Row:
+    return Row(table, IoType.DELETE, image(key))
+
+
+def moved(table: TableDefinition, before: str, *after: str) -> Row:
+    return Row(table, IoType.KEY_FIELD_COMP, join_key_update(image(before), image(*after)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (insert(PARENTS, "1", "a"), insert(PARENTS, "2", "b"), False),
+        (insert(PARENTS, "1", "a"), update(PARENTS, "1", "b"), True),
+        (insert(PARENTS, "1", "a"), insert(PARENTS, "2", "a"), True),  # a unique value
+        (update(PARENTS, "1", "b"), insert(PARENTS, "2", "a"), True),  # may set the value free
+        (Row(PARENTS, IoType.FIELD_COMP, image("1")), insert(PARENTS, "2", "a"), False),  # leaves it as it is
+        (delete(PARENTS, "1"), insert(PARENTS, "2", "a"), True),  # may set it free, too
+        (insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "1"), True),  # a child and its parent
+        (insert(PARENTS, "2", "a"), insert(CHILDREN, "5", "1"), False),
+        (insert(CHILDREN, "5", "1"), insert(CHILDREN, "6", "1"), False),  # of the same parent
+        (insert(CHILDREN, "5", None), insert(PARENTS, "1", "a"), False),
+        (delete(CHILDREN, "5"), delete(PARENTS, "1"), True),  # may have been its last child
+        (update(CHILDREN, "5", "2"), delete(PARENTS, "1"), True),
+        (update(CHILDREN, "5", "2"), insert(PARENTS, "1", "a"), False),
+        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "5", "2"), True),
+        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "6", "2"), True),
+        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "7", "2"), False),
+    ],
+)
+def test_rows_conflict_when_their_order_matters(one: Row, other: Row, expected: bool) -> None:
+    assert conflict(one, other) is expected
+    assert conflict(other, one) is expected
+
+
+def test_values_whose_text_does_not_tell_equality_take_the_whole_key() -> None:
+    target = TargetTable(PARENT, columns("id", "code", exact=False), ("id",), (frozenset({"id"}),))
+    found = {PARENTS: mapping(PARENTS, target)}
+    first, second = touched(insert(PARENTS, "1.0", "a"), insert(PARENTS, "2", "b"), mappings=found)
+    assert first.writes & second.writes
+
+
+def test_a_truncate_stands_alone() -> None:
+    (found,) = touched(Row(PARENTS, IoType.PURGE_DATA, b""))
+    assert found.alone

@@ -1,0 +1,59 @@
+"""Which transactions are applied already, with nothing but values."""
+
+from __future__ import annotations
+
+import pytest
+
+from ggshell.pipeline.apply.deduplication import Known
+from ggshell.pipeline.apply.target import CheckpointRow, Split
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
+from ggshell.types import Csn, TrailPosition
+
+HERE = TrailPosition(0, 0)
+
+
+def piece(csn: int, count: int = 1, xid: str = "", *, begins: bool = True, ends: bool = True) -> TransactionPiece:
+    return TransactionPiece(TransactionHeader(xid or str(csn), Csn(csn), 0), 0, count, begins, ends)
+
+
+def csns(pieces: list[TransactionPiece]) -> list[int]:
+    return [found.header.csn.value for found in pieces]
+
+
+def test_without_a_row_everything_is_new_but_only_once() -> None:
+    known = Known(None)
+    assert csns(known.fresh([piece(1), piece(2)])) == [1, 2]
+    assert csns(known.fresh([piece(2), piece(3)])) == [3]
+
+
+def test_a_row_knows_everything_up_to_its_csn() -> None:
+    known = Known(CheckpointRow(HERE, Csn(5), "5", same_csn=("5",)))
+    assert csns(known.fresh([piece(4), piece(5), piece(6)])) == [6]
+
+
+def test_transactions_of_one_csn_are_told_apart() -> None:
+    known = Known(CheckpointRow(HERE, Csn(5), "b", same_csn=("a", "b")))
+    fresh = known.fresh([piece(5, xid="a"), piece(5, xid="b"), piece(5, xid="c"), piece(5, xid="c")])
+    assert [found.header.xid for found in fresh] == ["c"]
+
+
+def test_a_row_without_ids_knows_the_whole_csn() -> None:
+    assert Known(CheckpointRow(HERE, Csn(5))).fresh([piece(5, xid="z")]) == []
+
+
+def test_pieces_of_an_unfinished_transaction_stay_new() -> None:
+    known = Known(CheckpointRow(HERE, Csn(1), "1", same_csn=("1",)))
+    assert len(known.fresh([piece(2, ends=False)])) == 1
+    assert len(known.fresh([piece(2, begins=False, ends=False)])) == 1
+    assert len(known.fresh([piece(2, begins=False)])) == 1
+    assert known.fresh([piece(2)]) == []
+
+
+@pytest.mark.parametrize("done", [1, 4, 5, 9])
+def test_of_a_split_transaction_only_the_rest_is_new(done: int) -> None:
+    known = Known(CheckpointRow(HERE, Csn(1), "1", same_csn=("1",), split=Split(Csn(2), "2", done)))
+    pieces = [piece(2, 5, ends=False), piece(2, 5, begins=False), piece(3)]
+    fresh = known.fresh([piece(1), *pieces])
+    assert sum(found.count for found in fresh if found.header.xid == "2") == 10 - done
+    assert fresh[-1].header.xid == "3"
+    assert not any(found.begins for found in fresh[:-1])

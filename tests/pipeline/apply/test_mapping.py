@@ -1,0 +1,132 @@
+"""MAP: which table goes where, what finds its rows, and what is refused before the first row."""
+
+from __future__ import annotations
+
+import pytest
+
+from ggshell.errors import ApplyError
+from ggshell.pipeline.apply.mapping import Mapper, MapRule, target_name
+from ggshell.pipeline.apply.target import TargetColumn, TargetTable
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.families import fits
+from ggshell.types import TableName
+
+
+def target(name: TableName, *columns: str, key: tuple[str, ...] = (), unique: bool = True) -> TargetTable:
+    made = tuple(TargetColumn(column, "integer") for column in columns)
+    return TargetTable(name, made, key, (frozenset(key),) if key and unique else ())
+
+
+def source(*columns: str, key: tuple[int, ...] = (), name: str = "hr.emp") -> TableDefinition:
+    return TableDefinition(TableName.parse(name), tuple(Column(column, "integer") for column in columns), key)
+
+
+def mapper(*rules: MapRule, excludes: tuple[str, ...] = (), key: tuple[str, ...] = ("id",)) -> Mapper:
+    return Mapper(rules, lambda name: target(name, "id", "a", "B", key=key), excludes)
+
+
+def test_the_first_rule_that_takes_a_table_decides() -> None:
+    chosen = mapper(MapRule("hr.emp", "x.first"), MapRule("hr.*", "x.*")).resolve(source("id"))
+    assert chosen is not None
+    assert chosen.target.name == TableName("x", "first")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "taken"),
+    [
+        ("hr.*", "hr.emp", True),
+        ("*.*", "hr.emp", True),
+        ("hr.e?p", "hr.emp", True),
+        ("hr.e?", "hr.emp", False),
+        ("h*.emp", "hr.emp", True),
+        ('hr."Emp"', "hr.emp", False),
+        ("HR.EMP", "hr.emp", True),
+    ],
+)
+def test_wildcards_in_both_parts(pattern: str, name: str, taken: bool) -> None:
+    found = mapper(MapRule(pattern, "x.*")).resolve(source("id", name=name))
+    assert (found is not None) == taken
+
+
+def test_excluded_tables_are_not_mapped() -> None:
+    assert mapper(MapRule("*.*", "x.*"), excludes=("hr.e*",)).resolve(source("id")) is None
+
+
+def test_a_star_in_the_target_stands_for_the_source() -> None:
+    assert target_name("copy.new_*", TableName("hr", "Emp")) == TableName("copy", "new_Emp")
+    assert target_name("*.*", TableName("hr", "Emp")) == TableName("hr", "Emp")
+
+
+def test_columns_are_found_by_name_then_by_name_in_any_case() -> None:
+    found = mapper(MapRule("hr.*", "x.*")).resolve(source("b", "id", key=(1,)))
+    assert found is not None
+    assert [column.name for column in found.columns if column is not None] == ["B", "id"]
+    assert found.key == (1,)
+    assert found.single
+
+
+def test_keycols_win_and_an_unknown_one_is_refused() -> None:
+    found = mapper(MapRule("hr.*", "x.*", ("A",))).resolve(source("id", "a", key=(0,)))
+    assert found is not None
+    assert found.key == (1,)
+    assert not found.single
+    with pytest.raises(ApplyError, match="KEYCOLS names nothing"):
+        mapper(MapRule("hr.*", "x.*", ("nothing",))).resolve(source("id"))
+
+
+def test_a_source_without_key_uses_the_targets() -> None:
+    with_key = mapper(MapRule("hr.*", "x.*")).resolve(source("id", "a"))
+    without = mapper(MapRule("hr.*", "x.*"), key=()).resolve(source("id", "a"))
+    assert with_key is not None
+    assert with_key.key == (0,)
+    assert without is not None
+    assert without.key == (0, 1)
+    assert not without.single
+
+
+def test_what_is_missing_or_cannot_fit_is_named() -> None:
+    with pytest.raises(ApplyError, match=r"x.emp does not exist") as raised:
+        Mapper([MapRule("hr.*", "x.*")], lambda _: None).resolve(source("id"))
+    assert raised.value.code == "OGG-00199"
+    with pytest.raises(ApplyError, match=r"has no column salary \(source hr.emp\)"):
+        mapper(MapRule("hr.*", "x.*")).resolve(source("salary"))
+    dated = TableDefinition(TableName("hr", "emp"), (Column("a", "date"),), ())
+    with pytest.raises(ApplyError, match=r"a of target table x.emp is integer, which cannot hold the date"):
+        mapper(MapRule("hr.*", "x.*")).resolve(dated)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "answer"),
+    [
+        ("integer", "numeric(10,2)", True),
+        ("integer", "text", True),
+        ("text", "integer", True),
+        ("timestamp without time zone", "date", True),
+        ("boolean", "integer", False),
+        ("integer[]", "integer", False),
+        ("integer[]", "jsonb", False),
+        ("time without time zone", "timestamp with time zone", False),
+        ("mood", "integer", True),
+        ("bit varying(3)", "bit(3)", True),
+    ],
+)
+def test_only_what_can_never_fit_is_refused(mine: str, theirs: str, answer: bool) -> None:
+    assert fits(mine, theirs) is answer
+
+
+def test_a_table_is_asked_for_once_until_told_to_forget() -> None:
+    asked: list[TableName] = []
+
+    def describe(name: TableName) -> TargetTable:
+        asked.append(name)
+        return target(name, "id")
+
+    made = Mapper([MapRule("hr.*", "x.*")], describe)
+    assert not made.knows(source("id"))
+    made.resolve(source("id"))
+    made.resolve(source("id"))
+    assert made.knows(source("id"))
+    assert len(asked) == 1
+    made.forget()
+    made.resolve(source("id"))
+    assert len(asked) == 2

@@ -1,0 +1,83 @@
+"""Watermarks: what a restart would leave out is exactly what was applied."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ggshell.pipeline.apply.scheduling import Entry
+from ggshell.pipeline.apply.target import CheckpointRow
+from ggshell.pipeline.apply.watermarks import AppliedWatermarks, Marks
+from ggshell.record.transaction import TransactionHeader
+from ggshell.types import Csn, TrailPosition
+
+START = CheckpointRow(TrailPosition(0, 0), None)
+
+
+def entry(csn: int) -> Entry:
+    return Entry(TransactionHeader(f"x{csn}", Csn(csn), csn), TrailPosition(0, csn * 10), (), 1)
+
+
+def skipped(marks: Marks, csn: int) -> bool:
+    """Whether a restart from these marks would leave a transaction out."""
+    low = marks.low.csn
+    return (low is not None and Csn(csn) < low) or f"x{csn}" in marks.applied
+
+
+@given(order=st.permutations(range(1, 12)), stop=st.integers(0, 11))
+def test_a_restart_leaves_out_what_was_applied_and_nothing_else(order: list[int], stop: int) -> None:
+    marks = AppliedWatermarks(START)
+    entries = {csn: entry(csn) for csn in range(1, 12)}
+    for each in entries.values():
+        marks.add(each)
+    for number, csn in enumerate(order[:stop]):
+        for done in marks.take([f"x{csn}"], [number]):
+            done.done = True
+        marks.advance()
+    found = marks.marks()
+    assert {csn for csn in entries if skipped(found, csn)} == set(order[:stop])
+    assert found.high == ((Csn(max(order[:stop])), f"x{max(order[:stop])}") if stop else (None, ""))
+    lowest = min(set(entries) - set(order[:stop]), default=12)
+    assert found.low.position.rba == 10 * (lowest - 1)
+
+
+@given(order=st.permutations(range(1, 9)), stop=st.integers(0, 8), rest=st.permutations(range(1, 9)))
+def test_a_second_run_ends_where_one_run_would(order: list[int], stop: int, rest: list[int]) -> None:
+    first = AppliedWatermarks(START)
+    for csn in range(1, 9):
+        first.add(entry(csn))
+    for number, csn in enumerate(order[:stop]):
+        for done in first.take([f"x{csn}"], [number]):
+            done.done = True
+    first.advance()
+    left = first.marks()
+    above = [f"x{csn}" for csn in order[:stop] if not (left.low.csn is not None and Csn(csn) <= left.low.csn)]
+    rows = [order[:stop].index(int(xid[1:])) for xid in above]
+    second = AppliedWatermarks(left.low, above, rows)
+    begin = left.low.csn.value + 1 if left.low.csn is not None else 1
+    for csn in range(begin, 9):
+        assert second.knows(f"x{csn}") is (f"x{csn}" in above)
+        second.add(entry(csn))
+    for number, csn in enumerate(rest):
+        if csn >= begin and f"x{csn}" not in above:
+            for done in second.take([f"x{csn}"], [100 + number]):
+                done.done = True
+    second.advance()
+    found = second.marks()
+    assert found.low.csn == Csn(8)
+    assert found.applied == ("x8",)
+    assert set(rows) <= set(found.finished)
+
+
+def test_a_row_that_names_several_goes_when_all_of_them_lie_below() -> None:
+    marks = AppliedWatermarks(START)
+    for csn in (1, 2, 3):
+        marks.add(entry(csn))
+    for done in marks.take(["x1", "x3"], [7, 8]):
+        done.done = True
+    marks.advance()
+    assert marks.marks().finished == ()
+    for done in marks.take(["x2"], [9]):
+        done.done = True
+    marks.advance()
+    assert sorted(marks.marks().finished) == [7, 8, 9]

@@ -1,0 +1,72 @@
+"""A run that ends at a time: whatever the time, what goes out before it and after it is every transaction once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from batches import read_rows
+from pipeline.capture.list_log import Entry, ListSource
+
+from ggshell.pipeline.capture.cache import TransactionCache
+from ggshell.pipeline.capture.stream import Capture
+from ggshell.record.transaction import Completed
+from ggshell.types import Csn
+
+LOG = [
+    Entry(1, 10, "B", 1),
+    Entry(2, 11, "C", 1, 0, b"a"),
+    Entry(3, 12, "B", 2),
+    Entry(4, 13, "C", 2, 0, b"b"),
+    Entry(5, 20, "K", 2, 5),
+    Entry(6, 21, "C", 1, 0, b"c"),
+    Entry(7, 30, "K", 1, 7),
+    Entry(8, 31, "B", 3),
+    Entry(9, 32, "C", 3, 0, b"d"),
+    Entry(10, 25, "K", 3, 10),
+    Entry(11, 40, "B", 4),
+    Entry(12, 41, "C", 4, 0, b"e"),
+    Entry(13, 50, "K", 4, 13),
+]
+"""Commits at 20, 30, 25 and 50: the third has the clock of a machine that is behind."""
+EVERY = [(5, 1), (7, 2), (10, 1), (13, 1)]
+"""The CSNs of the transactions and how many rows they have, in the order of their commits."""
+BEFORE = {
+    **dict.fromkeys([9, 15, 20], 0),
+    **dict.fromkeys([21, 25, 26, 30], 1),
+    **dict.fromkeys([31, 45, 50], 3),
+    51: 4,
+}
+"""How many transactions go out, by when the run ends: before, inside and at commits."""
+
+
+def run(folder: Path, position: int, after: int, until: int | None, step: int) -> tuple[list[tuple[int, int]], Capture]:
+    """What goes out until the end or the log's end."""
+    capture = Capture(
+        ListSource(LOG, position, step=step), TransactionCache(1 << 20, folder), Completed(Csn(after, False)), until
+    )
+    found: dict[int, int] = {}
+    while not capture.ended:
+        batch = capture.read()
+        if batch is not None:
+            for row in read_rows(batch):
+                csn = int(str(row[0]))
+                found[csn] = found.get(csn, 0) + 1
+        elif capture.drained:
+            break
+    return list(found.items()), capture
+
+
+@pytest.mark.parametrize("step", [1, 3, 100])
+@pytest.mark.parametrize("until", BEFORE)
+def test_guard_5_before_and_behind_any_end_come_all_transactions_once(tmp_path: Path, until: int, step: int) -> None:
+    first, capture = run(tmp_path, 0, 0, until, step)
+    assert first == EVERY[: BEFORE[until]]
+    assert capture.ended == (until <= 50)
+    left = [csn for csn, _ in EVERY[len(first) :]]
+    assert capture.state.safe <= min(left, default=14), "safe lies before what is left"
+    unfinished = {entry.xid for entry in LOG if entry.csn in left}
+    begins = [entry.position for entry in LOG if entry.kind == "B" and entry.xid in unfinished]
+    known = max([csn for csn, _ in first], default=0)
+    second, _ = run(tmp_path, min([*begins, capture.state.safe]), known, None, step)
+    assert first + second == EVERY

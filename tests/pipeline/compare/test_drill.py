@@ -1,0 +1,170 @@
+"""The comparison as such, over sides that are dictionaries: what differs is found, what is in flight is not told."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ggshell.pipeline.compare.drill import (
+    Difference,
+    DifferenceKind,
+    Key,
+    KeyRange,
+    Pair,
+    RangeSum,
+    Values,
+    confirmed,
+    walk,
+)
+
+Table = dict[Key, Values]
+
+
+class Rows:
+    """A side whose rows are at hand; counts how many travelled."""
+
+    def __init__(self, rows: Table) -> None:
+        self.table = rows
+        self.travelled = 0
+
+    def _within(self, keys: KeyRange) -> Table:
+        return {
+            key: values
+            for key, values in sorted(self.table.items())
+            if (keys.low is None or key >= keys.low) and (keys.high is None or key < keys.high)
+        }
+
+    def sum(self, keys: KeyRange) -> RangeSum:
+        found = self._within(keys)
+        return RangeSum(len(found), (str(sum(map(_hash, found.items()))),))
+
+    def sums(self, keys: KeyRange, buckets: int) -> dict[int, RangeSum]:
+        found: dict[int, Table] = {}
+        for key, values in self._within(keys).items():
+            found.setdefault(_bucket(key, buckets), {})[key] = values
+        return {bucket: RangeSum(len(rows), (str(sum(map(_hash, rows.items()))),)) for bucket, rows in found.items()}
+
+    def bounds(self, keys: KeyRange, step: int) -> list[Key]:
+        return [key for key in itertools.islice(self._within(keys), step - 1, None, step) if key != keys.low]
+
+    def rows(self, keys: KeyRange, buckets: int, chosen: Sequence[int]) -> Table:
+        found = {key: row for key, row in self._within(keys).items() if _bucket(key, buckets) in chosen}
+        self.travelled += len(found)
+        return found
+
+    def rows_of(self, keys: Iterable[Key]) -> Table:
+        return {key: self.table[key] for key in keys if key in self.table}
+
+
+def _bucket(key: Key, buckets: int) -> int:
+    return _hash((key, ())) % buckets
+
+
+def _hash(row: tuple[Key, Values]) -> int:
+    """As good as a database's: sums of Python's own hashes of pairs are often equal where two rows have swapped values."""
+    return int.from_bytes(hashlib.sha256(repr(row).encode()).digest()[:8])
+
+
+def table(*numbers: int) -> Table:
+    return {(f"{number:06}",): ("same",) for number in numbers}
+
+
+TABLES = st.dictionaries(st.tuples(st.text("ab", max_size=3)), st.tuples(st.sampled_from(["x", "y", None])))
+
+
+# On a busy machine the first text drawn, which loads the tables of characters, is slow by itself.
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(TABLES, TABLES, st.integers(1, 5), st.integers(1, 5))
+def test_all_that_differs_is_found_and_nothing_else(
+    source: Table, target: Table, range_rows: int, buckets: int
+) -> None:
+    pair = Pair(Rows(source), Rows(target))
+    walked = list(walk(pair, range_rows, buckets))
+    pair.close()
+    found = {each.key: (each.source, each.target) for part in walked for each in part.differences}
+    keys = {*source, *target}
+    assert found == {key: (source.get(key), target.get(key)) for key in keys if source.get(key) != target.get(key)}
+    assert (sum(part.source_rows for part in walked), sum(part.target_rows for part in walked)) == (
+        len(source),
+        len(target),
+    )
+
+
+def test_differences_spread_over_a_table_let_few_rows_travel() -> None:
+    source, target = Rows(table(*range(20_000))), Rows(table(*range(20_000)))
+    spread = [(f"{number:06}",) for number in range(7, 20_000, 400)]
+    target.table |= dict.fromkeys(spread, ("other",))
+    pair = Pair(source, target)
+    found = [each for part in walk(pair, 5000, 250) for each in part.differences]
+    pair.close()
+    assert sorted(each.key for each in found) == spread
+    assert source.travelled == target.travelled <= 50 * 30
+
+
+def test_a_side_with_many_more_rows_in_a_range_is_read_in_parts() -> None:
+    source, target = Rows(table(5, 6)), Rows(table(*range(2000)))
+    pair = Pair(source, target)
+    walked = list(walk(pair, 100, 10))
+    pair.close()
+    assert max(part.target_rows for part in walked) <= 100
+    assert sum(len(part.differences) for part in walked) == 1998
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kind"),
+    [
+        (("a",), None, DifferenceKind.MISSING),
+        (None, ("a",), DifferenceKind.EXTRA),
+        (("a",), ("b",), DifferenceKind.CHANGED),
+    ],
+)
+def test_a_difference_has_its_kind(source: Values | None, target: Values | None, kind: DifferenceKind) -> None:
+    assert Difference(("1",), source, target).kind is kind
+
+
+def rechecked(source: Rows, target: Rows, steps: dict[int, dict[str, str]]) -> list[Difference]:
+    """Differences of the first look, confirmed while steps change rows: round -> side -> value of row 1 (empty: deleted)."""
+    pair = Pair(source, target)
+    rounds = itertools.count(1)
+
+    def wait(seconds: float) -> bool:
+        assert seconds == 3.0
+        number = next(rounds)
+        for name, value in steps.get(number, {}).items():
+            side = source if name == "source" else target
+            if value:
+                side.table[("000001",)] = (value,)
+            else:
+                del side.table[("000001",)]
+        return False
+
+    first = [each for part in walk(pair) for each in part.differences]
+    found = confirmed(pair, first, 3.0, wait)
+    pair.close()
+    return found
+
+
+def test_what_arrives_meanwhile_was_in_flight() -> None:
+    assert rechecked(Rows(table(1)), Rows({}), {1: {"target": "same"}}) == []
+
+
+def test_what_stays_is_a_difference() -> None:
+    assert rechecked(Rows(table(1)), Rows({}), {}) == [Difference(("000001",), ("same",), None)]
+
+
+def test_a_row_that_the_source_changes_is_looked_at_again() -> None:
+    changes = {1: {"source": "new", "target": "same"}, 2: {"target": "new"}}
+    assert rechecked(Rows(table(1)), Rows({}), changes) == []
+    changes = {1: {"source": "new", "target": "same"}}
+    assert rechecked(Rows(table(1)), Rows({}), changes) == [Difference(("000001",), ("new",), ("same",))]
+    assert rechecked(Rows({}), Rows(table(1)), {1: {"target": ""}}) == []
+
+
+def test_a_row_that_never_rests_is_told_as_in_flight() -> None:
+    changes = {number: {"source": f"s{number}", "target": f"s{number - 1}"} for number in range(1, 9)}
+    assert rechecked(Rows(table(1)), Rows({}), changes) == [Difference(("000001",), ("s5",), ("s4",), True)]

@@ -1,0 +1,18 @@
+"""Both engines beside each other: what one answers, the other must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ggshell.query.engines import Engines
+from ggshell.query.session import WarmSession
+from ggshell.query.settings import EngineChoice, QuerySettings
+
+
+def local_engine() -> Engines:
+    return Engines(QuerySettings(engine=EngineChoice.LOCAL), Path("never-written.log"))
+
+
+def spark_engine(warm: WarmSession) -> Engines:
+    """Over the session of the whole test run; not to be closed."""
+    return Engines(QuerySettings(engine=EngineChoice.SPARK), Path("never-written.log"), session=warm)

@@ -1,0 +1,262 @@
+"""TRAIL GAPS: a whole trail is proven whole, and each way to lose something is told with its place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from batches import Tx, make_batch
+from both import local_engine, spark_engine
+from trail.trail_kit import cut_records
+from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
+
+from ggshell.clock import FakeClock
+from ggshell.errors import UsageError
+from ggshell.query.questions import counts
+from ggshell.query.questions.file_facts import unread_notes
+from ggshell.query.questions.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, gaps
+from ggshell.query.questions.trails import QueriedTrails, trails
+from ggshell.query.session import WarmSession
+from ggshell.record.operation import TransInd
+from ggshell.trail.name import TrailName
+from ggshell.trail.reach import unreachable
+from ggshell.trail.writer import TrailWriter
+from ggshell.types import Csn, TrailPosition
+
+CHECKS = ("files", "damage", "continuity", "transactions", "csn", "restarts", "pauses")
+
+
+def look(name: TrailName, pause: float = 3600) -> list[TrailFinding]:
+    return gaps(trails([str(name)], name.folder, local_engine()), pause)
+
+
+def bad(found: list[TrailFinding]) -> list[tuple[str, int | None]]:
+    return [(each.check, each.seqno) for each in found if each.state is TrailState.GAP]
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> TrailName:
+    found = trail_in(tmp_path)
+    write_trail(found, random_transactions(7, 150), max_bytes=9000)
+    assert len(found.sequences()) > 4
+    return found
+
+
+def test_a_whole_trail_is_proven_whole(name: TrailName) -> None:
+    found = look(name)
+    assert [(each.check, each.state) for each in found] == [(check, TrailState.GOOD) for check in CHECKS]
+    assert next(each.detail for each in found if each.check == "transactions").startswith("150 transactions with ")
+
+
+def test_a_missing_file_is_told(name: TrailName) -> None:
+    name.file(2).unlink()
+    assert bad(look(name)) == [("files", 2)]
+
+
+def test_a_file_of_another_size_is_told_by_the_next_ones_header(name: TrailName) -> None:
+    """Cut behind a whole transaction: nothing in the file itself is wrong."""
+    content = name.file(2).read_bytes()
+    ends = [rba for rba, record in cut_records(content) if record[8 + 28] in (TransInd.BEGIN, TransInd.SOLE)]
+    name.file(2).write_bytes(content[: ends[-1]])
+    assert ("continuity", 3) in bad(look(name))
+
+
+def test_damage_is_told_with_file_and_place_and_the_rest_is_still_looked_at(name: TrailName) -> None:
+    content = bytearray(name.file(1).read_bytes())
+    place = len(content) // 2
+    content[place] ^= 0xFF
+    name.file(1).write_bytes(content)
+    found = look(name)
+    told = next(each for each in found if each.check == "damage")
+    assert told.state is TrailState.GAP
+    assert f"{name.file(1)}" in told.detail
+    assert ("files", TrailState.GOOD) in [(each.check, each.state) for each in found]
+
+
+def test_what_a_damaged_trail_hides_is_not_said_to_be_well(name: TrailName) -> None:
+    """It said "ok" of the positions in a trail that no group can read to its end."""
+    content = bytearray(name.file(1).read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    name.file(1).write_bytes(content)
+    asked = trails([str(name)], name.folder, local_engine())
+    found = gaps(asked, stands=[Stand(str(name), "REPLICAT REP1", unreachable(name, TrailPosition(0, 0)))])
+    assert [each.check for each in found if each.state is TrailState.GOOD] == ["files"]
+    (place,) = [each for each in found if each.check == "positions"]
+    assert place.state is TrailState.NOTE
+    assert "the rest is not judged" in place.detail
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> TrailName:
+    """A trail with a transaction that lies in files 0 to 4 and more."""
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=3000)
+    for csn, begins, ends in ((1, True, True), *((2, n == 0, n == 19) for n in range(20)), (3, True, True)):
+        rows = [insert(EMPLOYEES, id=str(n), name="x" * 500) for n in range(3)]
+        writer.write(make_batch([Tx(csn, rows, begins, ends)]))
+    writer.flush()
+    writer.close()
+    assert len(name.sequences()) >= 5
+    return name
+
+
+def test_both_engines_tell_damage_alike(name: TrailName, warm: WarmSession) -> None:
+    for seqno in (1, 3):
+        content = bytearray(name.file(seqno).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        name.file(seqno).write_bytes(content)
+    asked = trails([str(name)], name.folder, local_engine())
+    here = gaps(asked)
+    assert gaps(QueriedTrails(asked.files, spark_engine(warm))) == here
+    assert [each.check for each in here if each.state is TrailState.GAP].count("damage") == 2
+
+
+def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
+    assert [each.state for each in look(long)] == [TrailState.GOOD] * len(CHECKS)
+
+
+def test_a_transaction_that_lost_its_middle_is_told(long: TrailName) -> None:
+    long.file(2).unlink()
+    assert bad(look(long)) == [("files", 2), ("transactions", 3)]
+
+
+def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
+    long.file(0).unlink()
+    long.file(1).unlink()
+    found = look(long)
+    assert bad(found) == []
+    assert [(each.check, each.seqno) for each in found if each.state is TrailState.NOTE] == [("transactions", 2)]
+
+
+def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailName) -> None:
+    last = name.file(max(name.sequences()))
+    size = last.stat().st_size
+    os.truncate(last, size - 20)
+    (found,) = [each for each in look(name) if each.state is TrailState.GAP]
+    assert (found.check, found.seqno) == ("damage", max(name.sequences()))
+    assert found.detail.startswith("20 bytes that were durable are missing")
+    (note,) = unread_notes([str(last)])
+    assert note.endswith(f"it is read up to RBA {found.rba:,}")
+    asked = trails([str(name)], name.folder, local_engine())
+    assert counts.count(asked, "OP").rows
+
+
+def test_a_last_file_that_is_gone_is_told_by_the_mark(name: TrailName) -> None:
+    last = max(name.sequences())
+    name.file(last).unlink()
+    assert bad(look(name)) == [("files", last)]
+
+
+def test_three_thousand_pauses_are_summed_up(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    csns = [100_000 * number + 50_000 * (number > 9) for number in range(1, 41)]
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
+    writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id=str(csn))]) for csn in csns]))
+    writer.flush()
+    writer.close()
+    told = [each.detail for each in look(name, 60) if each.check == "pauses"]
+    assert len(told) == LISTED_PAUSES + 1
+    assert any("150 seconds" in each for each in told)
+    assert told[-1].startswith("34 shorter pauses beside these")
+
+
+def test_a_group_that_cannot_continue_from_its_position_is_a_gap(name: TrailName) -> None:
+    end = TrailPosition(max(name.sequences()), 1 << 20)
+    stands = [
+        Stand(str(name), "REPLICAT REP1", unreachable(name, TrailPosition(0, 0))),
+        Stand(str(name), "EXTRACT PMP1", unreachable(name, end)),
+    ]
+    asked = trails([str(name)], name.folder, local_engine())
+    (found,) = [each for each in gaps(asked, stands=stands) if each.check == "positions"]
+    assert found.state is TrailState.GAP
+    assert found.detail.startswith("EXTRACT PMP1 cannot continue")
+    (whole,) = [each for each in gaps(asked, stands=stands[:1]) if each.check == "positions"]
+    assert whole.state is TrailState.GOOD
+
+
+def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: TrailName) -> None:
+    (name.folder / ".ea.durable").unlink()
+    last = name.file(max(name.sequences()))
+    end = last.stat().st_size
+    with last.open("ab") as file:
+        file.write(b"torn")
+    found = look(name)
+    assert bad(found) == []
+    assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE] == [("end", end)]
+
+
+def test_a_file_that_is_none_of_a_trail_is_refused_and_one_that_is_begun_is_told(name: TrailName) -> None:
+    other = name.file(max(name.sequences()) + 1)
+    other.write_text("hello")
+    with pytest.raises(UsageError, match="has the name of a trail file but is not one"):
+        look(name)
+    other.write_bytes(b"")
+    found = look(name)
+    assert (bad(found), [each.detail for each in found if each.state is TrailState.NOTE]) == (
+        [],
+        ["the file has only just been created"],
+    )
+
+
+def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
+    for csn in (1, 2, 5, 4, 6):
+        writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id="1")])]))
+        writer.flush()
+    writer.close()
+    found = [each for each in look(name) if each.state is TrailState.GAP]
+    assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
+
+
+def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_are_not(tmp_path: Path) -> None:
+    """A load has a transaction for each table, all with the CSN of its snapshot."""
+    name = trail_in(tmp_path)
+    writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
+    batch = make_batch([Tx(4, [insert(EMPLOYEES, id=str(number))]) for number in range(3)])
+    own = [
+        replace(piece, header=piece.header._replace(xid=f"704.{number}")) for number, piece in enumerate(batch.pieces)
+    ]
+    writer.write(replace(batch, pieces=tuple(own)))
+    writer.flush()
+    assert bad(look(name)) == []
+    writer.write(replace(batch, pieces=(*own[:2], replace(own[1], first=2))))
+    writer.flush()
+    writer.close()
+    found = [each for each in look(name) if each.state is TrailState.GAP]
+    assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
+
+
+def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(8, 20))
+    end = name.file(0).stat().st_size
+    write_trail(name, random_transactions(9, 20), first_csn=500_000)  # a millisecond a CSN
+    size = name.file(0).stat().st_size
+    with name.file(0).open("ab") as file:
+        file.write(b"torn")
+    found = look(name, pause=400)
+    assert bad(found) == []
+    assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE][:2] == [
+        ("restarts", end),
+        ("end", size),
+    ]
+    assert "in the 500 seconds before" in next(each.detail for each in found if each.check == "pauses")
+
+
+def test_files_that_a_trail_lacks_are_told_with_every_answer(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(3, 60), max_bytes=4_000)
+    files = [str(name.file(seqno)) for seqno in name.sequences()]
+    assert len(files) > 4
+    assert unread_notes([files[0], files[-1]]) == []  # the others are there, and were not asked for
+    name.file(1).unlink()
+    name.file(2).unlink()
+    name.file(len(files) - 1).unlink()
+    told = unread_notes([file for file in files if Path(file).exists()])
+    assert told == [
+        f"files 000000001 to 000000002 of {name} missing: the answer does not include their records",
+        f"{name} reached to file {len(files) - 1:09d}, which does not exist",
+    ]

@@ -1,0 +1,56 @@
+"""A view that a statement reads more than once, with other conditions each time: Spark must not mix them up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from both import local_engine, spark_engine
+from trail_samples import random_transactions, trail_in, write_trail
+
+from ggshell.query.cluster import scans_once
+from ggshell.query.pushdown import Condition, conditions_from, conditions_text
+from ggshell.query.questions.trails import QueriedTrails, trails
+from ggshell.query.session import WarmSession
+
+STATEMENTS = [
+    "select 'b' as k, count(*) as n from trail where io_type = 5 union all"
+    " select 'a' as k, count(*) as n from trail where io_type = 3 order by k",
+    "with c as (select * from trail) select count(*) as n from c where io_type = 5"
+    " and rba > (select min(rba) from c where io_type = 3)",
+    "select count(*) as n from trail a join trail b on a.rba = b.rba where a.io_type = 5 and b.op = 'Insert'",
+]
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_scans_of_one_view_have_conditions_of_their_own(warm: WarmSession, tmp_path: Path, sql: str) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, random_transactions(21, 40))
+    asked = trails([str(name)], tmp_path, local_engine())
+    here = asked.ask("twice", sql).rows
+    assert QueriedTrails(asked.files, spark_engine(warm)).ask("twice", sql).rows == here
+    assert all(row[-1] > 0 for row in here)
+
+
+@pytest.mark.parametrize(
+    ("sql", "once"),
+    [
+        ("select * from ea where op = 'ea'", True),
+        ('select * from "EA" as t', True),
+        ("select * from ea, ea as b", False),
+        ("with c as (select * from ea) select * from c join c as d on true", False),
+    ],
+)
+def test_only_a_view_that_surely_is_read_once_may_take_conditions(sql: str, once: bool) -> None:
+    assert scans_once(sql, "ea") is once
+
+
+def test_conditions_come_back_from_their_option() -> None:
+    conditions = [
+        Condition("op", "in", ("Insert", "Delete")),
+        Condition("commit_ts", ">=", datetime(2026, 11, 20, 8, 0, 0, 123456, UTC)),
+        Condition("csn", "=", "00000000/0000002A"),
+    ]
+    assert conditions_from(conditions_text(conditions)) == conditions
+    assert conditions_from("") == []

@@ -1,0 +1,40 @@
+"""A database on a server of the tests, for as long as a test or a module needs it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import psycopg
+
+from ggshell.demo.postgres_server import PostgresServer
+
+_NUMBERS = itertools.count(1)
+
+
+def new_database(server: PostgresServer) -> Iterator[str]:
+    """The DSN of a new, empty database; it and its slots are dropped afterwards."""
+    name = f"t{next(_NUMBERS)}"
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield server.dsn(name)
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = %s AND active", [name]
+        )
+        slots = connection.execute("SELECT slot_name FROM pg_replication_slots WHERE database = %s", [name]).fetchall()
+        for (slot,) in slots:
+            _drop_slot(connection, slot)
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _drop_slot(connection: psycopg.Connection, slot: str) -> None:
+    """Drop a slot as soon as its walsender has ended (the server takes a moment to notice)."""
+    connection.execute("SET statement_timeout = '20s'")
+    connection.execute(
+        f"""DO $$ BEGIN LOOP
+             IF NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '{slot}' AND active) THEN EXIT; END IF;
+             PERFORM pg_sleep(0.01);
+           END LOOP; END $$"""
+    )
+    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])

@@ -1,0 +1,106 @@
+"""The folder through which a writer wakes readers: it belongs to one user, and nothing but sockets of readers is touched."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ggshell.trail.durable import Listener, Waker
+from ggshell.trail.name import TrailName
+
+
+@pytest.fixture(params=["short", "l" * 120])
+def name(tmp_path: Path, request: pytest.FixtureRequest) -> TrailName:
+    folder = tmp_path / str(request.param)
+    folder.mkdir()
+    return TrailName(folder, "ea")
+
+
+@pytest.fixture
+def waker(name: TrailName) -> Iterator[Waker]:
+    waker = Waker(name)
+    yield waker
+    waker.close()
+
+
+@pytest.fixture
+def listener(name: TrailName) -> Iterator[Listener]:
+    listener = Listener(name)
+    yield listener
+    listener.close()
+
+
+def folder(name: TrailName) -> Path:
+    return name.folder / ".ea.wake"
+
+
+def is_awake(listener: Listener) -> bool:
+    return bool(select.select([listener.fileno()], [], [], 0)[0])
+
+
+def test_a_writer_wakes_every_reader_through_a_folder_of_the_trail(
+    waker: Waker, listener: Listener, name: TrailName
+) -> None:
+    other = Listener(name)
+    waker.wake()
+    assert is_awake(listener)
+    assert is_awake(other)
+    listener.drain()
+    other.close()
+    assert not is_awake(listener)
+    assert folder(name).stat().st_mode & 0o777 == 0o700
+    assert len(list(folder(name).iterdir())) == 1
+
+
+def test_a_folder_that_was_removed_is_made_again(waker: Waker, name: TrailName) -> None:
+    waker.wake()
+    folder(name).rmdir()
+    listener = Listener(name)
+    waker.wake()
+    assert is_awake(listener)
+    listener.close()
+
+
+def test_a_writer_removes_the_socket_of_a_killed_reader_and_nothing_else(waker: Waker, name: TrailName) -> None:
+    folder(name).mkdir(mode=0o700)
+    named_as_one, other = folder(name) / "1-0123abcd", folder(name) / "precious"
+    dead = folder(name) / "2-0123abcd"
+    for path in (named_as_one, other):
+        path.write_text("kept")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
+        home = os.open(folder(name), os.O_RDONLY)
+        reader.bind(f"/proc/self/fd/{home}/{dead.name}")
+        os.close(home)
+    waker.wake()
+    assert sorted(path.name for path in folder(name).iterdir()) == ["1-0123abcd", "precious"]
+
+
+def test_a_link_in_the_place_of_the_folder_leads_nobody_elsewhere(
+    waker: Waker, name: TrailName, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o755)
+    (victim / "1-0123abcd").write_text("kept")
+    folder(name).symlink_to(victim)
+    listener = Listener(name)
+    waker.wake()
+    assert not is_awake(listener)
+    listener.close()
+    assert [path.read_text() for path in victim.iterdir()] == ["kept"]
+
+
+def test_a_folder_of_another_user_is_left_alone_and_the_reader_still_starts(
+    waker: Waker, name: TrailName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder(name).mkdir(mode=0o777)
+    monkeypatch.setattr(os, "geteuid", lambda: folder(name).stat().st_uid + 1)
+    listener = Listener(name)
+    waker.wake()
+    assert not is_awake(listener)
+    listener.close()
+    assert not list(folder(name).iterdir())
