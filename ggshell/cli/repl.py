@@ -136,7 +136,7 @@ def run(session: Session) -> int:
     lines = prompt_session(session, history, watcher.text)
 
     def read(shown: str) -> str | None:
-        watcher.look()
+        watcher.refresh()
         return _read(lines, shown)
 
     try:

@@ -11,7 +11,14 @@ from ggshell.cli.results import Note
 from ggshell.cli.session import Session
 from ggshell.clock import local_text
 from ggshell.errors import GgsError, StateError, UsageError
-from ggshell.groups.start_position import ANYWHERE, BEYOND_TRAIL, StartPlace, beyond_text, pending_text, without_untaken
+from ggshell.groups.start_position import (
+    ANYWHERE,
+    BEYOND_TRAIL,
+    StartPosition,
+    beyond_text,
+    pending_text,
+    without_untaken,
+)
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
@@ -20,20 +27,20 @@ if TYPE_CHECKING:
     from ggshell.trail.positions import TransactionSpan
 
 
-def start_place(atcsn: str, aftercsn: str, skip: bool) -> StartPlace | None:
+def parse_start_position(atcsn: str, aftercsn: str, skip: bool) -> StartPosition | None:
     """Return the start position that START names; None if it names none. Raises UsageError for an invalid CSN."""
     if skip:
-        return StartPlace(skip=True)
+        return StartPosition(skip=True)
     text = atcsn or aftercsn
     if not text:
         return None
     try:
-        return StartPlace(str(Csn.parse(text)), after=bool(aftercsn))
+        return StartPosition(str(Csn.parse(text)), after=bool(aftercsn))
     except ValueError:
         raise UsageError(f"{text} is not a valid CSN", hint="as INFO … SHOWCH prints it: 00000000/050056B8") from None
 
 
-def place_of(session: Session, found: View, asked: StartPlace) -> TrailPosition:
+def position_of(session: Session, found: View, asked: StartPosition) -> TrailPosition:
     """The trail position where a Replicat would continue, as far as its checkpoint file shows.
 
     Raises UsageError for a group that does not read a trail.
@@ -45,7 +52,7 @@ def place_of(session: Session, found: View, asked: StartPlace) -> TrailPosition:
     return asked.position(TrailName.parse(read.trail, session.home.root), present)
 
 
-def skipped_by_id(found: View, asked: StartPlace) -> list[str]:
+def skipped_by_id(found: View, asked: StartPosition) -> list[str]:
     """The line about the transaction that SKIPTRANSACTION would skip in a parallel or coordinated Replicat.
 
     That is the transaction that ended the last run. Empty if the group's position determines what is skipped.
@@ -58,13 +65,13 @@ def skipped_by_id(found: View, asked: StartPlace) -> list[str]:
     ]
 
 
-def kept_place(found: View) -> StartPlace:
+def kept_position(found: View) -> StartPosition:
     """Where START without a position continues: at a CSN that an earlier START named, as long as it is pending."""
-    kept = StartPlace.of(without_untaken(found.checkpoint.options))
-    return StartPlace(csn="0") if kept is None or kept.skip else kept._replace(end=ANYWHERE)
+    kept = StartPosition.of(without_untaken(found.checkpoint.options))
+    return StartPosition(csn="0") if kept is None or kept.skip else kept._replace(end=ANYWHERE)
 
 
-def beyond_note(session: Session, found: View, asked: StartPlace | None = None) -> tuple[Note, ...]:
+def beyond_note(session: Session, found: View, asked: StartPosition | None = None) -> tuple[Note, ...]:
     """A warning if the trail has not reached the CSN of this START, or of an earlier START that is still pending."""
     checkpoint = found.checkpoint
     if found.type is not GroupKind.REPLICAT or (asked is None and not checkpoint.options.start):
@@ -77,7 +84,7 @@ def beyond_note(session: Session, found: View, asked: StartPlace | None = None) 
     return (Note(BEYOND_TRAIL, text),) if text else ()
 
 
-def _beyond(found: View, trail: TrailName, asked: StartPlace | None) -> str:
+def _beyond(found: View, trail: TrailName, asked: StartPosition | None) -> str:
     checkpoint, shown = found.checkpoint, found.checkpoint.read.trail
     if asked is None:
         return pending_text(found.group, checkpoint.options, checkpoint.latest_csn, trail, shown)
@@ -85,7 +92,7 @@ def _beyond(found: View, trail: TrailName, asked: StartPlace | None) -> str:
     return f"{text} The report and INFO {found.name} show how to undo it." if text else ""
 
 
-def told(session: Session, found: View, place: TrailPosition, asked: StartPlace | None = None) -> list[str]:
+def told(session: Session, found: View, place: TrailPosition, asked: StartPosition | None = None) -> list[str]:
     """Describe what continuing at a position would skip or apply again."""
     from ggshell.trail.positions import span_between
 
@@ -118,7 +125,7 @@ def _ends(span: TransactionSpan) -> str:
     return first if span.transactions == 1 else f"{first} to {last}"
 
 
-def keep(session: Session, found: View, asked: StartPlace) -> None:
+def keep(session: Session, found: View, asked: StartPosition) -> None:
     """Save the start position for the process.
 
     Raises UsageError for a group that does not read a log or, as a Replicat, a trail, and StateError for one that is
@@ -128,7 +135,7 @@ def keep(session: Session, found: View, asked: StartPlace) -> None:
     if found.type is GroupKind.EXTRACT:
         registrations.save(session, _begun_at(found, asked))
         return
-    earlier = StartPlace.of(found.checkpoint.options)
+    earlier = StartPosition.of(found.checkpoint.options)
     if asked.skip and earlier is not None:
         # Keep what an earlier START skips: the target has not passed it yet.
         asked = asked._replace(skipped=earlier.skipped, behind=earlier.behind)
@@ -145,7 +152,7 @@ def forget_untaken(session: Session, found: Iterable[View]) -> None:
                 registrations.save(session, each.checkpoint._replace(options=left))
 
 
-def _begun_at(found: View, asked: StartPlace) -> Checkpoint:
+def _begun_at(found: View, asked: StartPosition) -> Checkpoint:
     """Return the checkpoint of an Extract that captures only what commits at a CSN or later (AFTERCSN: after it).
 
     Raises UsageError if the group does not read a log, StateError for a position before the last transaction in its

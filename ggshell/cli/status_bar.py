@@ -57,7 +57,7 @@ class Watcher:
         """The text as of the last update."""
         return self._text
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Update now, since a statement may have changed something."""
         self._wanted.set()
 

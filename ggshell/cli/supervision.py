@@ -37,7 +37,7 @@ def start_manager(home: Home) -> None:
     child.returncode = 0  # Manager outlives this process: do not wait for it
 
 
-def look_at_heartbeats(session: Session) -> None:
+def wake_heartbeat_jobs(session: Session) -> None:
     """Ask a running Manager to check for heartbeat jobs now; otherwise it does so within half a minute."""
     entry = manager(session.home)
     if entry is not None:

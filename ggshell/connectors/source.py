@@ -121,7 +121,7 @@ class SourceDatabase(ABC):
 
     @property
     def end(self) -> int:
-        """The end of the log at the last look, or 0 if it is unknown."""
+        """The end of the log at the last check, or 0 if it is unknown."""
         return 0
 
     def database_fact(self, detail: str) -> str | None:
@@ -138,14 +138,14 @@ class SourceDatabase(ABC):
         return None
 
     @property
-    def unbounded(self) -> str:
+    def bounded_recovery_refusal(self) -> str:
         """Why this source has no Bounded Recovery; empty if it has."""
         return "the database retains its log from the oldest open transaction"
 
     @property
     def definitions(self) -> DefinitionCodec:
         """The codec for the definitions of cached rows in files."""
-        raise CaptureError(f"open transactions are not kept in files: {self.unbounded}")
+        raise CaptureError(f"open transactions are not kept in files: {self.bounded_recovery_refusal}")
 
     @abstractmethod
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> LogSource:
@@ -155,7 +155,7 @@ class SourceDatabase(ABC):
         Raises CaptureError if the required log no longer exists.
         """
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         """Check the log that the database retains, and the end of the log; return a warning, or None."""
         return None
 

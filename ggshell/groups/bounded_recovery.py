@@ -63,8 +63,8 @@ class ExtractRecovery:
         self._seconds = 0.0
         self.recovering: RecoveryProgress | None = None
         given = parameters.bounded
-        if source.unbounded:
-            refuse_bounded(context, given, source.unbounded)
+        if source.bounded_recovery_refusal:
+            refuse_bounded(context, given, source.bounded_recovery_refusal)
         if given.reset and not context.home.by_hand:
             raise ParameterError(
                 "BR BRRESET is valid only for a single manual start",
@@ -85,7 +85,7 @@ class ExtractRecovery:
 
     def start(self, cache: TransactionCache, begin: Csn) -> LogPosition | None:
         """Choose the kind of recovery and restore its data; return where to start reading, or None for the default."""
-        if self._source.unbounded:
+        if self._source.bounded_recovery_refusal:
             return None
         checkpoint, given = self._context.checkpoint, self._parameters.bounded
         began = self._context.clock.steady()
@@ -148,7 +148,7 @@ class ExtractRecovery:
             return
         bounded.see(log.first_time)
         recovering = self.recovering
-        if recovering is not None and recovering.look(log.state.read, log.time, log.bytes_read):
+        if recovering is not None and recovering.check(log.state.read, log.time, log.bytes_read):
             code = "OGG-01644" if recovering.recovery.kind is RecoveryKind.BOUNDED else "GGS-00536"
             self._event(Severity.INFO, code, f"Recovery complete: {recovering.words()}.")
         if bounded.due(log.time) and capture.settled:
@@ -305,7 +305,7 @@ class RecoveryProgress:
         self._fraction = 0.0
         self.complete = recovery.position >= self.until
 
-    def look(self, position: int, time: int, bytes_read: int) -> bool:
+    def check(self, position: int, time: int, bytes_read: int) -> bool:
         """Update the progress; return True if the recovery is now complete."""
         if self.complete:
             return False
@@ -401,8 +401,10 @@ class BoundedRequests:
         }
 
     def _require(self) -> tuple[BoundedRecovery, Capture, BoundedLog]:
-        if self._source.unbounded:
-            raise StateError(f"Bounded Recovery does not apply to this source: {self._source.unbounded}.")
+        if self._source.bounded_recovery_refusal:
+            raise StateError(
+                f"Bounded Recovery does not apply to this source: {self._source.bounded_recovery_refusal}."
+            )
         bounded, capture, log = self._recovery.control, self._capture(), self._source.bounded
         if bounded is None or capture is None or log is None:
             raise StateError("the log is not open yet.", hint="repeat the command")

@@ -29,7 +29,7 @@ from ggshell.files import read_json
 Handler = Callable[[str, dict[str, Any]], "dict[str, Any] | LaterAnswer"]
 PATIENCE_SECONDS = 0.6
 """Seconds that the worker has to answer a request before it is answered without the worker."""
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 LONGEST_REQUEST = 1 << 20
 _BLOCK = 1 << 16
 
@@ -83,7 +83,7 @@ class Meanwhile:
         """Whether the worker still executes a request that was answered without it."""
         return False
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check the process; called at least every ``LOOK_SECONDS``."""
 
 
@@ -240,7 +240,7 @@ class ControlServer:
                 del self._clients[number]
                 client.connection.close()
         self._answer_overdue()
-        self._meanwhile.look()
+        self._meanwhile.check()
 
     def _poll(self) -> set[int]:
         """Wait for descriptors, at most until the next answer is due; clients with a request in progress are not read."""
@@ -253,7 +253,7 @@ class ControlServer:
                 poll.register(number, select.POLLOUT if client.pending else select.POLLIN)
             elif not client.question.answered:
                 due.append(client.question.due)
-        timeout = min([LOOK_SECONDS, *(moment - self._clock.steady() for moment in due)])
+        timeout = min([CHECK_SECONDS, *(moment - self._clock.steady() for moment in due)])
         return {number for number, _ in poll.poll(max(0.0, timeout) * 1000)}
 
     def _take_answers(self) -> None:

@@ -206,7 +206,7 @@ class LogExtract:
         self._close_capture()
         self._capture = capture = self._open()
         outputs = self._require_outputs()
-        self._look()
+        self._check()
         gc.collect()
         gc.freeze()  # objects loaded so far are permanent: exclude them from garbage collection
         if not self._stuck.times:
@@ -235,7 +235,7 @@ class LogExtract:
                 outputs.flush_behind()
                 next_flush = now + FLUSH_PAUSE
             if now >= next_save:
-                self._look()
+                self._check()
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
             if batch is None:
@@ -280,7 +280,7 @@ class LogExtract:
         return float(min(self._parameters.checkpoint_seconds, WATCH_SECONDS))
 
     def _note_end(self, capture: Capture) -> None:
-        """Record whether the log was read up to the end that was seen at the last look."""
+        """Record whether the log was read up to the end that was seen at the last check."""
         end = self._source.end
         if capture.drained and capture.state.read >= end:
             self._progress.reached_end()
@@ -291,7 +291,7 @@ class LogExtract:
         """Whether END is reached: by a commit, or by the time at the end of the log."""
         if capture.ended or not (idle and self._ending.passed):
             return capture.ended
-        self._look()
+        self._check()
         return capture.drained and capture.state.read >= self._source.end
 
     def _require_outputs(self) -> Outputs:
@@ -299,8 +299,8 @@ class LogExtract:
             raise ConnectionLostError("the trail is not open")
         return self._outputs
 
-    def _look(self) -> None:
-        warning = self._source.look()
+    def _check(self) -> None:
+        warning = self._source.check()
         self._context.statistics.not_captured = self._source.not_captured
         if warning is not None:
             self._context.report.event(Severity.WARNING, "GGS-00510", warning)

@@ -28,7 +28,7 @@ from ggshell.parameters.loading import load_extract, load_replicat
 LONGEST_WAIT = 5.0
 """Seconds within which a change of FREQUENCY takes effect."""
 
-LOOK_SECONDS = 30.0
+CHECK_SECONDS = 30.0
 """Seconds between two lookups of the groups' logins."""
 
 RETRY_SECONDS = 10.0
@@ -61,13 +61,13 @@ class HeartbeatJobs:
         self._tell = tell
         self._rules = rules
         self._entries: dict[str, _Entry] = {}
-        self._look = self._next_lag = clock.steady()
+        self._next_check = self._next_lag = clock.steady()
 
     def turn(self) -> float:
         """Run the jobs that are due; return the seconds until the next turn."""
         now = self._clock.steady()
-        if now >= self._look:
-            self._look = now + LOOK_SECONDS
+        if now >= self._next_check:
+            self._next_check = now + CHECK_SECONDS
             for database in self._find(self._entries):
                 self._entries[database.name] = _Entry(database)
         judging = self._rules().every is not None and now >= self._next_lag
@@ -75,15 +75,15 @@ class HeartbeatJobs:
             if now >= entry.due or judging:
                 self._serve(entry, judging)
         if judging:
-            self._next_lag = now + (self._rules().every or LOOK_SECONDS)
-        soonest = min([entry.due for entry in self._entries.values()] + [self._look])
+            self._next_lag = now + (self._rules().every or CHECK_SECONDS)
+        soonest = min([entry.due for entry in self._entries.values()] + [self._next_check])
         return max(0.0, soonest - self._clock.steady())
 
-    def look_again(self) -> None:
+    def check_again(self) -> None:
         """Check every database in the next turn, because objects were created, changed or removed."""
-        self._look = self._clock.steady()
+        self._next_check = self._clock.steady()
         for entry in self._entries.values():
-            entry.due = self._look
+            entry.due = self._next_check
 
     def close(self) -> None:
         for entry in self._entries.values():
@@ -164,11 +164,11 @@ class HomeDatabases:
 class Thread(NamedTuple):
     """The separate thread that runs the jobs, because a database may be slow.
 
-    ``look`` makes the thread check all databases at once; ``stop`` ends it.
+    ``wake`` makes the thread check all databases at once; ``stop`` ends it.
     """
 
     events: queue.SimpleQueue[Event]
-    look: Callable[[], None]
+    wake: Callable[[], None]
     stop: Callable[[], None]
 
 
@@ -184,7 +184,7 @@ def start(home: Home, clock: Clock, rules: Callable[[], LagRules]) -> Thread:
             while not ending.is_set():
                 if woken.wait(wait):
                     woken.clear()
-                    jobs.look_again()
+                    jobs.check_again()
                 try:
                     wait = jobs.turn()
                 except Exception as error:  # noqa: BLE001 - a bug must be reported but must not stop the heartbeats

@@ -1,4 +1,4 @@
-"""Heartbeats in Extract, pump, path and Replicat: creates each process's courier from its settings."""
+"""Heartbeats in Extract, pump, path and Replicat: creates each process's processor from its settings."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from ggshell.monitoring.lag_archive import LagArchive, lag_folder
 from ggshell.pipeline.apply.mapping import MapRule
 from ggshell.pipeline.apply.target import CheckpointRow, Target
 from ggshell.pipeline.heartbeat import hops
-from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, Courier
+from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, HeartbeatProcessor
 from ggshell.pipeline.heartbeat.row import Beat
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName, quote_table
 
 
-def _set_apart(context: GroupContext, courier: Courier) -> None:
-    context.statistics.set_apart(lambda name: name in courier.names or name.owner == OWNER)
+def _set_apart(context: GroupContext, processor: HeartbeatProcessor) -> None:
+    context.statistics.set_apart(lambda name: name in processor.names or name.owner == OWNER)
 
 
 def extract_heartbeats(
     context: GroupContext, restart_time: Callable[[TransactionHeader], int]
-) -> tuple[Courier, frozenset[TableName]]:
-    """Return an Extract's courier, and the tables that a TABLE line never selects."""
+) -> tuple[HeartbeatProcessor, frozenset[TableName]]:
+    """Return an Extract's processor, and the tables that a TABLE line never selects."""
     settings = load_heartbeats(context.home, context.home.parameters(context.group), "Extract")
     names = settings.names
     if not settings.enabled:
-        return Courier(hops.drop), names.captured | names.kept if names is not None else frozenset()
-    courier = hops.extract_courier(context.group, context.clock, names, restart_time)
-    _set_apart(context, courier)
-    return courier, names.kept if names is not None else frozenset()
+        return HeartbeatProcessor(hops.drop), names.captured | names.kept if names is not None else frozenset()
+    processor = hops.extract_processor(context.group, context.clock, names, restart_time)
+    _set_apart(context, processor)
+    return processor, names.kept if names is not None else frozenset()
 
 
-def path_heartbeats(context: GroupContext) -> Courier:
-    """Return the courier of a pump or a path."""
+def path_heartbeats(context: GroupContext) -> HeartbeatProcessor:
+    """Return the processor of a pump or a path."""
     own = context.home.parameters(context.group) if context.type is GroupKind.EXTRACT else None
     if not load_heartbeats(context.home, own, "Extract").enabled:
-        return Courier(hops.drop)
-    courier = hops.path_courier(context.group, context.clock)
-    _set_apart(context, courier)
-    return courier
+        return HeartbeatProcessor(hops.drop)
+    processor = hops.path_processor(context.group, context.clock)
+    _set_apart(context, processor)
+    return processor
 
 
 class ReplicatHeartbeats:
-    """A Replicat's courier, with warnings about heartbeats that are dropped and clocks that differ.
+    """A Replicat's processor, with warnings about heartbeats that are dropped and clocks that differ.
 
     With LAGARCHIVE it archives each heartbeat whose commit the target has confirmed, with the time of the confirmation.
     """
@@ -63,7 +63,7 @@ class ReplicatHeartbeats:
         self._told: set[str] = set()
         self._database = ""
         self._applied: CheckpointRow | None = None
-        self.courier = hops.deaf_courier(self._refuse)
+        self.processor = hops.dropping_processor(self._refuse)
         self._lag_stats = settings.lag_stats
         context.statistics.lag_stats = settings.lag_stats
 
@@ -74,12 +74,12 @@ class ReplicatHeartbeats:
             self._lag_stats.forget()
         self._database = database
         names = self._settings.names
-        self.courier = hops.deaf_courier(self._refuse)
+        self.processor = hops.dropping_processor(self._refuse)
         if not self._settings.enabled or names is None or target.describe(names.history) is None:
             return
         receiver = hops.Receiver(self._context.group, database)
-        self.courier = hops.replicat_courier(receiver, self._context.clock, self._low_watermark, self._heard)
-        _set_apart(self._context, self.courier)
+        self.processor = hops.replicat_processor(receiver, self._context.clock, self._low_watermark, self._heard)
+        _set_apart(self._context, self.processor)
 
     @property
     def rules(self) -> list[MapRule]:
@@ -98,7 +98,7 @@ class ReplicatHeartbeats:
     def carry(self, batch: ChangeBatch) -> ChangeBatch:
         if self._lag_stats is not None:
             self._lag_stats.fed(batch)
-        return self.courier.carry(batch)
+        return self.processor.carry(batch)
 
     def applied(self, row: CheckpointRow | None) -> None:
         """Process the heartbeats up to ``row``: the target has confirmed everything up to there."""

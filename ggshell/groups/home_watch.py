@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ggshell.errors import HomeMovedError
-from ggshell.groups.state import place_of
+from ggshell.groups.state import home_identity_of
 from ggshell.home.home import Home
 
 SECONDS = 1.0
@@ -19,11 +19,11 @@ class HomeWatch:
     def __init__(self, home: Home) -> None:
         self._root = home.root
         self._descriptor = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._place = place_of(home.root)
+        self._place = home_identity_of(home.root)
 
     def check(self) -> None:
         """Raise HomeMovedError if the home's path is another folder or no longer exists."""
-        if place_of(self._root) != self._place:
+        if home_identity_of(self._root) != self._place:
             moved = self.moved()
             where = f"was moved to {moved.root}" if moved is not None else "was removed"
             raise HomeMovedError(
@@ -33,16 +33,16 @@ class HomeWatch:
 
     def moved(self) -> Home | None:
         """Return the home at its new path, or None if it was not moved or no longer exists."""
-        if place_of(self._root) == self._place or not os.fstat(self._descriptor).st_nlink:
+        if home_identity_of(self._root) == self._place or not os.fstat(self._descriptor).st_nlink:
             return None
         link = Path(f"/proc/self/fd/{self._descriptor}")
         found = link.readlink() if link.is_symlink() else self._root
-        return Home(found) if place_of(found) == self._place else None
+        return Home(found) if home_identity_of(found) == self._place else None
 
     @property
     def is_home_there(self) -> bool:
         """Whether the path still leads to the home in which the process was started."""
-        return place_of(self._root) == self._place
+        return home_identity_of(self._root) == self._place
 
     def close(self) -> None:
         os.close(self._descriptor)

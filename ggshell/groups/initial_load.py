@@ -109,7 +109,7 @@ class _InitialLoad:
             if outputs.after is not None:
                 outputs.rollover()
             wanted, ignored = self._rows.around(self._wanted, self._wanted.ignored)
-            outputs.begin(wanted, None, ignored=ignored, anew=True)
+            outputs.begin(wanted, None, ignored=ignored, repeats=True)
             self._load(copy, outputs)
         finally:
             copy.close()

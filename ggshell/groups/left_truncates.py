@@ -20,7 +20,7 @@ class LeftTruncates:
         self._applies = applies
         self._seen: set[TableDefinition] = set()
 
-    def look(self, batch: ChangeBatch) -> None:
+    def check(self, batch: ChangeBatch) -> None:
         """Report the tables of a batch whose TRUNCATE is not applied; a batch without TRUNCATE costs one comparison."""
         truncates = batch.io_type == IoType.PURGE_DATA
         if not truncates.any():

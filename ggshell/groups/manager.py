@@ -28,9 +28,9 @@ from ggshell.groups.starts import Restarts, Starts, rule_takes
 from ggshell.groups.state import (
     ALIVE,
     ProcessState,
+    home_identity_of,
     kill,
     own_process_file,
-    place_of,
     state_of,
     write_process_file,
 )
@@ -84,7 +84,7 @@ class Manager:
 
     def __init__(self, home: Home, clock: Clock, report: Report) -> None:
         self._home = home
-        self._place = place_of(home.root)
+        self._place = home_identity_of(home.root)
         self._clock = clock
         self._report = report
         self._parameters: ManagerParameters = load_manager(home.parameters("mgr"))
@@ -118,14 +118,14 @@ class Manager:
         self._event(Severity.INFO, "OGG-00938", "Manager is stopping at user request.")
 
     def _work(self) -> None:
-        self._first_look()
+        self._first_check()
         self.runner.every(SCAN_SECONDS, self._scan)
         self.runner.every(PURGE_SECONDS, self._purge_due)
         while not self.runner.stop_requested:
             waits = (self._restarts.seconds_to_next(), self._starts.seconds_to_next())
             descriptors = [*self._watch.descriptors(), *self._starts.descriptors()]
             ready = self.runner.wait(descriptors, min([IDLE_SECONDS, *(wait for wait in waits if wait is not None)]))
-            self._starts.look(ready)
+            self._starts.check(ready)
             for group in self._watch.ended(ready):
                 self._ended(group)
             for group in self._restarts.due():
@@ -138,7 +138,7 @@ class Manager:
     def close(self) -> None:
         """Release the resources; the groups keep running."""
         self._watch.close()
-        stays = place_of(self._home.root) == self._place
+        stays = home_identity_of(self._home.root) == self._place
         self._control.close(remove=stays)
         self.runner.close()
         self._home_watch.close()
@@ -173,7 +173,7 @@ class Manager:
         if verb == "GETPARAMINFO":
             return self._facts
         if verb == "HEARTBEATS" and self._heartbeats is not None:
-            self._heartbeats.look()
+            self._heartbeats.wake()
             return {}
         if verb == "REFRESH":
             return self._refresh()
@@ -251,7 +251,7 @@ class Manager:
         if state is ProcessState.ABENDED:
             self._ended(group)
 
-    def _first_look(self) -> None:
+    def _first_check(self) -> None:
         """Watch the running groups, start those that AUTOSTART selects, and handle those that abended earlier."""
         groups = self._home.group_names()
         self._watch.scan(groups)

@@ -10,7 +10,7 @@ from ggshell.clock import Clock, local_text
 from ggshell.errors import GgsError
 from ggshell.links import Blocker, Link, Links, Seen
 
-LOOK_SECONDS, STOP_SECONDS = 1.0, 0.2
+CHECK_SECONDS, STOP_SECONDS = 1.0, 0.2
 SILENT_SECONDS = 10.0
 """Seconds after which a statement without an answer, and without a lock that blocks it, is reported."""
 BREAK_SECONDS = 1.0
@@ -45,10 +45,10 @@ class Obstacles:
         self._stopping: float | None = None
         self._told: set[tuple[int, str]] = set()
         self._since: dict[Link, tuple[str, float]] = {}
-        self._look = threading.Event()
+        self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def look(self, *, stuck: bool) -> None:
+    def check(self, *, stuck: bool) -> None:
         """Start the thread if the worker is stuck or stopping; never waits."""
         self._stuck = stuck
         if stuck or self._stopping is not None:
@@ -60,12 +60,12 @@ class Obstacles:
             self._stopping = self._clock.steady()
             self._since = {}
         self._start()
-        self._look.set()
+        self._wake.set()
 
     def end(self) -> None:
         """Stop checking, because the process ends."""
         self._ended = True
-        self._look.set()
+        self._wake.set()
 
     def _start(self) -> None:
         if self._ended or (self._thread is not None and self._thread.is_alive()):
@@ -76,8 +76,8 @@ class Obstacles:
     def _run(self) -> None:
         while not self._ended and (self._stuck or self._stopping is not None):
             self._turn()
-            self._look.wait(LOOK_SECONDS if self._stopping is None else STOP_SECONDS)
-            self._look.clear()
+            self._wake.wait(CHECK_SECONDS if self._stopping is None else STOP_SECONDS)
+            self._wake.clear()
         self.current, self._told, self._since = (), set(), {}
 
     def _turn(self) -> None:

@@ -143,8 +143,10 @@ class OpenTransactions:
 
     def _find(self, action: Action, arguments: dict[str, Any]) -> tuple[BoundedLog, Capture, OpenTransaction]:
         capture, log = self._capture(), self._source.bounded
-        if self._source.unbounded:
-            raise CaptureError(f"{action} applies to Oracle redo only: {self._source.unbounded}", code=CODE)
+        if self._source.bounded_recovery_refusal:
+            raise CaptureError(
+                f"{action} applies to Oracle redo only: {self._source.bounded_recovery_refusal}", code=CODE
+            )
         if capture is None or log is None or not capture.past_written:
             raise CaptureError(
                 "Extract has not yet passed the position of its last run", code=CODE, hint="wait, then try again"

@@ -120,18 +120,18 @@ class Outputs:
         truncates: bool = True,
         since: int = 0,
         ignored: Callable[[TableName], frozenset[int]] | None = None,
-        anew: bool = False,
+        repeats: bool = False,
     ) -> None:
         """Set what to write and where to begin.
 
         ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave out.
         ``floor``: begin after these transactions.  ``since``: an empty trail begins with the first transaction that
-        committed at this time or later.  ``anew``: do not skip what the trails already contain; for an initial load, which
+        committed at this time or later.  ``repeats``: do not skip what the trails already contain; for an initial load, which
         is written completely and has a single CSN.
         """
         self._guards = []
         for writer in self._writers:
-            marks = [mark for mark in (self._held(writer), floor) if mark is not None and not anew]
+            marks = [mark for mark in (self._held(writer), floor) if mark is not None and not repeats]
             new = 0 if writer.last_csn is not None else since
             after = functools.reduce(Completed.joined, marks) if marks else None
             self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))

@@ -39,7 +39,7 @@ from ggshell.groups.start_position import (
     ANYWHERE,
     BEYOND_TRAIL,
     Skipped,
-    StartPlace,
+    StartPosition,
     beyond_text,
     from_csn,
     undo_text,
@@ -138,7 +138,7 @@ class Replicat:
         self._look_for_truncates: Callable[[ChangeBatch], None] = lambda batch: None
         self._asked: TrailPosition | None = None
         self._least: Csn | None = None
-        self._skipped: StartPlace | None = None
+        self._skipped: StartPosition | None = None
         self._counted: Skipped | None = None
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
         context.answering.stalled = self._progress.stalled
@@ -176,7 +176,7 @@ class Replicat:
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes, self._note_mapping)
         self._look_for_truncates = LeftTruncates(
             mapper, partial(self._note_left_out, "GGS-00574"), applies=parameters.truncates
-        ).look
+        ).check
         self._delivery = delivery = open_delivery(setup, target, mapper)
         applied = delivery.applied
         position = applied.position if applied is not None else begin
@@ -209,7 +209,7 @@ class Replicat:
         try:
             return setup, open_whole(setup)
         except RowGoneError as error:
-            asked = StartPlace.of(self._context.checkpoint.options)
+            asked = StartPosition.of(self._context.checkpoint.options)
             asked = None if asked is None or asked.skip else asked
             range_ = self._uncertain(error)
             if asked is None:
@@ -255,7 +255,7 @@ class Replicat:
         """
         options = with_additional_rows(self._context.checkpoint.options, delivery, whole=False)
         options = options._replace(uncertain=None)
-        asked = StartPlace.of(options)
+        asked = StartPosition.of(options)
         if asked is not None:
             options = options._replace(start=asked._replace(taken=True).as_option())
         if options != self._context.checkpoint.options:
@@ -264,7 +264,7 @@ class Replicat:
     def _forget_untaken(self) -> None:
         """Remove START's position from the checkpoint if this run could not use it, so that no later run uses it."""
         options = self._context.checkpoint.options
-        asked = StartPlace.of(options)
+        asked = StartPosition.of(options)
         if asked is not None and not asked.taken:
             text = f"START … {asked} had no effect; a later START does not use it."
             with contextlib.suppress(DiskError):  # the next START also removes it
@@ -284,7 +284,7 @@ class Replicat:
 
     def _asked_place(self, position: TrailPosition) -> TrailPosition:
         """Return the position that START asked for, or else the current position."""
-        asked, context = StartPlace.of(self._context.checkpoint.options), self._context
+        asked, context = StartPosition.of(self._context.checkpoint.options), self._context
         if asked is not None and asked.skip and asked.base == ANYWHERE:
             # skip this transaction, but no other one if the process is started again
             asked = asked._replace(base=position)
@@ -310,7 +310,7 @@ class Replicat:
             self._note_beyond(asked, place)
         return place
 
-    def _note_beyond(self, asked: StartPlace, place: TrailPosition) -> None:
+    def _note_beyond(self, asked: StartPosition, place: TrailPosition) -> None:
         """Report a CSN that the trail has not reached, and count what is skipped until then, also in later runs."""
         context = self._context
         text = beyond_text(asked, self._trail, context.checkpoint.read.trail)

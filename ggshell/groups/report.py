@@ -180,7 +180,7 @@ def _source_context(error: BaseException) -> list[str]:
     ]
 
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 
 
 class Reporting:
@@ -199,7 +199,7 @@ class Reporting:
 
     def watch(self, runner: Runner) -> None:
         """Check periodically while the process waits."""
-        runner.every(LOOK_SECONDS, self.look)
+        runner.every(CHECK_SECONDS, self.check)
 
     def roll_discard(self, action: Callable[[], object]) -> None:
         """Register the action of DISCARDROLLOVER."""
@@ -209,7 +209,7 @@ class Reporting:
         """Register the action of ROLLOVER."""
         self._at(self._rules.trail_rollover, action)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Run the actions that are due.  Raises DiskError if the report cannot be written."""
         now = self._clock.now()
         for number, (moment, schedule, action) in enumerate(self._due):

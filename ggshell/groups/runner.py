@@ -165,8 +165,8 @@ class Answering(Meanwhile):
     def stays(self, verb: str) -> bool:
         return verb in CONFIRMED
 
-    def look(self) -> None:
-        self._obstacles.look(stuck=self.busy_seconds >= STUCK_SECONDS or self.stalled())
+    def check(self) -> None:
+        self._obstacles.check(stuck=self.busy_seconds >= STUCK_SECONDS or self.stalled())
 
     @property
     def busy_seconds(self) -> float:

@@ -35,7 +35,7 @@ Tell = Callable[[Severity, str, str], None]
 ANYWHERE = TrailPosition(-1, -1)
 
 
-class StartPlace(NamedTuple):
+class StartPosition(NamedTuple):
     """ATCSN, AFTERCSN or SKIPTRANSACTION.
 
     ``base``: the group's position when SKIPTRANSACTION was requested; ANYWHERE until the started process has set it.
@@ -56,7 +56,7 @@ class StartPlace(NamedTuple):
     """The trail's end when a process started with a CSN beyond it.  Later runs skip from there on, to count everything."""
 
     @classmethod
-    def of(cls, options: GroupOptions) -> StartPlace | None:
+    def of(cls, options: GroupOptions) -> StartPosition | None:
         """Read the position from a checkpoint's options; None if there is none."""
         kept = options.start
         if not kept:
@@ -106,7 +106,7 @@ class StartPlace(NamedTuple):
         csn = Csn.parse(self.csn)
         return csn._replace(value=csn.value + self.after)
 
-    def with_transaction(self, name: TrailName, refused: TrailPosition) -> StartPlace:
+    def with_transaction(self, name: TrailName, refused: TrailPosition) -> StartPosition:
         """Return a copy that also skips the transaction of the record at ``refused``."""
         from ggshell.trail.reader import TrailReader
 
@@ -129,7 +129,7 @@ class StartPlace(NamedTuple):
 
 def without_untaken(options: GroupOptions) -> GroupOptions:
     """Return a checkpoint's options without a START position that was not taken."""
-    asked = StartPlace.of(options)
+    asked = StartPosition.of(options)
     return options._replace(start={}) if asked is not None and not asked.taken else options
 
 
@@ -156,7 +156,7 @@ def _end(name: TrailName) -> TrailPosition | None:
 BEYOND_TRAIL = "GGS-00529"
 
 
-def beyond_text(asked: StartPlace, trail: TrailName, name: str) -> str:
+def beyond_text(asked: StartPosition, trail: TrailName, name: str) -> str:
     """Return a warning if a START position is beyond the last CSN of the trail, or else an empty text.
 
     ``name``: the trail's name for the message.
@@ -175,11 +175,11 @@ def beyond_text(asked: StartPlace, trail: TrailName, name: str) -> str:
     )
 
 
-def skipped_until(asked: StartPlace) -> str:
+def skipped_until(asked: StartPosition) -> str:
     return f"{'up to' if asked.after else 'before'} CSN {asked.csn}"
 
 
-def undo_text(group: str, asked: StartPlace, applied: Csn | None) -> str:
+def undo_text(group: str, asked: StartPosition, applied: Csn | None) -> str:
     """Return how to undo such a position; ``applied``: the CSN up to which the checkpoint table records all as applied."""
     again = f"START REPLICAT {group}, AFTERCSN the correct CSN"
     if applied is None or applied.value + 1 < asked.least.value:
@@ -193,7 +193,7 @@ def undo_text(group: str, asked: StartPlace, applied: Csn | None) -> str:
 
 def pending_text(group: str, options: GroupOptions, latest_csn: str, trail: TrailName, name: str) -> str:
     """Return the warning and how to undo it for the position in a checkpoint; empty if no position is pending."""
-    asked = StartPlace.of(options)
+    asked = StartPosition.of(options)
     text = beyond_text(asked, trail, name) if asked is not None and asked.taken else ""
     if asked is None or not text:
         return ""
@@ -203,7 +203,7 @@ def pending_text(group: str, options: GroupOptions, latest_csn: str, trail: Trai
 class Skipped:
     """Counts the transactions after the trail's former end that a run skips until the START position is reached."""
 
-    def __init__(self, asked: StartPlace, tell: Tell) -> None:
+    def __init__(self, asked: StartPosition, tell: Tell) -> None:
         self._asked, self._tell = asked, tell
         self._transactions = 0
         self._first = self._last = ""

@@ -80,7 +80,7 @@ class Starts:
         now = self._clock.steady()
         return min((max(0.0, start.until - now) for start in self._under_way.values()), default=None)
 
-    def look(self, ready: set[int]) -> None:
+    def check(self, ready: set[int]) -> None:
         """Report the starts that have succeeded, failed or timed out, and begin waiting ones."""
         now = self._clock.steady()
         for group, start in list(self._under_way.items()):

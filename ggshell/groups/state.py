@@ -56,7 +56,7 @@ class ProcessFile(NamedTuple):
     home: str = ""
 
 
-def place_of(root: Path) -> str:
+def home_identity_of(root: Path) -> str:
     """Return a folder's device and inode, which do not depend on its path; empty if it does not exist."""
     try:
         status = root.stat()
@@ -67,7 +67,7 @@ def place_of(root: Path) -> str:
 
 def own_process_file(root: Path, state: ProcessState, socket: str, started: int) -> ProcessFile:
     """Return the process file for the current process in a home."""
-    return ProcessFile(os.getpid(), start_ticks(os.getpid()) or 0, state, socket, started, home=place_of(root))
+    return ProcessFile(os.getpid(), start_ticks(os.getpid()) or 0, state, socket, started, home=home_identity_of(root))
 
 
 def start_ticks(pid: int) -> int | None:
@@ -108,7 +108,7 @@ def read_process_file(path: Path) -> ProcessFile | None:
         return None
     if not entry.home:  # written by an earlier release
         return entry
-    if entry.home != place_of(path.parents[1]):
+    if entry.home != home_identity_of(path.parents[1]):
         return entry._replace(pid=0, ticks=-1, socket="")
     return entry._replace(socket=str(path.parent / Path(entry.socket).name) if entry.socket else "")
 

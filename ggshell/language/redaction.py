@@ -212,7 +212,7 @@ def secret_spans(text: str, kind: str = "commands", *, suspect: bool = False) ->
     except StatementError as error:
         if suspect:
             return [match.span() for match in _TOKEN.finditer(text)]
-        return _strangers(text) if guarded else _after(text, error.column - 1)
+        return _unknown_values(text) if guarded else _after(text, error.column - 1)
     return sorted(_merged([*_of_slots(text, spans), *_everywhere(text)]))
 
 
@@ -238,14 +238,14 @@ def _everywhere(text: str) -> list[Span]:
     return found + [(match.end(1), match.end()) for match in _ASSIGNED.finditer(text)]
 
 
-def _strangers(text: str) -> list[Span]:
+def _unknown_values(text: str) -> list[Span]:
     """Every word that is not in the manual's list of words."""
     return [match.span() for match in _TOKEN.finditer(text) if match[0].upper() not in _NAMES]
 
 
-def strangers_of(text: str) -> list[Span]:
+def unknown_values_of(text: str) -> list[Span]:
     """The same for a text that is not a statement. Empty if the text cannot contain a secret."""
-    return _strangers(text) if may_hold_secret(text) else []
+    return _unknown_values(text) if may_hold_secret(text) else []
 
 
 def _after(text: str, place: int) -> list[Span]:

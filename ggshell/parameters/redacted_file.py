@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ggshell.language import pages
-from ggshell.language.redaction import MASK, replaced, secret_spans, strangers_of
+from ggshell.language.redaction import MASK, replaced, secret_spans, unknown_values_of
 from ggshell.language.statement import pieces_of, without_comment
 
 _PARAMETERS = "parameters"
@@ -58,10 +58,10 @@ def _shown(lines: list[str]) -> str:
     text, looked = "".join(lines), "".join(flat)
     spans = []
     for first, part in pieces_of(looked):
-        found = secret_spans(part, _PARAMETERS) if _first_word(part) not in _LAYOUT else strangers_of(part)
+        found = secret_spans(part, _PARAMETERS) if _first_word(part) not in _LAYOUT else unknown_values_of(part)
         spans += [(first + begin, first + end) for begin, end in found]
     for first, end in comments:
-        spans += [(first + begin, first + stop) for begin, stop in strangers_of(text[first:end])]
+        spans += [(first + begin, first + stop) for begin, stop in unknown_values_of(text[first:end])]
     return replaced(text, sorted(spans), lambda _: MASK)
 
 

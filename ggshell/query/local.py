@@ -18,7 +18,7 @@ from ggshell.types import quote
 if TYPE_CHECKING:
     from ggshell.query.trail_read import TrailView
 
-LOOK_SECONDS = 0.2
+CHECK_SECONDS = 0.2
 
 
 class LocalEngine:
@@ -58,7 +58,7 @@ class LocalEngine:
         except KeyboardInterrupt:
             while not over.is_set():  # between two statements there is nothing to interrupt
                 connection.interrupt()
-                over.wait(LOOK_SECONDS)
+                over.wait(CHECK_SECONDS)
             raise
         finally:
             if over.is_set():

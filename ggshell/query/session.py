@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 LAST_BYTES = 1 << 16
-LOOK_SECONDS = 0.2
+CHECK_SECONDS = 0.2
 CANCEL_SECONDS = 3.0
 """How long Ctrl-C waits for the jobs to end. Cancelling continues in the background."""
 
@@ -90,7 +90,7 @@ class WarmSession:
         if self._spark is not None and self._link.is_gone(self._spark):
             self.close()  # it ended while it was idle
         self.warm()
-        while not self._settled.wait(LOOK_SECONDS):  # with a limit, so that Ctrl-C is handled
+        while not self._settled.wait(CHECK_SECONDS):  # with a limit, so that Ctrl-C is handled
             if told is not None:
                 told("Spark is starting")
         if self._error is not None:
@@ -143,7 +143,7 @@ class WarmSession:
         over, began = threading.Event(), SystemClock().steady()
         threading.Thread(target=_and_then, args=(tagged, over), name=tag, daemon=True).start()
         try:
-            while not over.wait(LOOK_SECONDS):
+            while not over.wait(CHECK_SECONDS):
                 if told is not None:
                     told(self.progress(spark, SystemClock().steady() - began))
         except KeyboardInterrupt:
@@ -162,7 +162,7 @@ class WarmSession:
                 self._link.interrupt(spark, tag)
             except Exception:  # noqa: BLE001 - Java may have ended meanwhile, and its work with it
                 return
-            over.wait(LOOK_SECONDS)
+            over.wait(CHECK_SECONDS)
 
     def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
         """The error of failed work: its own, or the end of Spark, which can follow a moment later if memory runs out."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.ground import Shell, log_extract, pump, replicat
-from ways import Way
+from pipelines import Pipeline
 
 from ggshell.clock import SystemClock, local_text
 from ggshell.home import checkpoint as checkpoints
@@ -19,8 +19,8 @@ BACK = "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0"
 
 
 @pytest.fixture
-def way(north: str, south: str) -> Iterator[Way]:
-    made = Way(Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp")), north, south)
+def pipeline(north: str, south: str) -> Iterator[Pipeline]:
+    made = Pipeline(Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp")), north, south)
     made.add()
     yield made
     made.close()
@@ -93,36 +93,36 @@ def test_purge_leaves_what_a_reader_needs_and_with_force_the_newest_alone(shell:
     assert [path.name for path in folder.glob("ea*")] == ["ea000000004"]
 
 
-def test_a_replicat_goes_back_though_its_table_stood_further(way: Way) -> None:
-    way.start()
+def test_a_replicat_goes_back_though_its_table_stood_further(pipeline: Pipeline) -> None:
+    pipeline.start()
     for number in (1, 2):
-        way.in_north(f"INSERT INTO a.items VALUES ({number})")
-        way.arrives(number)
+        pipeline.in_north(f"INSERT INTO a.items VALUES ({number})")
+        pipeline.wait_for_rows(number)
     between = local_text(SystemClock().now(), "%Y-%m-%d %H:%M:%S.%f")
-    way.in_north("INSERT INTO a.items VALUES (3)")
-    way.arrives(3)
-    assert "is running" in way.run("DBLOGIN USERIDALIAS south", BACK, fails=True)
-    way.run("STOP rep1", "DBLOGIN USERIDALIAS south", BACK)
-    way.in_south("TRUNCATE b.items")
-    way.start("rep1")
-    way.arrives(3)
-    wrong = way.run("STOP rep1", "DBLOGIN USERIDALIAS north", BACK, fails=True)
+    pipeline.in_north("INSERT INTO a.items VALUES (3)")
+    pipeline.wait_for_rows(3)
+    assert "is running" in pipeline.run("DBLOGIN USERIDALIAS south", BACK, fails=True)
+    pipeline.run("STOP rep1", "DBLOGIN USERIDALIAS south", BACK)
+    pipeline.in_south("TRUNCATE b.items")
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(3)
+    wrong = pipeline.run("STOP rep1", "DBLOGIN USERIDALIAS north", BACK, fails=True)
     assert "checkpoint table b.checks does not exist" in wrong
-    way.run("DBLOGIN USERIDALIAS south", f"ALTER REPLICAT rep1, BEGIN {between}")
-    way.in_south("TRUNCATE b.items")
-    way.start("rep1")
-    way.arrives(1)
-    assert way.in_south("SELECT id FROM b.items") == [(3,)]
+    pipeline.run("DBLOGIN USERIDALIAS south", f"ALTER REPLICAT rep1, BEGIN {between}")
+    pipeline.in_south("TRUNCATE b.items")
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(1)
+    assert pipeline.in_south("SELECT id FROM b.items") == [(3,)]
 
 
-def test_an_extract_set_to_now_leaves_out_what_was_committed_before(way: Way) -> None:
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (1)")
-    way.arrives(1)
-    way.run("STOP ext1")
-    way.in_north("INSERT INTO a.items VALUES (2)")
-    way.run("DBLOGIN USERIDALIAS north", "ALTER EXTRACT ext1, BEGIN NOW")
-    way.in_north("INSERT INTO a.items VALUES (3)")
-    way.start("ext1")
-    way.arrives(2)
-    assert way.in_south("SELECT id FROM b.items ORDER BY 1") == [(1,), (3,)]
+def test_an_extract_set_to_now_leaves_out_what_was_committed_before(pipeline: Pipeline) -> None:
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (1)")
+    pipeline.wait_for_rows(1)
+    pipeline.run("STOP ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (2)")
+    pipeline.run("DBLOGIN USERIDALIAS north", "ALTER EXTRACT ext1, BEGIN NOW")
+    pipeline.in_north("INSERT INTO a.items VALUES (3)")
+    pipeline.start("ext1")
+    pipeline.wait_for_rows(2)
+    assert pipeline.in_south("SELECT id FROM b.items ORDER BY 1") == [(1,), (3,)]

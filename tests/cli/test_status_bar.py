@@ -49,15 +49,15 @@ def test_the_watcher_looks_again_when_told(shell: Shell, monkeypatch: pytest.Mon
     looked = threading.Semaphore(0)
     texts = iter(["first", "second", "third", "fourth"])
 
-    def look(_: Session) -> str:
+    def refresh(_: Session) -> str:
         looked.release()
         return next(texts)
 
-    monkeypatch.setattr(module, "overview", look)
+    monkeypatch.setattr(module, "overview", refresh)
     monkeypatch.setattr(module, "EVERY_SECONDS", 60.0)
     watcher = Watcher(session_of(shell))
     assert looked.acquire(timeout=10)
-    watcher.look()
+    watcher.refresh()
     assert looked.acquire(timeout=10)
     watcher.close()
     assert watcher.text() in ("second", "third")

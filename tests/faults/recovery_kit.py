@@ -10,8 +10,8 @@ import signal
 from pathlib import Path
 
 import psycopg
+from pipelines import Pipeline
 from processes import until, until_state
-from ways import Way
 
 from ggshell.groups.state import ProcessState, read_process_file
 
@@ -22,30 +22,30 @@ KINDS = {
 }
 
 
-def open_way(kind: str, root: Path, north: str, south: str) -> Way:
+def open_pipeline(kind: str, root: Path, north: str, south: str) -> Pipeline:
     """Two processes that run, of an Extract and of a Replicat of a kind."""
     added, parameters, maps = KINDS[kind]
-    way = Way(root, north, south)
-    way.add_replicat = f"ADD REPLICAT rep1, {added}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"  # type: ignore[attr-defined]
-    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{parameters}{maps}MAP a.*, TARGET b.*;\n")
-    way.write(
+    pipeline = Pipeline(root, north, south)
+    pipeline.add_replicat = f"ADD REPLICAT rep1, {added}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"  # type: ignore[attr-defined]
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{parameters}{maps}MAP a.*, TARGET b.*;\n")
+    pipeline.write(
         "ext1",
         "EXTRACT ext1\nUSERIDALIAS north\nTRANLOGOPTIONS CHECKPOINTRETENTIONTIME 1\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n",
     )
-    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+    for schema, run in (("a", pipeline.in_north), ("b", pipeline.in_south)):
         run(f"CREATE TABLE {schema}.ledger (line int, note text)")
-    way.add("a.*", added)
-    way.start()
-    return way
+    pipeline.add("a.*", added)
+    pipeline.start()
+    return pipeline
 
 
-def added_again(way: Way) -> str:
-    return str(getattr(way, "add_replicat"))  # noqa: B009 - a fixture's own mark
+def added_again(pipeline: Pipeline) -> str:
+    return str(getattr(pipeline, "add_replicat"))  # noqa: B009 - a fixture's own mark
 
 
-def work(way: Way, first: int, last: int) -> None:
+def work(pipeline: Pipeline, first: int, last: int) -> None:
     """A transaction for each line, and an item that each of them changes."""
-    with psycopg.connect(way.north) as connection:
+    with psycopg.connect(pipeline.north) as connection:
         for line in range(first, last + 1):
             connection.execute("INSERT INTO a.ledger VALUES (%s, 'x')", [line])
             connection.execute(
@@ -59,24 +59,25 @@ def ledger(run: object, schema: str) -> list[tuple[object, ...]]:
     return run(f"SELECT line, count(*) FROM {schema}.ledger GROUP BY 1 ORDER BY 1")  # type: ignore[operator,no-any-return]
 
 
-def same(way: Way) -> None:
+def same(pipeline: Pipeline) -> None:
     """Every line once, every item as in the source, once everything has arrived."""
     until(
         "everything arrives",
         lambda: (
-            way.in_south("SELECT count(DISTINCT line) FROM b.ledger")
-            == way.in_north("SELECT count(DISTINCT line) FROM a.ledger")
-            and way.in_south("SELECT sum(price) FROM b.items") == way.in_north("SELECT sum(price) FROM a.items")
+            pipeline.in_south("SELECT count(DISTINCT line) FROM b.ledger")
+            == pipeline.in_north("SELECT count(DISTINCT line) FROM a.ledger")
+            and pipeline.in_south("SELECT sum(price) FROM b.items")
+            == pipeline.in_north("SELECT sum(price) FROM a.items")
         ),
         60,
     )
-    assert ledger(way.in_south, "b") == ledger(way.in_north, "a")
-    way.same()
+    assert ledger(pipeline.in_south, "b") == ledger(pipeline.in_north, "a")
+    pipeline.assert_same_rows()
 
 
-def kill(way: Way, group: tuple[str, object]) -> None:
+def kill(pipeline: Pipeline, group: tuple[str, object]) -> None:
     """kill -9, and wait until it is seen."""
-    entry = read_process_file(way.home.process(*group))  # type: ignore[arg-type]
+    entry = read_process_file(pipeline.home.process(*group))  # type: ignore[arg-type]
     assert entry is not None
     os.kill(entry.pid, signal.SIGKILL)
-    until_state(way.home, *group, ProcessState.ABENDED)  # type: ignore[arg-type]
+    until_state(pipeline.home, *group, ProcessState.ABENDED)  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import REP1, Pipeline
 from processes import until
-from ways import REP1, Way
 
 COLLATIONS = """
 CREATE COLLATION {s}.nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -43,41 +43,41 @@ def fold(request: pytest.FixtureRequest, north: str) -> str:
 
 
 @pytest.fixture(params=KINDS)
-def way(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: str, fold: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
+def pipeline(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: str, fold: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
     first, *columns = FOLDS[fold]
-    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+    for schema, run in (("a", pipeline.in_north), ("b", pipeline.in_south)):
         long, short, ordered = (column.format(s=schema) for column in columns)
         run(first.format(s=schema) + TABLES.format(s=schema, long=long, short=short, ordered=ordered))
-    way.in_north("CREATE TABLE a.plain (word text PRIMARY KEY, n int)")
-    way.in_south(f"CREATE TABLE b.plain (word {FOLDS[fold][1].format(s='b')} PRIMARY KEY, n int)")
-    way.in_north("ALTER TABLE a.loose REPLICA IDENTITY FULL")
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nLOOK_AHEAD_TRANSACTIONS 1000\nMAP a.*, TARGET b.*;\n")
-    way.add("a.*", KINDS[request.param])
-    way.start("ext1")
-    yield way
-    way.close()
+    pipeline.in_north("CREATE TABLE a.plain (word text PRIMARY KEY, n int)")
+    pipeline.in_south(f"CREATE TABLE b.plain (word {FOLDS[fold][1].format(s='b')} PRIMARY KEY, n int)")
+    pipeline.in_north("ALTER TABLE a.loose REPLICA IDENTITY FULL")
+    pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nLOOK_AHEAD_TRANSACTIONS 1000\nMAP a.*, TARGET b.*;\n")
+    pipeline.add("a.*", KINDS[request.param])
+    pipeline.start("ext1")
+    yield pipeline
+    pipeline.close()
 
 
-def agree(way: Way, *names: str) -> None:
+def agree(pipeline: Pipeline, *names: str) -> None:
     """Wait for the last row; then the same bytes stand on both sides."""
-    way.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
+    pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
+    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
     for name in names:
-        source = way.in_north(f'SELECT t::text FROM a.{name} t ORDER BY t::text COLLATE "C"')
+        source = pipeline.in_north(f'SELECT t::text FROM a.{name} t ORDER BY t::text COLLATE "C"')
         until(
             f"{name} is the same",
             lambda name=name, source=source: (  # type: ignore[misc]
-                way.in_south(f'SELECT t::text FROM b.{name} t ORDER BY t::text COLLATE "C"') == source
+                pipeline.in_south(f'SELECT t::text FROM b.{name} t ORDER BY t::text COLLATE "C"') == source
             ),
             20,
         )
 
 
-def test_a_key_is_found_however_it_is_written(way: Way) -> None:
+def test_a_key_is_found_however_it_is_written(pipeline: Pipeline) -> None:
     """One row and many at once: changed, written differently, deleted, inserted again in another case."""
     for table in ("folded", "counted", "plain"):
-        way.in_north(
+        pipeline.in_north(
             f"INSERT INTO a.{table} SELECT 'Word' || g, g FROM generate_series(1, 60) g",
             f"UPDATE a.{table} SET n = n + 1",
             f"UPDATE a.{table} SET word = upper(word) WHERE n % 2 = 0",
@@ -88,27 +88,27 @@ def test_a_key_is_found_however_it_is_written(way: Way) -> None:
             if table != "plain"
             else f"INSERT INTO a.{table} VALUES ('other', 1)",
         )
-    way.in_south("UPDATE b.plain SET word = word")
-    way.start("rep1")
-    agree(way, "folded", "counted", "plain")
+    pipeline.in_south("UPDATE b.plain SET word = word")
+    pipeline.start("rep1")
+    agree(pipeline, "folded", "counted", "plain")
 
 
-def test_of_equal_rows_without_a_key_the_same_one_goes(way: Way) -> None:
+def test_of_equal_rows_without_a_key_the_same_one_goes(pipeline: Pipeline) -> None:
     """Equal is not the same: 'abc' and 'ABC' both stand there, and one of them is changed or deleted."""
-    way.in_north(
+    pipeline.in_north(
         "INSERT INTO a.loose VALUES ('abc', 1), ('ABC', 1), ('Abc', 1), ('abc', 1)",
         "DELETE FROM a.loose WHERE word::text COLLATE \"C\" = 'Abc'",
         "UPDATE a.loose SET n = 5 WHERE word::text COLLATE \"C\" = 'ABC'",
         "DELETE FROM a.loose WHERE ctid = (SELECT max(ctid) FROM a.loose WHERE word::text COLLATE \"C\" = 'abc')",
     )
-    way.start("rep1")
-    agree(way, "loose")
+    pipeline.start("rep1")
+    agree(pipeline, "loose")
 
 
-def test_equal_keys_keep_their_order_beside_each_other(way: Way) -> None:
+def test_equal_keys_keep_their_order_beside_each_other(pipeline: Pipeline) -> None:
     """Transactions of one row each take the same few keys, unique codes and parents in turns, each in another case."""
     chance = random.Random(11)
-    with psycopg.connect(way.north, autocommit=True) as connection:
+    with psycopg.connect(pipeline.north, autocommit=True) as connection:
         for number in range(150):
             word = "".join(chance.choice((letter.upper(), letter)) for letter in chance.choice(("abc", "xyz", "mno")))
             connection.execute("DELETE FROM a.child WHERE word = %s", [word])
@@ -117,13 +117,13 @@ def test_equal_keys_keep_their_order_beside_each_other(way: Way) -> None:
             connection.execute("INSERT INTO a.child VALUES (%s, %s)", [number, word.swapcase()])
             connection.execute("DELETE FROM a.coded WHERE code = %s", [word])
             connection.execute("INSERT INTO a.coded VALUES (%s, %s)", [number, word])
-    way.start("rep1")
-    agree(way, "folded", "child", "coded")
+    pipeline.start("rep1")
+    agree(pipeline, "folded", "child", "coded")
 
 
-def test_two_keys_that_the_target_takes_for_one_are_told(way: Way) -> None:
-    way.in_north("INSERT INTO a.plain VALUES ('abc', 1)", "INSERT INTO a.plain VALUES ('ABC', 2)")
-    way.start("rep1")
-    report = way.ends(REP1)
+def test_two_keys_that_the_target_takes_for_one_are_told(pipeline: Pipeline) -> None:
+    pipeline.in_north("INSERT INTO a.plain VALUES ('abc', 1)", "INSERT INTO a.plain VALUES ('ABC', 2)")
+    pipeline.start("rep1")
+    report = pipeline.abended_report(REP1)
     assert "plain_pkey" in report
-    assert way.in_south("SELECT word, n FROM b.plain") == [("abc", 1)]
+    assert pipeline.in_south("SELECT word, n FROM b.plain") == [("abc", 1)]

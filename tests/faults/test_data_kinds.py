@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 TYPES = """
 CREATE TYPE {s}.mood AS ENUM ('sad', 'so so', 'glad, "very"');
@@ -45,35 +45,37 @@ CREATE TABLE {s}.parted_rest PARTITION OF {s}.parted DEFAULT;
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def start(way: Way, *tables: str) -> None:
-    way.add()
-    way.run("DBLOGIN USERIDALIAS north", *(f"ADD TRANDATA a.{table}" for table in tables), "START ext1", "START rep1")
+def start(pipeline: Pipeline, *tables: str) -> None:
+    pipeline.add()
+    pipeline.run(
+        "DBLOGIN USERIDALIAS north", *(f"ADD TRANDATA a.{table}" for table in tables), "START ext1", "START rep1"
+    )
 
 
-def agree(way: Way, *names: str) -> None:
+def agree(pipeline: Pipeline, *names: str) -> None:
     """Wait for the last row; then both sides print the same."""
-    way.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
+    pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
+    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
     for name in names:
-        source = way.in_north(f"SELECT t::text FROM a.{name} t ORDER BY 1")
+        source = pipeline.in_north(f"SELECT t::text FROM a.{name} t ORDER BY 1")
         assert source, "there is something to compare"
-        assert way.in_south(f"SELECT t::text FROM b.{name} t ORDER BY 1") == source, name
+        assert pipeline.in_south(f"SELECT t::text FROM b.{name} t ORDER BY 1") == source, name
 
 
-def test_values_at_their_limits_arrive_are_changed_and_are_found_again(way: Way) -> None:
+def test_values_at_their_limits_arrive_are_changed_and_are_found_again(pipeline: Pipeline) -> None:
     """Inserted, changed, moved to another key, and, in a table without a key, found by all that they are."""
-    way.in_north(TYPES.format(s="a"), "ALTER TABLE a.alike REPLICA IDENTITY FULL")
-    way.in_south(TYPES.format(s="b"))
-    start(way, "limits", "alike")
+    pipeline.in_north(TYPES.format(s="a"), "ALTER TABLE a.alike REPLICA IDENTITY FULL")
+    pipeline.in_south(TYPES.format(s="b"))
+    start(pipeline, "limits", "alike")
     names = "id, n, f, r, d, t, tz, span, b, v, c, flags, bits, j, jb, m, p, w, ws, na, ta"
     rows = [f"({values.replace('{{', '{').replace('}}', '}').replace('{s}', 'a')})" for values in VALUES]
-    way.in_north(
+    pipeline.in_north(
         f"INSERT INTO a.limits ({names}) VALUES {', '.join(rows)}",
         f"INSERT INTO a.limits ({names}) SELECT id + 100 * g, {names.removeprefix('id, ')}"
         " FROM a.limits, generate_series(1, 10) g",
@@ -87,23 +89,23 @@ def test_values_at_their_limits_arrive_are_changed_and_are_found_again(way: Way)
         "DELETE FROM a.alike WHERE ctid IN (SELECT min(ctid) FROM a.alike"
         " GROUP BY n::text, f::text, d, j::text, p::text, bits)",
     )
-    agree(way, "limits", "alike")
+    agree(pipeline, "limits", "alike")
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["to partitions", "to one table"])
-def test_partitions_come_and_go_in_mid_stream(way: Way, plain: bool) -> None:
+def test_partitions_come_and_go_in_mid_stream(pipeline: Pipeline, plain: bool) -> None:
     """Rows move from one to another; one is split off, emptied beside, and attached again; another one is made."""
-    way.in_north(PARTED.format(s="a"))
-    way.in_south(
+    pipeline.in_north(PARTED.format(s="a"))
+    pipeline.in_south(
         "CREATE TABLE b.parted (id int, day date, v text, PRIMARY KEY (id, day))" if plain else PARTED.format(s="b")
     )
-    start(way, "parted")
-    way.in_north(
+    start(pipeline, "parted")
+    pipeline.in_north(
         "INSERT INTO a.parted SELECT g, '2023-06-01'::date + 20 * g, 'v' || g FROM generate_series(1, 60) g",
         "UPDATE a.parted SET day = day + 365 WHERE id % 2 = 0",
         "UPDATE a.parted_24 SET v = 'directly' WHERE id % 3 = 0",
     )
-    with psycopg.connect(way.north) as connection:
+    with psycopg.connect(pipeline.north) as connection:
         connection.execute("INSERT INTO a.parted VALUES (100, '2024-02-02', 'before')")
         connection.execute("ALTER TABLE a.parted DETACH PARTITION a.parted_24")
         connection.execute(
@@ -114,16 +116,18 @@ def test_partitions_come_and_go_in_mid_stream(way: Way, plain: bool) -> None:
             "CREATE TABLE a.parted_30 PARTITION OF a.parted FOR VALUES FROM ('2030-01-01') TO ('2031-01-01')"
         )
         connection.execute("INSERT INTO a.parted VALUES (101, '2030-02-02', 'new')")
-    way.in_north("DELETE FROM a.parted WHERE id < 10", "INSERT INTO a.parted_23 VALUES (200, '2023-01-01', 'last')")
-    agree(way, "parted")
+    pipeline.in_north(
+        "DELETE FROM a.parted WHERE id < 10", "INSERT INTO a.parted_23 VALUES (200, '2023-01-01', 'last')"
+    )
+    agree(pipeline, "parted")
 
 
-def test_a_rewrite_between_savepoints_and_columns_in_another_order(way: Way) -> None:
+def test_a_rewrite_between_savepoints_and_columns_in_another_order(pipeline: Pipeline) -> None:
     """DDL that is rolled back, DDL that stays, and a target that has the columns elsewhere and some of its own."""
-    way.in_north("CREATE TABLE a.grows (id int PRIMARY KEY, n int, v text)")
-    way.in_south("CREATE TABLE b.grows (own text DEFAULT 'own', late int, v text, id bigint PRIMARY KEY, n text)")
-    start(way, "grows")
-    with psycopg.connect(way.north) as connection:
+    pipeline.in_north("CREATE TABLE a.grows (id int PRIMARY KEY, n int, v text)")
+    pipeline.in_south("CREATE TABLE b.grows (own text DEFAULT 'own', late int, v text, id bigint PRIMARY KEY, n text)")
+    start(pipeline, "grows")
+    with psycopg.connect(pipeline.north) as connection:
         connection.execute("INSERT INTO a.grows SELECT g, g, 'x' FROM generate_series(1, 3000) g")
         connection.execute("SAVEPOINT one")
         connection.execute("ALTER TABLE a.grows ADD COLUMN gone int DEFAULT 5")
@@ -137,11 +141,11 @@ def test_a_rewrite_between_savepoints_and_columns_in_another_order(way: Way) -> 
         connection.execute("INSERT INTO a.grows VALUES (5001, 50000000000, 'kept', 1)")
         connection.execute("UPDATE a.grows SET late = id, n = n WHERE id BETWEEN 100 AND 200")
         connection.execute("RELEASE SAVEPOINT two")
-    way.in_north("INSERT INTO a.items VALUES (778, 'end', 0)")
-    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 778")[0][0] == 1)
+    pipeline.in_north("INSERT INTO a.items VALUES (778, 'end', 0)")
+    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 778")[0][0] == 1)
     rewritten = "CASE WHEN id > 5000 OR id BETWEEN 100 AND 200 THEN n ELSE n / 10 END"
-    source = way.in_north(f"SELECT 'own', late, v, id, ({rewritten})::text FROM a.grows ORDER BY id")
+    source = pipeline.in_north(f"SELECT 'own', late, v, id, ({rewritten})::text FROM a.grows ORDER BY id")
     assert len(source) == 3001
-    assert way.in_south("SELECT own, late, v, id, n FROM b.grows ORDER BY id") == source, (
+    assert pipeline.in_south("SELECT own, late, v, id, n FROM b.grows ORDER BY id") == source, (
         "what a rewrite computes is not logged"
     )

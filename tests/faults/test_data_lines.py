@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 SOURCE = """
 CREATE COLLATION {s}.words (provider = builtin, locale = 'C.UTF-8');
@@ -28,37 +28,37 @@ NAMES = ("toast", "clock", "worded", "parent", "child", "whole", "byindex", "gro
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     """A way of these tables that runs."""
-    way = Way(tmp_path / "home", north, south)
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
-    way.in_north(SOURCE.format(s="a"), "CREATE TABLE a.turned (a int PRIMARY KEY, b text, c int)")
-    way.in_south(SOURCE.format(s="b"), TARGET_ONLY)
-    way.in_north(
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
+    pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
+    pipeline.in_north(SOURCE.format(s="a"), "CREATE TABLE a.turned (a int PRIMARY KEY, b text, c int)")
+    pipeline.in_south(SOURCE.format(s="b"), TARGET_ONLY)
+    pipeline.in_north(
         "ALTER TABLE a.whole REPLICA IDENTITY FULL",
         "ALTER TABLE a.byindex REPLICA IDENTITY USING INDEX byindex_code_key",
         "INSERT INTO a.items SELECT n, 'before', 1 FROM generate_series(1, 20) n",
         "TRUNCATE a.items",
     )
-    way.add("a.*")
-    way.start()
-    yield way
-    way.close()
+    pipeline.add("a.*")
+    pipeline.start()
+    yield pipeline
+    pipeline.close()
 
 
-def agree(way: Way) -> None:
+def agree(pipeline: Pipeline) -> None:
     """Wait for the last row, then compare whole tables."""
-    way.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1, 60)
+    pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
+    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1, 60)
     for name in NAMES:
-        source = way.in_north(f"SELECT * FROM a.{name} t ORDER BY t::text")
-        assert way.in_south(f"SELECT * FROM b.{name} t ORDER BY t::text") == source, name
+        source = pipeline.in_north(f"SELECT * FROM a.{name} t ORDER BY t::text")
+        assert pipeline.in_south(f"SELECT * FROM b.{name} t ORDER BY t::text") == source, name
 
 
-def test_values_keys_and_identities(way: Way) -> None:
+def test_values_keys_and_identities(pipeline: Pipeline) -> None:
     """TOAST that an update leaves alone, hours that the clock skips and repeats, keys of another collation, every identity."""
-    way.in_north(
+    pipeline.in_north(
         "INSERT INTO a.toast SELECT g, 0, string_agg(md5(i::text), ''), decode(repeat('00ff', 9000), 'hex')"
         " FROM generate_series(1, 3) g, generate_series(1, 4000) i GROUP BY g",
         "UPDATE a.toast SET n = 1",
@@ -81,52 +81,52 @@ def test_values_keys_and_identities(way: Way) -> None:
         "INSERT INTO a.turned VALUES (1, 'one', 11), (2, NULL, 22)",
         "UPDATE a.turned SET c = 33, b = 'two' WHERE a = 2",
     )
-    agree(way)
-    assert way.in_south("SELECT a, b, c, extra FROM b.turned ORDER BY a") == [
+    agree(pipeline)
+    assert pipeline.in_south("SELECT a, b, c, extra FROM b.turned ORDER BY a") == [
         (1, "one", 11, "ours"),
         (2, "two", 33, "ours"),
     ]
 
 
-def test_tables_change_while_they_are_read(way: Way) -> None:
+def test_tables_change_while_they_are_read(pipeline: Pipeline) -> None:
     """A rewrite and a new column in mid-stream, within a transaction and between two; a TRUNCATE that takes children along."""
-    way.in_south(
+    pipeline.in_south(
         "ALTER TABLE b.grows ALTER COLUMN n TYPE bigint", "ALTER TABLE b.grows ADD COLUMN late text DEFAULT 'd'"
     )
-    way.in_north(
+    pipeline.in_north(
         "INSERT INTO a.grows VALUES (1, 1)",
         "ALTER TABLE a.grows ALTER COLUMN n TYPE bigint",
         "INSERT INTO a.grows VALUES (2, 5000000000)",
         "VACUUM FULL a.grows",
         "UPDATE a.grows SET n = n + 1",
     )
-    with psycopg.connect(way.north) as connection:
+    with psycopg.connect(pipeline.north) as connection:
         connection.execute("INSERT INTO a.grows VALUES (3, 3)")
         connection.execute("ALTER TABLE a.grows ADD COLUMN late text DEFAULT 'd'")
         connection.execute("INSERT INTO a.grows VALUES (4, 4, 'new')")
         connection.execute("UPDATE a.grows SET late = 'changed' WHERE id = 3")
-    way.in_north(
+    pipeline.in_north(
         "INSERT INTO a.parent SELECT generate_series(1, 5)",
         "INSERT INTO a.child SELECT g, 1 + g % 5 FROM generate_series(1, 50) g",
         "TRUNCATE a.parent CASCADE",
         "INSERT INTO a.parent VALUES (9)",
         "INSERT INTO a.child VALUES (9, 9)",
     )
-    agree(way)
+    agree(pipeline)
 
 
-def test_an_identity_that_logs_nothing_is_reported_and_replaced_where_asked(way: Way) -> None:
+def test_an_identity_that_logs_nothing_is_reported_and_replaced_where_asked(pipeline: Pipeline) -> None:
     """REPLICA IDENTITY NOTHING: an update could not be found again."""
-    way.run("STOP EXTRACT ext1")
-    way.in_north("ALTER TABLE a.grows REPLICA IDENTITY NOTHING")
-    way.start("ext1")
+    pipeline.run("STOP EXTRACT ext1")
+    pipeline.in_north("ALTER TABLE a.grows REPLICA IDENTITY NOTHING")
+    pipeline.start("ext1")
     refusal = "a.grows: its replica identity is NOTHING"
-    until("INFO says so", lambda: refusal in way.run("INFO EXTRACT ext1, DETAIL"))
-    way.run("STOP EXTRACT ext1")
-    text = way.home.parameters("ext1").read_text()
-    way.write("ext1", text.replace("TABLE a.*", "DDLOPTIONS ADDTRANDATA\nTABLE a.*"))
-    way.start("ext1")
+    until("INFO says so", lambda: refusal in pipeline.run("INFO EXTRACT ext1, DETAIL"))
+    pipeline.run("STOP EXTRACT ext1")
+    text = pipeline.home.parameters("ext1").read_text()
+    pipeline.write("ext1", text.replace("TABLE a.*", "DDLOPTIONS ADDTRANDATA\nTABLE a.*"))
+    pipeline.start("ext1")
     begins = "Table a.grows is now captured. Changes made before its ADD TRANDATA"
-    until("it is replaced", lambda: begins in way.home.report("EXT1").read_text())
-    way.in_north("INSERT INTO a.grows VALUES (1, 1)", "UPDATE a.grows SET n = 2")
-    agree(way)
+    until("it is replaced", lambda: begins in pipeline.home.report("EXT1").read_text())
+    pipeline.in_north("INSERT INTO a.grows VALUES (1, 1)", "UPDATE a.grows SET n = 2")
+    agree(pipeline)

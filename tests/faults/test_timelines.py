@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import EXT1, Pipeline
 from processes import until
-from ways import EXT1, Way
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres.history import History
@@ -42,15 +42,15 @@ def source(server_folder: Path, port: int) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def way(tmp_path: Path, source: PostgresServer, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, source: PostgresServer, south: str) -> Iterator[Pipeline]:
     """A way on which one row has arrived."""
-    way = Way(tmp_path / "home", source.dsn(), south)
-    way.add()
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-    way.arrives(1)
-    yield way
-    way.close()
+    pipeline = Pipeline(tmp_path / "home", source.dsn(), south)
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.wait_for_rows(1)
+    yield pipeline
+    pipeline.close()
 
 
 def signal(server: PostgresServer, name: str) -> None:
@@ -73,87 +73,87 @@ def copy(folder: Path, to: Path) -> None:
 
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
 def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
-    way: Way, source: PostgresServer, running: bool
+    pipeline: Pipeline, source: PostgresServer, running: bool
 ) -> None:
     if not running:
-        way.run("STOP EXTRACT ext1")
-    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+        pipeline.run("STOP EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     source.stop()
     signal(source, "recovery")
     source.start()
-    until("it takes rows again", lambda: way.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    until("it takes rows again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
     assert timeline(source) == 2
-    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     if not running:
-        way.start("ext1")
-    way.arrives(3)
-    way.same()
-    assert "GGS-00505" in way.home.report("EXT1").read_text()
+        pipeline.start("ext1")
+    pipeline.wait_for_rows(3)
+    pipeline.assert_same_rows()
+    assert "GGS-00505" in pipeline.home.report("EXT1").read_text()
 
 
-def test_a_source_in_recovery_is_waited_for(way: Way, source: PostgresServer) -> None:
+def test_a_source_in_recovery_is_waited_for(pipeline: Pipeline, source: PostgresServer) -> None:
     source.stop()
     signal(source, "standby")
     source.start()
-    until("Extract finds it in recovery", lambda: "is in recovery" in way.home.report("EXT1").read_text())
-    way.in_north("SELECT pg_promote()")
-    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    way.arrives(2)
-    way.same()
+    until("Extract finds it in recovery", lambda: "is in recovery" in pipeline.home.report("EXT1").read_text())
+    pipeline.in_north("SELECT pg_promote()")
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    pipeline.wait_for_rows(2)
+    pipeline.assert_same_rows()
 
 
 def test_a_target_in_recovery_is_waited_for(tmp_path: Path, north: str, source: PostgresServer) -> None:
     target = source
-    with contextlib.closing(Way(tmp_path / "home", north, target.dsn())) as way:
-        way.add()
-        way.start()
-        way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-        way.arrives(1)
+    with contextlib.closing(Pipeline(tmp_path / "home", north, target.dsn())) as pipeline:
+        pipeline.add()
+        pipeline.start()
+        pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+        pipeline.wait_for_rows(1)
         target.stop()
         signal(target, "standby")
         target.start()
-        way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-        until("Replicat finds it in recovery", lambda: "is in recovery" in way.home.report("REP1").read_text())
-        way.in_south("SELECT pg_promote()")
-        way.arrives(2)
-        way.same()
+        pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+        until("Replicat finds it in recovery", lambda: "is in recovery" in pipeline.home.report("REP1").read_text())
+        pipeline.in_south("SELECT pg_promote()")
+        pipeline.wait_for_rows(2)
+        pipeline.assert_same_rows()
 
 
-def put_back(way: Way, source: PostgresServer) -> None:
+def put_back(pipeline: Pipeline, source: PostgresServer) -> None:
     """Capture goes on behind a copy of the source, which then takes the source's place; it has the slot."""
-    way.run("STOP EXTRACT ext1")
+    pipeline.run("STOP EXTRACT ext1")
     source.stop()
     copy(source.data, source.data.with_name("data-copy"))
     source.start()
-    way.start("ext1")
-    way.in_north(MANY.format(2, 2000))
-    way.arrives(2000)
-    way.run("STOP EXTRACT ext1")
+    pipeline.start("ext1")
+    pipeline.in_north(MANY.format(2, 2000))
+    pipeline.wait_for_rows(2000)
+    pipeline.run("STOP EXTRACT ext1")
     source.stop()
     copy(source.data.with_name("data-copy"), source.data)
 
 
-def test_a_timeline_that_left_before_is_refused_however_long_it_is(way: Way, source: PostgresServer) -> None:
-    put_back(way, source)
+def test_a_timeline_that_left_before_is_refused_however_long_it_is(pipeline: Pipeline, source: PostgresServer) -> None:
+    put_back(pipeline, source)
     signal(source, "recovery")
     source.start()
-    until("it takes rows again", lambda: way.in_north("SELECT pg_is_in_recovery()") == [(False,)])
-    way.in_north(MANY.format(5000, 15_000))
+    until("it takes rows again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    pipeline.in_north(MANY.format(5000, 15_000))
     for _ in range(2):
-        way.start("ext1")
-        report = way.ends(EXT1)
+        pipeline.start("ext1")
+        report = pipeline.abended_report(EXT1)
         assert "GGS-00504" in report
         assert "timeline 2, which left timeline 1 at" in report
-    assert way.in_south("SELECT count(*), max(id) FROM b.items") == [(2000, 2000)]
+    assert pipeline.in_south("SELECT count(*), max(id) FROM b.items") == [(2000, 2000)]
 
 
-def test_a_source_that_was_put_back_is_refused(way: Way, source: PostgresServer) -> None:
+def test_a_source_that_was_put_back_is_refused(pipeline: Pipeline, source: PostgresServer) -> None:
     """Without a recovery there is no new timeline: its log ends too early."""
-    put_back(way, source)
+    put_back(pipeline, source)
     source.start()
-    way.in_north("INSERT INTO a.items VALUES (2, 'another two', 2)")
-    way.start("ext1")
-    report = way.ends(EXT1)
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'another two', 2)")
+    pipeline.start("ext1")
+    report = pipeline.abended_report(EXT1)
     assert "GGS-00504" in report
     assert "restored to an earlier state" in report
 
@@ -209,45 +209,45 @@ def follow(source: PostgresServer, standby: PostgresServer) -> None:
     standby.start()
 
 
-def promote(way: Way, source: PostgresServer, standby: PostgresServer) -> None:
+def promote(pipeline: Pipeline, source: PostgresServer, standby: PostgresServer) -> None:
     """The source fails once the standby has everything; the standby takes its place."""
-    end = way.in_north("SELECT pg_current_wal_lsn()::text")[0][0]
-    way.north, former = standby.dsn(), way.north
+    end = pipeline.in_north("SELECT pg_current_wal_lsn()::text")[0][0]
+    pipeline.north, former = standby.dsn(), pipeline.north
     replayed = f"SELECT pg_last_wal_replay_lsn() >= '{end}'"
-    until("the standby has everything", lambda: way.in_north(replayed) == [(True,)])
+    until("the standby has everything", lambda: pipeline.in_north(replayed) == [(True,)])
     assert former == source.dsn()
     source.stop("immediate")
-    way.in_north("SELECT pg_promote()")
-    CredentialStore(way.home).add("north", standby.dsn(), "", replace=True)
+    pipeline.in_north("SELECT pg_promote()")
+    CredentialStore(pipeline.home).add("north", standby.dsn(), "", replace=True)
 
 
 def test_a_promoted_standby_without_the_slot_is_refused(
-    way: Way, source: PostgresServer, standby: PostgresServer
+    pipeline: Pipeline, source: PostgresServer, standby: PostgresServer
 ) -> None:
     follow(source, standby)
-    way.run("STOP EXTRACT ext1")
-    way.in_north("INSERT INTO a.items VALUES (2, 'not captured', 2)")
-    promote(way, source, standby)
-    way.start("ext1")
-    assert "GGS-00412" in way.ends(EXT1)
-    way.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START EXTRACT ext1")
-    report = way.ends(EXT1)
+    pipeline.run("STOP EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'not captured', 2)")
+    promote(pipeline, source, standby)
+    pipeline.start("ext1")
+    assert "GGS-00412" in pipeline.abended_report(EXT1)
+    pipeline.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START EXTRACT ext1")
+    report = pipeline.abended_report(EXT1)
     assert "GGS-00503" in report, "a new slot begins behind the row that was not captured"
 
 
 def test_a_promoted_standby_that_has_the_slot_is_followed(
-    way: Way, source: PostgresServer, standby: PostgresServer
+    pipeline: Pipeline, source: PostgresServer, standby: PostgresServer
 ) -> None:
     """As slots of PostgreSQL 17 and later are kept in step (failover), at its latest before the source fails."""
-    if int(way.in_north("SHOW server_version_num")[0][0]) < 170_000:
+    if int(pipeline.in_north("SHOW server_version_num")[0][0]) < 170_000:
         pytest.skip("slots are kept in step since PostgreSQL 17")
     follow(source, standby)
-    way.run("STOP EXTRACT ext1")
+    pipeline.run("STOP EXTRACT ext1")
     slot = "SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'"
-    until("the slot is free", lambda: way.in_north(slot) == [(False,)])
+    until("the slot is free", lambda: pipeline.in_north(slot) == [(False,)])
     with psycopg.connect(source.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
         connection.execute("ALTER_REPLICATION_SLOT ggs_ext1 (FAILOVER true)")
-    way.start("ext1")
+    pipeline.start("ext1")
     kept = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1' AND NOT temporary"
 
     with psycopg.connect(standby.dsn(), autocommit=True) as connection:
@@ -256,18 +256,18 @@ def test_a_promoted_standby_that_has_the_slot_is_followed(
 
     def in_step() -> bool:
         """The standby takes a slot over once it has come behind where the standby began, so let it move."""
-        way.in_north("SELECT pg_log_standby_snapshot()", "UPDATE a.items SET price = price + 1 WHERE id = 1")
+        pipeline.in_north("SELECT pg_log_standby_snapshot()", "UPDATE a.items SET price = price + 1 WHERE id = 1")
         with psycopg.connect(standby.dsn(), autocommit=True) as connection:
             return connection.execute(kept).fetchone() == (1,)
 
     until("the standby has the slot", in_step)
-    way.in_north("INSERT INTO a.items VALUES (2, 'captured', 2)")
-    way.arrives(2)
-    way.run("STOP EXTRACT ext1")
-    way.in_north("INSERT INTO a.items VALUES (3, 'not captured', 2)")
-    promote(way, source, standby)
-    way.in_north("INSERT INTO a.items VALUES (4, 'on the new timeline', 2)")
-    way.start("ext1")
-    way.arrives(4)
-    way.same()
-    assert "GGS-00505" in way.home.report("EXT1").read_text()
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'captured', 2)")
+    pipeline.wait_for_rows(2)
+    pipeline.run("STOP EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (3, 'not captured', 2)")
+    promote(pipeline, source, standby)
+    pipeline.in_north("INSERT INTO a.items VALUES (4, 'on the new timeline', 2)")
+    pipeline.start("ext1")
+    pipeline.wait_for_rows(4)
+    pipeline.assert_same_rows()
+    assert "GGS-00505" in pipeline.home.report("EXT1").read_text()

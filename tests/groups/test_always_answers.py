@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 from black_hole import BlackHole
+from pipelines import TABLE, Pipeline
 from processes import until, until_state
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from time_limits import slowness
-from ways import TABLE, Way
 
 from ggshell.connectors.duckdb import session
 from ggshell.errors import GgsError
@@ -67,15 +67,15 @@ def hole(south: str) -> Iterator[BlackHole]:
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str, hole: BlackHole) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str, hole: BlackHole) -> Iterator[Pipeline]:
     """One source and, behind a pump and a path, every kind of Replicat, all of them running and at the end."""
-    way = Way(tmp_path / "home", north, south)
-    store = CredentialStore(way.home)
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    store = CredentialStore(pipeline.home)
     store.add("lost", make_conninfo(south, host="127.0.0.1", port=hole.port), "")
-    store.add("duck", session.login_of(way.home.root / "south.duckdb"), "")
-    way.add()
-    way.write("pump1", "EXTRACT pump1\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
-    way.write("load1", "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la\nTABLE a.locked;\n")
+    store.add("duck", session.login_of(pipeline.home.root / "south.duckdb"), "")
+    pipeline.add()
+    pipeline.write("pump1", "EXTRACT pump1\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
+    pipeline.write("load1", "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la\nTABLE a.locked;\n")
     added = [
         "ADD EXTRACT pump1, EXTTRAILSOURCE ./dirdat/ea",
         "ADD EXTTRAIL ./dirdat/pa, EXTRACT pump1",
@@ -84,33 +84,33 @@ def way(tmp_path: Path, north: str, south: str, hole: BlackHole) -> Iterator[Way
         "DBLOGIN USERIDALIAS duck",
         "ADD CHECKPOINTTABLE b.checks",
     ]
-    duck = session.connect(session.login_of(way.home.root / "south.duckdb"))
+    duck = session.connect(session.login_of(pipeline.home.root / "south.duckdb"))
     session.execute(duck, "CREATE SCHEMA b")
     session.execute(duck, f"CREATE TABLE {DUCKDB.table} (id int PRIMARY KEY, name text, price numeric)")
     duck.close()
     for each in REPLICATS:
         name = each.group.lower()
-        way.write(
+        pipeline.write(
             name, f"REPLICAT {name}\nUSERIDALIAS {each.alias}\n{each.parameters}MAP a.items, TARGET {each.table};\n"
         )
         if each is not DUCKDB:
-            way.in_south(TABLE.format(schema="b").replace("b.items", each.table))
+            pipeline.in_south(TABLE.format(schema="b").replace("b.items", each.table))
         added.append(f"ADD REPLICAT {name}, {each.added} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
-    way.run(*added)
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-    way.start("ext1", "pump1", "DISTPATH path1", *(each.group for each in REPLICATS))
-    until("all are at the end", lambda: all(arrived(way, each, 1) for each in REPLICATS if each is not DUCKDB))
-    yield way
-    way.close()
+    pipeline.run(*added)
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.start("ext1", "pump1", "DISTPATH path1", *(each.group for each in REPLICATS))
+    until("all are at the end", lambda: all(arrived(pipeline, each, 1) for each in REPLICATS if each is not DUCKDB))
+    yield pipeline
+    pipeline.close()
 
 
-def arrived(way: Way, replicat: Replicat, price: int) -> bool:
-    return way.in_south(f"SELECT price FROM {replicat.table} WHERE id = 1") == [(price,)]
+def arrived(pipeline: Pipeline, replicat: Replicat, price: int) -> bool:
+    return pipeline.in_south(f"SELECT price FROM {replicat.table} WHERE id = 1") == [(price,)]
 
 
-def ask(way: Way, group: str, kind: GroupKind, verb: str) -> tuple[float, dict[str, Any]]:
+def ask(pipeline: Pipeline, group: str, kind: GroupKind, verb: str) -> tuple[float, dict[str, Any]]:
     """How long a process takes to answer, and what; a refusal is an answer too."""
-    entry = read_process_file(way.home.process(group, kind))
+    entry = read_process_file(pipeline.home.process(group, kind))
     assert entry is not None
     begun = time.monotonic()
     try:
@@ -121,12 +121,14 @@ def ask(way: Way, group: str, kind: GroupKind, verb: str) -> tuple[float, dict[s
     return time.monotonic() - begun, answer
 
 
-def answers(way: Way, groups: list[tuple[str, GroupKind]], verbs: tuple[str, ...] = QUESTIONS) -> dict[str, Any]:
+def answers(
+    pipeline: Pipeline, groups: list[tuple[str, GroupKind]], verbs: tuple[str, ...] = QUESTIONS
+) -> dict[str, Any]:
     """What all of them say to every question, asked side by side: verb -> group -> answer."""
     said: dict[str, Any] = {}
     for verb in verbs:
         with ThreadPoolExecutor(len(groups)) as pool:
-            found = list(pool.map(lambda group, verb=verb: ask(way, *group, verb), groups))
+            found = list(pool.map(lambda group, verb=verb: ask(pipeline, *group, verb), groups))
         late = {
             group[0]: took for group, (took, _) in zip(groups, found, strict=True) if took > LIMIT_SECONDS * slowness()
         }
@@ -135,76 +137,76 @@ def answers(way: Way, groups: list[tuple[str, GroupKind]], verbs: tuple[str, ...
     return said
 
 
-def lag(way: Way, replicat: Replicat) -> float:
-    return float(ask(way, *replicat.id, "GETLAG")[1]["lag_seconds"])
+def lag(pipeline: Pipeline, replicat: Replicat) -> float:
+    return float(ask(pipeline, *replicat.id, "GETLAG")[1]["lag_seconds"])
 
 
-def stand_still(way: Way) -> list[int]:
+def stand_still(pipeline: Pipeline) -> list[int]:
     """Have the server's processes for two groups stand still."""
-    found = way.in_south(
+    found = pipeline.in_south(
         f"SELECT pid FROM pg_stat_activity WHERE application_name = 'ggshell replicat {STOPPED.group}'"
     )
-    found += way.in_north("SELECT pid FROM pg_stat_activity WHERE application_name = 'ggshell extract EXT1'")
+    found += pipeline.in_north("SELECT pid FROM pg_stat_activity WHERE application_name = 'ggshell extract EXT1'")
     for (pid,) in found:
         os.kill(pid, signal.SIGSTOP)
     return [pid for (pid,) in found]
 
 
-def block(way: Way, hole: BlackHole, held: ExitStack) -> int:
+def block(pipeline: Pipeline, hole: BlackHole, held: ExitStack) -> int:
     """Stop every process at its work, each in its own way; the backend that holds the locks."""
-    holder = held.enter_context(psycopg.connect(way.south, application_name="holder"))
+    holder = held.enter_context(psycopg.connect(pipeline.south, application_name="holder"))
     for each in (CLASSIC, PARALLEL, IN_ORDER):
         holder.execute(f"SELECT FROM {each.table} WHERE id = 1 FOR UPDATE")
     holder.execute(f"LOCK TABLE {COORDINATED.table}")
-    way.in_north("CREATE TABLE a.locked (id int)")
-    held.enter_context(psycopg.connect(way.north)).execute("LOCK TABLE a.locked")
-    way.start("load1")
+    pipeline.in_north("CREATE TABLE a.locked (id int)")
+    held.enter_context(psycopg.connect(pipeline.north)).execute("LOCK TABLE a.locked")
+    pipeline.start("load1")
     hole.swallow()
     for group in ("PUMP1", "PATH1", "REPK"):
-        report = way.home.report(group)
+        report = pipeline.home.report(group)
         report.unlink()
         os.mkfifo(report)  # whoever opens it to write waits for a reader
     return int(holder.info.backend_pid)
 
 
-def test_every_process_answers_while_its_work_is_blocked_and_stops(way: Way, hole: BlackHole) -> None:
+def test_every_process_answers_while_its_work_is_blocked_and_stops(pipeline: Pipeline, hole: BlackHole) -> None:
     locked = (CLASSIC, PARALLEL, IN_ORDER, COORDINATED)
     with ExitStack() as held:
-        holder = block(way, hole, held)
-        for pid in stand_still(way):
+        holder = block(pipeline, hole, held)
+        for pid in stand_still(pipeline):
             held.callback(os.kill, pid, signal.SIGCONT)
-        way.in_north("UPDATE a.items SET price = 2 WHERE id = 1")
+        pipeline.in_north("UPDATE a.items SET price = 2 WHERE id = 1")
         for each in locked:
-            report = way.home.report(each.group)
+            report = pipeline.home.report(each.group)
             until(f"{each.group} names who blocks it", lambda report=report: f"pid {holder} (" in report.read_text())
             assert report.read_text().count(f"pid {holder} (") == 1
         groups = [EXT1, LOAD1, PUMP1, PATH1, *(each.id for each in REPLICATS)]
-        said = answers(way, groups)
+        said = answers(pipeline, groups)
         for each in locked:
             assert f"pid {holder} (user postgres, holder, idle in transaction" in str(said["STATUS"][each.group])
             first = said["GETLAG"][each.group]
             assert not first["at_eof"]
-            until("lag grows", lambda each=each, first=first: lag(way, each) >= first["lag_seconds"] + 0.2)
-        assert f"pid {holder} (" in way.run("INFO REPLICAT repc, DETAIL")
-        answers(way, groups, ("STOP",))
+            until("lag grows", lambda each=each, first=first: lag(pipeline, each) >= first["lag_seconds"] + 0.2)
+        assert f"pid {holder} (" in pipeline.run("INFO REPLICAT repc, DETAIL")
+        answers(pipeline, groups, ("STOP",))
         for group in (LOAD1, *(each.id for each in REPLICATS if each is not DUCKDB)):
-            until_state(way.home, *group, ProcessState.STOPPED)
-    until_state(way.home, *EXT1, ProcessState.STOPPED)
+            until_state(pipeline.home, *group, ProcessState.STOPPED)
+    until_state(pipeline.home, *EXT1, ProcessState.STOPPED)
     hole.pass_on()
     databases = [each for each in REPLICATS if each is not DUCKDB]
-    way.start("ext1", *(each.group for each in databases))
-    until("what was cancelled is applied", lambda: all(arrived(way, each, 2) for each in databases))
+    pipeline.start("ext1", *(each.group for each in databases))
+    until("what was cancelled is applied", lambda: all(arrived(pipeline, each, 2) for each in databases))
 
 
 def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, north: str, south: str) -> None:
-    way = Way(tmp_path / "home", north, south)
+    pipeline = Pipeline(tmp_path / "home", north, south)
     try:
-        way.add()
-        way.start("ext1")
-        entry = read_process_file(way.home.manager)
+        pipeline.add()
+        pipeline.start("ext1")
+        entry = read_process_file(pipeline.home.manager)
         assert entry is not None
-        way.home.report("mgr").unlink()
-        os.mkfifo(way.home.report("mgr"))
+        pipeline.home.report("mgr").unlink()
+        os.mkfifo(pipeline.home.report("mgr"))
         with ThreadPoolExecutor(4) as pool:
             starting = pool.submit(request, entry.socket, "START", timeout=20, group="REP1", type="REPLICAT")
             begun = time.monotonic()
@@ -218,24 +220,24 @@ def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, nort
             os.kill(entry.pid, signal.SIGKILL)
             assert isinstance(starting.exception(), GgsError)
     finally:
-        way.close()
+        pipeline.close()
 
 
 def test_lag_and_stats_of_a_group_that_was_started_behind_a_lock_say_what_it_waits_for(
     tmp_path: Path, north: str, south: str
 ) -> None:
     """They said "No records yet processed." and "No active replication maps.", and nothing else."""
-    way = Way(tmp_path / "home", north, south)
+    pipeline = Pipeline(tmp_path / "home", north, south)
     try:
-        way.add()
-        way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-        with psycopg.connect(way.south) as holder:
+        pipeline.add()
+        pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+        with psycopg.connect(pipeline.south) as holder:
             holder.execute("LOCK TABLE b.items")
-            way.start()
+            pipeline.start()
             named = f"blocked by pid {holder.info.backend_pid} ("
-            until("LAG names who blocks it", lambda: named in way.run("LAG REPLICAT rep1"))
-            assert named in way.run("STATS REPLICAT rep1")
-        way.arrives(1)
-        until("nobody is named", lambda: named not in way.run("LAG REPLICAT rep1", "STATS REPLICAT rep1"))
+            until("LAG names who blocks it", lambda: named in pipeline.run("LAG REPLICAT rep1"))
+            assert named in pipeline.run("STATS REPLICAT rep1")
+        pipeline.wait_for_rows(1)
+        until("nobody is named", lambda: named not in pipeline.run("LAG REPLICAT rep1", "STATS REPLICAT rep1"))
     finally:
-        way.close()
+        pipeline.close()

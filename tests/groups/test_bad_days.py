@@ -10,32 +10,32 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
 from psycopg.conninfo import make_conninfo
-from ways import EXT1, REP1, Way
 
 from ggshell.groups.state import ProcessState, read_process_file
 from ggshell.home.credential import CredentialStore
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
 @pytest.fixture
-def running(way: Way) -> Way:
+def running(pipeline: Pipeline) -> Pipeline:
     """A way on which one row has arrived."""
-    way.add()
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1.10)")
-    way.start()
-    way.arrives(1)
-    return way
+    pipeline.add()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1.10)")
+    pipeline.start()
+    pipeline.wait_for_rows(1)
+    return pipeline
 
 
-def test_a_way_carries_rows(running: Way) -> None:
+def test_a_way_carries_rows(running: Pipeline) -> None:
     running.in_north("UPDATE a.items SET price = 2", "INSERT INTO a.items SELECT n, 'x' FROM generate_series(2, 500) n")
     running.arrives(500)
     running.same()
@@ -44,23 +44,23 @@ def test_a_way_carries_rows(running: Way) -> None:
 # --- logins and rights
 
 
-def test_a_wrong_password_is_named(way: Way, north_server: object) -> None:
+def test_a_wrong_password_is_named(pipeline: Pipeline, north_server: object) -> None:
     data = Path(str(getattr(north_server, "data")))  # noqa: B009 - the fixture's class is the server's
     rules = data / "pg_hba.conf"
     before = rules.read_text()
-    way.in_north("DROP ROLE IF EXISTS guarded", "CREATE ROLE guarded LOGIN PASSWORD 'right'")
+    pipeline.in_north("DROP ROLE IF EXISTS guarded", "CREATE ROLE guarded LOGIN PASSWORD 'right'")
     try:
         rules.write_text("local all guarded scram-sha-256\n" + before)
-        way.in_north("SELECT pg_reload_conf()")
-        dsn = make_conninfo(way.north, user="guarded")
-        CredentialStore(way.home).add("guarded", dsn, "wrong")
+        pipeline.in_north("SELECT pg_reload_conf()")
+        dsn = make_conninfo(pipeline.north, user="guarded")
+        CredentialStore(pipeline.home).add("guarded", dsn, "wrong")
         until("the rule holds", lambda: not _logs_in(dsn))
-        said = way.run("DBLOGIN USERIDALIAS guarded", fails=True)
+        said = pipeline.run("DBLOGIN USERIDALIAS guarded", fails=True)
         assert "password authentication failed" in said
         assert "wrong" not in said.replace("wrong password", "")
     finally:
         rules.write_text(before)
-        way.in_north("SELECT pg_reload_conf()", "DROP ROLE guarded")
+        pipeline.in_north("SELECT pg_reload_conf()", "DROP ROLE guarded")
 
 
 def _logs_in(dsn: str) -> bool:
@@ -71,27 +71,27 @@ def _logs_in(dsn: str) -> bool:
     return True
 
 
-def test_a_role_without_the_replication_right_is_told_to_get_it(way: Way) -> None:
-    way.in_north("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN")
+def test_a_role_without_the_replication_right_is_told_to_get_it(pipeline: Pipeline) -> None:
+    pipeline.in_north("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN")
     try:
-        CredentialStore(way.home).add("plain", make_conninfo(way.north, user="plain"), "")
-        said = way.run("DBLOGIN USERIDALIAS plain", "REGISTER EXTRACT ext1", fails=True)
+        CredentialStore(pipeline.home).add("plain", make_conninfo(pipeline.north, user="plain"), "")
+        said = pipeline.run("DBLOGIN USERIDALIAS plain", "REGISTER EXTRACT ext1", fails=True)
         assert "REPLICATION" in said
     finally:
-        way.in_north("DROP ROLE plain")
+        pipeline.in_north("DROP ROLE plain")
 
 
 # --- what the parameter files name
 
 
-def test_a_table_that_does_not_exist_ends_extract(way: Way) -> None:
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.nothing;\n")
-    way.add()
-    way.start("ext1")
-    assert "a.nothing" in way.ends(EXT1)
+def test_a_table_that_does_not_exist_ends_extract(pipeline: Pipeline) -> None:
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.nothing;\n")
+    pipeline.add()
+    pipeline.start("ext1")
+    assert "a.nothing" in pipeline.abended_report(EXT1)
 
 
-def test_a_target_table_that_does_not_exist_ends_replicat_and_nothing_is_lost(running: Way) -> None:
+def test_a_target_table_that_does_not_exist_ends_replicat_and_nothing_is_lost(running: Pipeline) -> None:
     running.in_south("ALTER TABLE b.items RENAME TO elsewhere")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     report = running.ends(REP1)
@@ -101,7 +101,7 @@ def test_a_target_table_that_does_not_exist_ends_replicat_and_nothing_is_lost(ru
     running.arrives(2)
 
 
-def test_a_column_that_the_target_lacks_is_named(running: Way) -> None:
+def test_a_column_that_the_target_lacks_is_named(running: Pipeline) -> None:
     running.run("STOP REPLICAT rep1")
     running.in_south("ALTER TABLE b.items DROP COLUMN price")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -114,13 +114,13 @@ def test_a_column_that_the_target_lacks_is_named(running: Way) -> None:
     running.arrives(2)
 
 
-def test_a_value_that_does_not_fit_is_discarded_with_its_place(running: Way) -> None:
+def test_a_value_that_does_not_fit_is_discarded_with_its_place(running: Pipeline) -> None:
     running.in_south("ALTER TABLE b.items ALTER COLUMN name TYPE varchar(3)")
     running.in_north("INSERT INTO a.items VALUES (2, 'a name too long', 2)")
     _refused(running, "varying(3)", "id = 2", "name = a name too long")
 
 
-def test_a_duplicate_key_is_discarded_with_its_place(running: Way) -> None:
+def test_a_duplicate_key_is_discarded_with_its_place(running: Pipeline) -> None:
     running.in_south("INSERT INTO b.items VALUES (2, 'already here', 0)")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     _refused(running, "duplicate key", "id = 2")
@@ -130,16 +130,16 @@ def test_a_duplicate_key_is_discarded_with_its_place(running: Way) -> None:
     running.same()
 
 
-def test_a_missing_row_is_discarded_with_its_place(running: Way) -> None:
+def test_a_missing_row_is_discarded_with_its_place(running: Pipeline) -> None:
     running.in_south("DELETE FROM b.items")
     running.in_north("UPDATE a.items SET price = 3 WHERE id = 1")
     _refused(running, "update", "id = 1")
 
 
-def _refused(way: Way, *texts: str) -> None:
+def _refused(pipeline: Pipeline, *texts: str) -> None:
     """Replicat ended; report and discard file say which operation, where in the trail, and with which values."""
-    report = way.ends(REP1)
-    discard = way.home.discard("REP1")
+    report = pipeline.abended_report(REP1)
+    discard = pipeline.home.discard("REP1")
     assert str(discard) in report
     assert "seqno 0" in discard.read_text().lower()
     for text in texts:
@@ -154,19 +154,19 @@ def _refused(way: Way, *texts: str) -> None:
     ],
 )
 def test_an_error_in_a_parameter_file_is_told_with_line_and_column(
-    way: Way, group: tuple[str, object], text: str, place: str
+    pipeline: Pipeline, group: tuple[str, object], text: str, place: str
 ) -> None:
-    way.add()
-    way.write(group[0].lower(), text)
-    way.start(group[0])
-    report = way.ends(group)  # type: ignore[arg-type]
+    pipeline.add()
+    pipeline.write(group[0].lower(), text)
+    pipeline.start(group[0])
+    report = pipeline.abended_report(group)  # type: ignore[arg-type]
     assert place in report
 
 
 # --- slots and checkpoints
 
 
-def test_a_slot_that_is_read_by_somebody_else_is_named_with_the_process(running: Way) -> None:
+def test_a_slot_that_is_read_by_somebody_else_is_named_with_the_process(running: Pipeline) -> None:
     other = ["SELECT pg_create_logical_replication_slot('other', 'test_decoding')"]
     running.in_north(*other)
     running.run("STOP EXTRACT ext1")
@@ -187,11 +187,11 @@ def test_a_slot_that_is_read_by_somebody_else_is_named_with_the_process(running:
     running.arrives(2)
 
 
-def _active(way: Way) -> bool:
-    return bool(way.in_north("SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")[0][0])
+def _active(pipeline: Pipeline) -> bool:
+    return bool(pipeline.in_north("SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")[0][0])
 
 
-def test_a_slot_that_ran_ahead_is_never_a_silent_gap(running: Way) -> None:
+def test_a_slot_that_ran_ahead_is_never_a_silent_gap(running: Pipeline) -> None:
     running.run("STOP EXTRACT ext1")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     until("the slot is free", lambda: not _active(running))
@@ -203,14 +203,14 @@ def test_a_slot_that_ran_ahead_is_never_a_silent_gap(running: Way) -> None:
     _captures_from_now(running)
 
 
-def _captures_from_now(way: Way) -> None:
+def _captures_from_now(pipeline: Pipeline) -> None:
     """HELP RECOVERY, before the load."""
-    way.run("DBLOGIN USERIDALIAS north", "ALTER EXTRACT ext1, BEGIN NOW", "START EXTRACT ext1")
-    way.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
-    until("a new row arrives", lambda: way.in_south("SELECT count(*) FROM b.items WHERE id = 3") == [(1,)])
+    pipeline.run("DBLOGIN USERIDALIAS north", "ALTER EXTRACT ext1, BEGIN NOW", "START EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    until("a new row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 3") == [(1,)])
 
 
-def test_a_slot_that_is_gone_is_never_a_silent_gap(running: Way) -> None:
+def test_a_slot_that_is_gone_is_never_a_silent_gap(running: Pipeline) -> None:
     running.run("STOP EXTRACT ext1")
     until("the slot is free", lambda: not _active(running))
     running.in_north("SELECT pg_drop_replication_slot('ggs_ext1')", "INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -223,7 +223,7 @@ def test_a_slot_that_is_gone_is_never_a_silent_gap(running: Way) -> None:
 
 
 @pytest.mark.parametrize("way_out", ["previous", "file alone"])
-def test_a_damaged_checkpoint_file_is_named_with_the_way_out(running: Way, way_out: str) -> None:
+def test_a_damaged_checkpoint_file_is_named_with_the_way_out(running: Pipeline, way_out: str) -> None:
     running.run("STOP REPLICAT rep1")
     path = running.home.checkpoint(*REP1)
     data = bytearray(path.read_bytes())
@@ -239,7 +239,7 @@ def test_a_damaged_checkpoint_file_is_named_with_the_way_out(running: Way, way_o
         running.arrives(2)
 
 
-def test_a_damaged_catalog_is_named_with_the_way_out(running: Way) -> None:
+def test_a_damaged_catalog_is_named_with_the_way_out(running: Pipeline) -> None:
     catalog = running.home.root / "dirdb" / "catalog.duckdb"
     catalog.write_bytes(b"this is no database" * 300)
     said = running.run("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks", fails=True)
@@ -248,7 +248,7 @@ def test_a_damaged_catalog_is_named_with_the_way_out(running: Way) -> None:
     running.arrives(2)
 
 
-def test_a_second_process_of_a_group_is_refused(running: Way) -> None:
+def test_a_second_process_of_a_group_is_refused(running: Pipeline) -> None:
     command = [sys.executable, "-m", "ggshell.groups", "extract", str(running.home.root), "EXT1"]
     entry = read_process_file(running.home.process(*EXT1))
     assert "already running" in running.run("START EXTRACT ext1")
@@ -257,15 +257,15 @@ def test_a_second_process_of_a_group_is_refused(running: Way) -> None:
     assert read_process_file(running.home.process(*EXT1)) == entry
 
 
-def test_stopping_a_stopped_group_is_said(way: Way) -> None:
-    way.add()
-    assert "not running" in way.run("STOP EXTRACT ext1", fails=True)
+def test_stopping_a_stopped_group_is_said(pipeline: Pipeline) -> None:
+    pipeline.add()
+    assert "not running" in pipeline.run("STOP EXTRACT ext1", fails=True)
 
 
 # --- the databases go away
 
 
-def test_a_lost_checkpoint_file_s_way_out_is_named(running: Way) -> None:
+def test_a_lost_checkpoint_file_s_way_out_is_named(running: Pipeline) -> None:
     running.run("STOP ER *")
     for group in (EXT1, REP1):
         path = running.home.checkpoint(*group)
@@ -278,7 +278,7 @@ def test_a_lost_checkpoint_file_s_way_out_is_named(running: Way) -> None:
     running.arrives(2)
 
 
-def test_both_processes_wait_for_their_databases(running: Way) -> None:
+def test_both_processes_wait_for_their_databases(running: Pipeline) -> None:
     running.in_north("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")
     running.in_south("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%REP1%'")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -292,18 +292,18 @@ def test_both_processes_wait_for_their_databases(running: Way) -> None:
 # --- the disk
 
 
-def test_a_trail_folder_that_cannot_be_written_is_named(way: Way) -> None:
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./nowhere/ea\nTABLE a.*;\n")
-    (way.home.root / "nowhere").write_text("a file, not a folder")
-    way.run(
+def test_a_trail_folder_that_cannot_be_written_is_named(pipeline: Pipeline) -> None:
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./nowhere/ea\nTABLE a.*;\n")
+    (pipeline.home.root / "nowhere").write_text("a file, not a folder")
+    pipeline.run(
         "DBLOGIN USERIDALIAS north",
         "ADD TRANDATA a.items",
         "REGISTER EXTRACT ext1",
         "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
     )
-    way.run("ADD EXTTRAIL ./nowhere/ea, EXTRACT ext1", "START EXTRACT ext1")
-    report = way.ends(EXT1)
-    assert str(way.home.root / "nowhere") in report
+    pipeline.run("ADD EXTTRAIL ./nowhere/ea, EXTRACT ext1", "START EXTRACT ext1")
+    report = pipeline.abended_report(EXT1)
+    assert str(pipeline.home.root / "nowhere") in report
 
 
 @pytest.fixture
@@ -320,52 +320,52 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_ends_extract_which_goes_on_when_there_is_space(way: Way, small_disk: Path) -> None:
-    (way.home.root / "dirdat").rmdir()
-    (way.home.root / "dirdat").symlink_to(small_disk)
-    way.add()
-    way.start()
-    way.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(1, 100) n")
-    way.arrives(100)
+def test_a_full_disk_ends_extract_which_goes_on_when_there_is_space(pipeline: Pipeline, small_disk: Path) -> None:
+    (pipeline.home.root / "dirdat").rmdir()
+    (pipeline.home.root / "dirdat").symlink_to(small_disk)
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(1, 100) n")
+    pipeline.wait_for_rows(100)
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096 - 300_000))
-    way.in_north(
+    pipeline.in_north(
         *(
             f"INSERT INTO a.items SELECT n, repeat('x', 90) FROM generate_series({n}, {n} + 499) n"
             for n in range(1000, 9000, 500)
         )
     )
-    report = way.ends(EXT1)
+    report = pipeline.abended_report(EXT1)
     assert "No space left" in report
     assert "start the group again: no data is lost" in report
-    assert way.is_running(REP1)
+    assert pipeline.is_running(REP1)
     ballast.unlink()
-    way.start("ext1")
-    way.arrives(8100)
-    way.same()
+    pipeline.start("ext1")
+    pipeline.wait_for_rows(8100)
+    pipeline.assert_same_rows()
 
 
-def test_a_full_disk_under_the_checkpoint_files_loses_nothing(way: Way, small_disk: Path) -> None:
-    (way.home.root / "dirchk").rmdir()
-    (way.home.root / "dirchk").symlink_to(small_disk)
-    way.add()
-    way.start()
-    way.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(1, 100) n")
-    way.arrives(100)
+def test_a_full_disk_under_the_checkpoint_files_loses_nothing(pipeline: Pipeline, small_disk: Path) -> None:
+    (pipeline.home.root / "dirchk").rmdir()
+    (pipeline.home.root / "dirchk").symlink_to(small_disk)
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(1, 100) n")
+    pipeline.wait_for_rows(100)
     ballast = small_disk / "ballast"
-    way.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(101, 200) n")
+    pipeline.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(101, 200) n")
 
     def both_end_while_it_is_filled() -> bool:
         """A file that was being replaced leaves its page behind when it is gone, so it is filled again and again."""
         with pytest.raises(OSError, match="No space"), ballast.open("ab", buffering=0) as file:
             while file.write(bytes(4096)):
                 pass
-        return not way.is_running(EXT1) and not way.is_running(REP1)
+        return not pipeline.is_running(EXT1) and not pipeline.is_running(REP1)
 
     until("both end", both_end_while_it_is_filled)
-    assert "No space left" in way.ends(EXT1)
-    assert "No space left" in way.ends(REP1)
+    assert "No space left" in pipeline.abended_report(EXT1)
+    assert "No space left" in pipeline.abended_report(REP1)
     ballast.unlink()
-    way.start()
-    way.arrives(200)
-    way.same()
+    pipeline.start()
+    pipeline.wait_for_rows(200)
+    pipeline.assert_same_rows()

@@ -6,53 +6,53 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipelines import REP1, Pipeline
 from processes import until
-from ways import REP1, Way
 
 ROWS = "SELECT id, name, price::text FROM b.items ORDER BY id"
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    way.in_north("ALTER TABLE a.items REPLICA IDENTITY FULL")
-    way.write(
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.in_north("ALTER TABLE a.items REPLICA IDENTITY FULL")
+    pipeline.write(
         "ext1",
         "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nNOCOMPRESSDELETES\nUPDATERECORDFORMAT FULL\nTABLE a.*;\n",
     )
-    yield way
-    way.close()
+    yield pipeline
+    pipeline.close()
 
 
-def begin(way: Way, *clauses: str) -> None:
+def begin(pipeline: Pipeline, *clauses: str) -> None:
     """Both sides hold rows 1 to 3, and then the target changes on its own."""
     lines = ",\n  ".join(["MAP a.items, TARGET b.items", "COMPARECOLS (ON UPDATE ALL, ON DELETE ALL)", *clauses])
-    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nDISCARDFILE ./dirrpt/rep1.dsc, APPEND\n{lines};\n")
-    way.add()
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nDISCARDFILE ./dirrpt/rep1.dsc, APPEND\n{lines};\n")
+    pipeline.add()
     # ADD TRANDATA chose the key as identity: all columns are wanted here.
-    way.in_north("ALTER TABLE a.items REPLICA IDENTITY FULL")
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)")
-    way.arrives(3)
+    pipeline.in_north("ALTER TABLE a.items REPLICA IDENTITY FULL")
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)")
+    pipeline.wait_for_rows(3)
 
 
-def changes(way: Way, *statements: str, until_rows: list[tuple[object, ...]]) -> None:
-    way.in_north(*statements)
-    until(f"the rows are {until_rows}", lambda: way.in_south(ROWS) == until_rows)
+def changes(pipeline: Pipeline, *statements: str, until_rows: list[tuple[object, ...]]) -> None:
+    pipeline.in_north(*statements)
+    until(f"the rows are {until_rows}", lambda: pipeline.in_south(ROWS) == until_rows)
 
 
-def test_the_greater_value_wins_and_money_is_added_up(way: Way) -> None:
+def test_the_greater_value_wins_and_money_is_added_up(pipeline: Pipeline) -> None:
     begin(
-        way,
+        pipeline,
         "RESOLVECONFLICT (UPDATEROWEXISTS, (money, USEDELTA, COLS (price)), (DEFAULT, USEMAX (name)))",
         "RESOLVECONFLICT (INSERTROWEXISTS, (DEFAULT, OVERWRITE))",
     )
-    way.in_south(
+    pipeline.in_south(
         "UPDATE b.items SET name = 'zzz', price = 15 WHERE id = 1", "UPDATE b.items SET price = 25 WHERE id = 2"
     )
-    way.in_south("INSERT INTO b.items VALUES (4, 'mine', 4)")
+    pipeline.in_south("INSERT INTO b.items VALUES (4, 'mine', 4)")
     changes(
-        way,
+        pipeline,
         "UPDATE a.items SET name = 'uno', price = 12 WHERE id = 1",
         "UPDATE a.items SET name = 'zwei', price = 21 WHERE id = 2",
         "INSERT INTO a.items VALUES (4, 'yours', 44)",
@@ -61,16 +61,16 @@ def test_the_greater_value_wins_and_money_is_added_up(way: Way) -> None:
     )
 
 
-def test_missing_rows_come_back_and_stale_deletes_are_left_out(way: Way) -> None:
+def test_missing_rows_come_back_and_stale_deletes_are_left_out(pipeline: Pipeline) -> None:
     begin(
-        way,
+        pipeline,
         "RESOLVECONFLICT (UPDATEROWMISSING, (DEFAULT, OVERWRITE))",
         "RESOLVECONFLICT (DELETEROWMISSING, (DEFAULT, IGNORE))",
         "RESOLVECONFLICT (DELETEROWEXISTS, (DEFAULT, IGNORE))",
     )
-    way.in_south("DELETE FROM b.items WHERE id < 3", "UPDATE b.items SET price = 33 WHERE id = 3")
+    pipeline.in_south("DELETE FROM b.items WHERE id < 3", "UPDATE b.items SET price = 33 WHERE id = 3")
     changes(
-        way,
+        pipeline,
         "UPDATE a.items SET price = 11 WHERE id = 1",
         "DELETE FROM a.items WHERE id = 2",
         "DELETE FROM a.items WHERE id = 3",
@@ -79,16 +79,16 @@ def test_missing_rows_come_back_and_stale_deletes_are_left_out(way: Way) -> None
     )
 
 
-def test_a_conflict_may_be_discarded_or_end_replicat(way: Way) -> None:
-    begin(way, "RESOLVECONFLICT (UPDATEROWEXISTS, (DEFAULT, DISCARD))")
-    way.in_south("UPDATE b.items SET price = 99 WHERE id = 1")
+def test_a_conflict_may_be_discarded_or_end_replicat(pipeline: Pipeline) -> None:
+    begin(pipeline, "RESOLVECONFLICT (UPDATEROWEXISTS, (DEFAULT, DISCARD))")
+    pipeline.in_south("UPDATE b.items SET price = 99 WHERE id = 1")
     changes(
-        way,
+        pipeline,
         "UPDATE a.items SET price = 11 WHERE id = 1",
         "UPDATE a.items SET price = 21 WHERE id = 2",
         until_rows=[(1, "one", "99"), (2, "two", "21"), (3, "three", "30")],
     )
-    assert "price = 11" in (way.home.root / "dirrpt" / "rep1.dsc").read_text()
-    way.in_south("UPDATE b.items SET price = 98 WHERE id = 3")
-    way.in_north("DELETE FROM a.items WHERE id = 3")
-    assert "delete on b.items (id = 3" in way.ends(REP1)
+    assert "price = 11" in (pipeline.home.root / "dirrpt" / "rep1.dsc").read_text()
+    pipeline.in_south("UPDATE b.items SET price = 98 WHERE id = 3")
+    pipeline.in_north("DELETE FROM a.items WHERE id = 3")
+    assert "delete on b.items (id = 3" in pipeline.abended_report(REP1)

@@ -80,7 +80,7 @@ def test_objects_that_were_just_made_are_found_at_once() -> None:
     found.append(database)
     jobs.turn()
     assert database.runs == []
-    jobs.look_again()
+    jobs.check_again()
     jobs.turn()
     assert len(database.runs) == 1
 

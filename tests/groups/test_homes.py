@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from faults import recovery_kit
+from pipelines import EXT1, REP1, Pipeline
 from processes import until
-from ways import EXT1, REP1, Way
 
 from ggshell.cli.supervision import wait_for_end
 from ggshell.demo.processes import end_processes
@@ -38,13 +38,13 @@ MANAGER = ("Manager", "MGR.pcm")
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     """A home with a running Extract and Manager."""
-    way = Way(tmp_path / "home", north, south)
-    way.add()
-    way.start("ext1")
-    yield way
-    way.close()
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.add()
+    pipeline.start("ext1")
+    yield pipeline
+    pipeline.close()
 
 
 def processes(home: Home) -> list[ProcessFile]:
@@ -52,19 +52,19 @@ def processes(home: Home) -> list[ProcessFile]:
     return [each for each in found if each is not None]
 
 
-def test_a_copy_of_a_home_does_not_touch_the_processes_of_the_original(way: Way, tmp_path: Path) -> None:
-    copy = a_copy(way, tmp_path / "copy")
-    running = processes(way.home)
+def test_a_copy_of_a_home_does_not_touch_the_processes_of_the_original(pipeline: Pipeline, tmp_path: Path) -> None:
+    copy = a_copy(pipeline, tmp_path / "copy")
+    running = processes(pipeline.home)
     said = copy.run("INFO ALL")
     assert "MANAGER     STOPPED" in said or "MANAGER     ABENDED" in said
     assert "ABENDED     EXT1" in said
     for statement in ("STOP MGR !", "STOP EXTRACT ext1", "KILL EXTRACT ext1", "SEND EXTRACT ext1, FORCESTOP"):
         assert "not running" in copy.run(statement, fails=True)
-    assert processes(way.home) == running
+    assert processes(pipeline.home) == running
     assert all(start_ticks(each.pid) == each.ticks for each in running)
     assert "This home is a copy of" in copy.home.event_log.read_text()
-    assert "This home is a copy of" not in way.home.event_log.read_text()
-    assert "RUNNING     EXT1" in way.run("INFO ALL")
+    assert "This home is a copy of" not in pipeline.home.event_log.read_text()
+    assert "RUNNING     EXT1" in pipeline.run("INFO ALL")
 
 
 def copied(source: str, target: str) -> str:
@@ -75,9 +75,9 @@ def copied(source: str, target: str) -> str:
     return target
 
 
-def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(way: Way, tmp_path: Path) -> None:
-    running = processes(way.home)
-    old, new = way.home, Home(tmp_path / "moved")
+def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(pipeline: Pipeline, tmp_path: Path) -> None:
+    running = processes(pipeline.home)
+    old, new = pipeline.home, Home(tmp_path / "moved")
     old.root.rename(new.root)
     try:
         for each in running:
@@ -88,64 +88,64 @@ def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(way: 
         assert state_of(new.process(*EXT1))[0] is ProcessState.ABENDED
         assert not list((new.root / "dirpcs").glob("*.sock"))
         assert not list(old.root.rglob("*"))
-        way.home = new
-        way.run("START ext1")
+        pipeline.home = new
+        pipeline.run("START ext1")
         assert "This home was moved" in new.event_log.read_text()
-        assert way.is_running(EXT1)
+        assert pipeline.is_running(EXT1)
     finally:
         end_processes(new.root)
 
 
-def test_a_number_that_another_process_has_by_now_is_not_killed(way: Way) -> None:
-    entry = read_process_file(way.home.process(*EXT1))
+def test_a_number_that_another_process_has_by_now_is_not_killed(pipeline: Pipeline) -> None:
+    entry = read_process_file(pipeline.home.process(*EXT1))
     assert entry is not None
     os.kill(entry.pid, signal.SIGKILL)
     until("it is gone", lambda: start_ticks(entry.pid) is None)
-    path = way.home.process(*EXT1)
+    path = pipeline.home.process(*EXT1)
     path.write_text(path.read_text().replace(f'"pid": {entry.pid}', f'"pid": {os.getpid()}'))
-    assert "not running" in way.run("KILL EXTRACT ext1", fails=True)
+    assert "not running" in pipeline.run("KILL EXTRACT ext1", fails=True)
 
 
-def test_with_a_log_that_cannot_be_written_everything_can_still_be_stopped(way: Way) -> None:
-    log = way.home.event_log
+def test_with_a_log_that_cannot_be_written_everything_can_still_be_stopped(pipeline: Pipeline) -> None:
+    log = pipeline.home.event_log
     log.rename(log.with_name("before"))
     log.symlink_to("/dev/full")
-    said = way.run("STOP EXTRACT ext1")
+    said = pipeline.run("STOP EXTRACT ext1")
     assert "not logged in ggserr.log: cannot write" in said
-    assert state_of(way.home.process(*EXT1))[0] is ProcessState.STOPPED
-    way.run("START EXTRACT ext1")
-    way.run("KILL EXTRACT ext1")
-    assert not way.is_running(EXT1)
-    way.run("STOP MGR !")
-    assert state_of(way.home.manager)[0] is ProcessState.STOPPED
+    assert state_of(pipeline.home.process(*EXT1))[0] is ProcessState.STOPPED
+    pipeline.run("START EXTRACT ext1")
+    pipeline.run("KILL EXTRACT ext1")
+    assert not pipeline.is_running(EXT1)
+    pipeline.run("STOP MGR !")
+    assert state_of(pipeline.home.manager)[0] is ProcessState.STOPPED
 
 
-def rows_of(way: Way) -> list[tuple[object, ...]]:
-    return way.in_south("SELECT group_name, group_key FROM b.checks ORDER BY 1")
+def rows_of(pipeline: Pipeline) -> list[tuple[object, ...]]:
+    return pipeline.in_south("SELECT group_name, group_key FROM b.checks ORDER BY 1")
 
 
-def a_copy(way: Way, root: Path) -> Way:
-    copy = Way.__new__(Way)
-    copy.home, copy.north, copy.south = Home(root), way.north, way.south
-    shutil.copytree(way.home.root, copy.home.root, copy_function=copied)
+def a_copy(pipeline: Pipeline, root: Path) -> Pipeline:
+    copy = Pipeline.__new__(Pipeline)
+    copy.home, copy.north, copy.south = Home(root), pipeline.north, pipeline.south
+    shutil.copytree(pipeline.home.root, copy.home.root, copy_function=copied)
     return copy
 
 
-def filled(way: Way, last: int) -> None:
+def filled(pipeline: Pipeline, last: int) -> None:
     """One more row goes the whole way."""
-    way.in_north(f"INSERT INTO a.items SELECT n, 'item ' || n, n FROM generate_series({last - 9}, {last}) n")
-    way.arrives(last)
-    way.same()
+    pipeline.in_north(f"INSERT INTO a.items SELECT n, 'item ' || n, n FROM generate_series({last - 9}, {last}) n")
+    pipeline.wait_for_rows(last)
+    pipeline.assert_same_rows()
 
 
 LOGIN = "DBLOGIN USERIDALIAS south"
 
 
-def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(way: Way, tmp_path: Path) -> None:
-    way.start("rep1")
-    filled(way, 10)
-    copy = a_copy(way, tmp_path / "copy")
-    rows = rows_of(way)
+def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(pipeline: Pipeline, tmp_path: Path) -> None:
+    pipeline.start("rep1")
+    filled(pipeline, 10)
+    copy = a_copy(pipeline, tmp_path / "copy")
+    rows = rows_of(pipeline)
     refused = (
         "DELETE CHECKPOINTTABLE b.checks !",
         "CLEANUP CHECKPOINTTABLE b.checks",
@@ -161,9 +161,9 @@ def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(way: Wa
         said = copy.run(LOGIN, statement, fails=True)
         assert "is not allowed: this home is a copy of" in said, statement
         assert "TAKEOVER HOME" in said
-        assert str(way.home.root) in said
+        assert str(pipeline.home.root) in said
     said = copy.run(LOGIN, "DELETE REPLICAT rep1", "DBLOGIN USERIDALIAS north", "DELETE EXTRACT ext1")
-    assert said.count(f"belong to {way.home.root}") + said.count(f"belongs to {way.home.root}") == 2
+    assert said.count(f"belong to {pipeline.home.root}") + said.count(f"belongs to {pipeline.home.root}") == 2
     assert not copy.home.groups()
     assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
     adds = ("ADD EXTRACT ext1, TRANLOG, BEGIN NOW", "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
@@ -174,15 +174,15 @@ def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(way: Wa
     assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
     copy.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT ext2, TRANLOG, BEGIN NOW")
     assert "cannot own the same groups" in copy.run("TAKEOVER HOME", fails=True)
-    assert rows_of(way) == rows
-    assert way.in_north("SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'") == [(1,)]
-    way.run("STOP *")
-    way.start()
-    filled(way, 20)
+    assert rows_of(pipeline) == rows
+    assert pipeline.in_north("SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'") == [(1,)]
+    pipeline.run("STOP *")
+    pipeline.start()
+    filled(pipeline, 20)
 
 
-def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(way: Way, tmp_path: Path) -> None:
-    copy = a_copy(way, tmp_path / "copy")
+def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(pipeline: Pipeline, tmp_path: Path) -> None:
+    copy = a_copy(pipeline, tmp_path / "copy")
     arguments = [sys.executable, "-m", "ggshell.groups", "extract", "--home", str(copy.home.root), "--group", "ext1"]
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 1
@@ -190,58 +190,58 @@ def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(way: W
     assert "This home is a copy of" in copy.home.event_log.read_text()
 
 
-def test_a_stopped_home_goes_on_exactly_where_it_is_moved_to(way: Way, tmp_path: Path) -> None:
-    way.start("rep1")
-    filled(way, 10)
-    way.run("STOP *", "STOP MGR !")
-    keys = rows_of(way)
-    way.home.root.rename(tmp_path / "moved")
-    way.home = Home(tmp_path / "moved")
-    way.start()
-    filled(way, 20)
-    assert rows_of(way) == keys
-    way.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
-    assert not rows_of(way)
+def test_a_stopped_home_goes_on_exactly_where_it_is_moved_to(pipeline: Pipeline, tmp_path: Path) -> None:
+    pipeline.start("rep1")
+    filled(pipeline, 10)
+    pipeline.run("STOP *", "STOP MGR !")
+    keys = rows_of(pipeline)
+    pipeline.home.root.rename(tmp_path / "moved")
+    pipeline.home = Home(tmp_path / "moved")
+    pipeline.start()
+    filled(pipeline, 20)
+    assert rows_of(pipeline) == keys
+    pipeline.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
+    assert not rows_of(pipeline)
 
 
 def test_a_home_that_is_moved_after_a_kill_knows_the_rows_of_its_threads(
     tmp_path: Path, north: str, south: str
 ) -> None:
     """Each thread of a coordinated Replicat has a row with a key of its own."""
-    way = recovery_kit.open_way("coordinated", tmp_path / "home", north, south)
+    pipeline = recovery_kit.open_pipeline("coordinated", tmp_path / "home", north, south)
     try:
-        recovery_kit.work(way, 1, 20)
-        recovery_kit.same(way)
-        recovery_kit.kill(way, REP1)
-        keys = rows_of(way)
+        recovery_kit.work(pipeline, 1, 20)
+        recovery_kit.same(pipeline)
+        recovery_kit.kill(pipeline, REP1)
+        keys = rows_of(pipeline)
         assert len(keys) > 2
-        way.run("STOP EXTRACT ext1", "STOP MGR !")
-        way.home.root.rename(tmp_path / "moved")
-        way.home = Home(tmp_path / "moved")
-        way.start()
-        recovery_kit.work(way, 21, 40)
-        recovery_kit.same(way)
-        assert rows_of(way) == keys
+        pipeline.run("STOP EXTRACT ext1", "STOP MGR !")
+        pipeline.home.root.rename(tmp_path / "moved")
+        pipeline.home = Home(tmp_path / "moved")
+        pipeline.start()
+        recovery_kit.work(pipeline, 21, 40)
+        recovery_kit.same(pipeline)
+        assert rows_of(pipeline) == keys
     finally:
-        way.close()
+        pipeline.close()
 
 
-def test_a_copy_takes_over_when_its_original_is_gone(way: Way, tmp_path: Path) -> None:
-    way.start("rep1")
-    filled(way, 10)
-    way.run("STOP *", "STOP MGR !")
-    copy = a_copy(way, tmp_path / "copy")
+def test_a_copy_takes_over_when_its_original_is_gone(pipeline: Pipeline, tmp_path: Path) -> None:
+    pipeline.start("rep1")
+    filled(pipeline, 10)
+    pipeline.run("STOP *", "STOP MGR !")
+    copy = a_copy(pipeline, tmp_path / "copy")
     assert "is not allowed" in copy.run("START *", fails=True)
-    shutil.rmtree(way.home.root)
+    shutil.rmtree(pipeline.home.root)
     said = copy.run("TAKEOVER HOME")
     assert "has taken over the groups" in said
     assert "GGS-00811  A moved original, or another copy that has taken over" in said
     assert "nothing to take over" in copy.run("TAKEOVER HOME", fails=True)
-    way.home = copy.home
-    keys = rows_of(way)
-    way.start()
-    filled(way, 20)
-    assert rows_of(way) == keys
+    pipeline.home = copy.home
+    keys = rows_of(pipeline)
+    pipeline.start()
+    filled(pipeline, 20)
+    assert rows_of(pipeline) == keys
 
 
 def test_groups_of_a_copy_of_a_copy_belong_to_the_first_home(tmp_path: Path) -> None:
@@ -322,30 +322,30 @@ def test_a_copy_that_an_earlier_release_noted_keeps_its_original(tmp_path: Path)
     assert original_of(tmp_path, ["ext1"]) == Original("/gone", "0011223344556677", "/gone", ("EXT1",))
 
 
-def test_a_home_of_an_earlier_release_keeps_its_keys_also_when_it_is_moved(way: Way, tmp_path: Path) -> None:
+def test_a_home_of_an_earlier_release_keeps_its_keys_also_when_it_is_moved(pipeline: Pipeline, tmp_path: Path) -> None:
     """Its identity has no keys, and its groups keep none: they are made from the folder that it had."""
-    earlier = {"id": "0011223344556677", "root": str(way.home.root), "wallet": ""}
-    (way.home.root / "dirdb/home.json").write_text(json.dumps(earlier))
-    path = way.home.checkpoint(*REP1)
+    earlier = {"id": "0011223344556677", "root": str(pipeline.home.root), "wallet": ""}
+    (pipeline.home.root / "dirdb/home.json").write_text(json.dumps(earlier))
+    path = pipeline.home.checkpoint(*REP1)
     found = checkpoints.load(path)
     checkpoints.save(path, found._replace(options=found.options._replace(row_keys="")))
-    way.start("rep1")
-    filled(way, 10)
-    assert rows_of(way) == [("REP1", group_key("REP1", str(way.home.root)))]
-    way.run("STOP *", "STOP MGR !")
-    way.home.root.rename(tmp_path / "moved")
-    way.home = Home(tmp_path / "moved")
-    way.start()
-    filled(way, 20)
-    assert len(rows_of(way)) == 1
+    pipeline.start("rep1")
+    filled(pipeline, 10)
+    assert rows_of(pipeline) == [("REP1", group_key("REP1", str(pipeline.home.root)))]
+    pipeline.run("STOP *", "STOP MGR !")
+    pipeline.home.root.rename(tmp_path / "moved")
+    pipeline.home = Home(tmp_path / "moved")
+    pipeline.start()
+    filled(pipeline, 20)
+    assert len(rows_of(pipeline)) == 1
 
 
-def test_deleting_a_replicat_leaves_the_row_of_another_home_with_one_of_its_name(way: Way) -> None:
-    way.start("rep1")
-    filled(way, 10)
-    way.in_south(
+def test_deleting_a_replicat_leaves_the_row_of_another_home_with_one_of_its_name(pipeline: Pipeline) -> None:
+    pipeline.start("rep1")
+    filled(pipeline, 10)
+    pipeline.in_south(
         "INSERT INTO b.checks (group_name, group_key, rba, create_ts, last_update_ts, current_dir)"
         " VALUES ('REP1', 1, 0, now(), now(), '/elsewhere')"
     )
-    way.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
-    assert rows_of(way) == [("REP1", 1)]
+    pipeline.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
+    assert rows_of(pipeline) == [("REP1", 1)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ways import Way
+from pipelines import Pipeline
 
 from ggshell.record.operation import IoType
 from ggshell.trail.inspection import InspectedFile
@@ -19,34 +19,34 @@ ALL = {0: b"1", 1: b"one", 2: b"1"}
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def changed(way: Way, parameters: str, *, whole: bool = True) -> list[Record]:
+def changed(pipeline: Pipeline, parameters: str, *, whole: bool = True) -> list[Record]:
     """Insert, update, move and delete a row; the records of that, after south has followed each step."""
-    way.write("ext1", HEAD + parameters)
-    way.add()
+    pipeline.write("ext1", HEAD + parameters)
+    pipeline.add()
     if whole:
-        way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items ALLCOLS")
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (9, 'stays', 9)")
-    way.arrives(2)
-    way.in_north(
+        pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items ALLCOLS")
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (9, 'stays', 9)")
+    pipeline.wait_for_rows(2)
+    pipeline.in_north(
         "UPDATE a.items SET price = 2 WHERE id = 1",
         "UPDATE a.items SET id = 5 WHERE id = 1",
         "UPDATE a.items SET price = price + 1",
         "INSERT INTO a.items VALUES (10, 'more', 9)",
     )
-    way.arrives(3)
-    way.same()
-    way.in_north("DELETE FROM a.items WHERE id = 5")
-    way.arrives(2)
-    way.same()
-    way.run("STOP *")
-    return list(records(TrailName.parse("./dirdat/ea", way.home.root).file(0)))
+    pipeline.wait_for_rows(3)
+    pipeline.assert_same_rows()
+    pipeline.in_north("DELETE FROM a.items WHERE id = 5")
+    pipeline.wait_for_rows(2)
+    pipeline.assert_same_rows()
+    pipeline.run("STOP *")
+    return list(records(TrailName.parse("./dirdat/ea", pipeline.home.root).file(0)))
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -70,31 +70,31 @@ def columns(record: Record) -> dict[int, bytes | None]:
     return values(record.columns())
 
 
-def test_update_befores_stand_before_their_updates(way: Way) -> None:
-    found = changed(way, "GETUPDATEBEFORES\nTABLE a.items;\n")
+def test_update_befores_stand_before_their_updates(pipeline: Pipeline) -> None:
+    found = changed(pipeline, "GETUPDATEBEFORES\nTABLE a.items;\n")
     updates = [item for item in found if item.io_type in (IoType.FIELD_COMP, IoType.KEY_FIELD_COMP)]
     assert [item.before_after for item in updates[:2]] == ["B", "A"]
     assert columns(updates[0]) == {0: b"1", 2: b"1"}
     assert columns(updates[1]) == {0: b"1", 2: b"2"}
 
 
-def test_nocompress_writes_every_column(way: Way) -> None:
-    found = changed(way, "NOCOMPRESSUPDATES\nNOCOMPRESSDELETES\nTABLE a.items;\n")
+def test_nocompress_writes_every_column(pipeline: Pipeline) -> None:
+    found = changed(pipeline, "NOCOMPRESSUPDATES\nNOCOMPRESSDELETES\nTABLE a.items;\n")
     (update, *_) = [item for item in found if item.io_type == IoType.UPDATE]
     assert columns(update) == {0: b"1", 1: b"one", 2: b"2"}
     (delete,) = [item for item in found if item.io_type == IoType.DELETE]
     assert columns(delete) == {0: b"5", 1: b"one", 2: b"3"}
 
 
-def test_without_old_rows_in_the_log_the_images_hold_what_there_is(way: Way) -> None:
-    found = changed(way, "GETUPDATEBEFORES\nNOCOMPRESSDELETES\nTABLE a.items;\n", whole=False)
+def test_without_old_rows_in_the_log_the_images_hold_what_there_is(pipeline: Pipeline) -> None:
+    found = changed(pipeline, "GETUPDATEBEFORES\nNOCOMPRESSDELETES\nTABLE a.items;\n", whole=False)
     (delete,) = [item for item in found if item.io_type == IoType.DELETE]
     assert columns(delete) == {0: b"5"}
 
 
 @pytest.mark.parametrize("form", ["COMPACT", "FULL"])
-def test_unified_records_hold_both_images(way: Way, form: str) -> None:
-    found = changed(way, f"UPDATERECORDFORMAT {form}\nTABLE a.items;\n")
+def test_unified_records_hold_both_images(pipeline: Pipeline, form: str) -> None:
+    found = changed(pipeline, f"UPDATERECORDFORMAT {form}\nTABLE a.items;\n")
     (update, *_) = [item for item in found if item.io_type == IoType.UNIFIED_UPDATE]
     before, after = ({0: b"1", 2: b"1"}, {0: b"1", 2: b"2"}) if form == "COMPACT" else (ALL, {**ALL, 2: b"2"})
     assert values(update.before_columns()) == before
@@ -102,10 +102,10 @@ def test_unified_records_hold_both_images(way: Way, form: str) -> None:
     assert len([item for item in found if item.io_type == IoType.UNIFIED_KEY_UPDATE]) == 1
 
 
-def test_tokens_travel_with_each_record_of_their_table(way: Way) -> None:
+def test_tokens_travel_with_each_record_of_their_table(pipeline: Pipeline) -> None:
     tokens = "TOKENS (TK_GROUP = @GETENV ('GGENVIRONMENT', 'GROUPNAME'), TK_NAME = name, TK_TEXT = 'fixed',"
     tokens += " TK_BOTH = @STRCAT (name, '/', @COMPUTE (id + 1)), TK_NONE = @COLSTAT (NULL))"
-    found = changed(way, f"TABLE a.items, {tokens};\n")
+    found = changed(pipeline, f"TABLE a.items, {tokens};\n")
     (insert, *_) = [item for item in found if item.io_type == IoType.INSERT]
     assert insert.named_user_tokens() == {
         "TK_GROUP": b"EXT1",

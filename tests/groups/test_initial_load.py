@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
-from ways import EXT1, REP1, Way
 
 from ggshell.groups.load_state import LoadState
 from ggshell.groups.state import ProcessState
@@ -26,16 +26,16 @@ ROWS = 3000
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    prepare(way)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    prepare(pipeline)
+    yield pipeline
+    pipeline.close()
 
 
-def prepare(way: Way, file: str = "", clause: str = "") -> None:
-    way.write("load1", LOAD.format(file=file, clause=clause))
-    way.write("rload", "REPLICAT rload\nUSERIDALIAS south\nMAP a.*, TARGET b.*;\n")
+def prepare(pipeline: Pipeline, file: str = "", clause: str = "") -> None:
+    pipeline.write("load1", LOAD.format(file=file, clause=clause))
+    pipeline.write("rload", "REPLICAT rload\nUSERIDALIAS south\nMAP a.*, TARGET b.*;\n")
 
 
 @contextmanager
@@ -64,25 +64,25 @@ def busy(dsn: str) -> Iterator[Callable[[], int]]:
         thread.join()
 
 
-def fill(way: Way) -> None:
-    way.in_north(f"INSERT INTO a.items SELECT n, 'row ' || n, n FROM generate_series(1, {ROWS}) n")
+def fill(pipeline: Pipeline) -> None:
+    pipeline.in_north(f"INSERT INTO a.items SELECT n, 'row ' || n, n FROM generate_series(1, {ROWS}) n")
 
 
-def load_of(way: Way) -> LoadState:
-    return LoadState.of(checkpoints.load(way.home.checkpoint(*LOAD1))) or LoadState()
+def load_of(pipeline: Pipeline) -> LoadState:
+    return LoadState.of(checkpoints.load(pipeline.home.checkpoint(*LOAD1))) or LoadState()
 
 
-def loaded(way: Way) -> LoadState:
+def loaded(pipeline: Pipeline) -> LoadState:
     """Run the load to its end."""
-    way.run("START EXTRACT load1")
-    until("the load is complete", lambda: load_of(way).complete)
-    until_state(way.home, *LOAD1, ProcessState.STOPPED)
-    return load_of(way)
+    pipeline.run("START EXTRACT load1")
+    until("the load is complete", lambda: load_of(pipeline).complete)
+    until_state(pipeline.home, *LOAD1, ProcessState.STOPPED)
+    return load_of(pipeline)
 
 
-def begin(way: Way, changes: Callable[[], int]) -> LoadState:
+def begin(pipeline: Pipeline, changes: Callable[[], int]) -> LoadState:
     """Capture of changes first, then the load, then its rows in south."""
-    way.run(
+    pipeline.run(
         "DBLOGIN USERIDALIAS north",
         "ADD TRANDATA a.items",
         "REGISTER EXTRACT ext1",
@@ -93,108 +93,108 @@ def begin(way: Way, changes: Callable[[], int]) -> LoadState:
     )
     early = changes()
     until("changes before the load", lambda: changes() > early + 20)
-    state = loaded(way)
+    state = loaded(pipeline)
     late = changes()
     until("changes behind the load", lambda: changes() > late + 20)
-    way.run(
+    pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "ADD CHECKPOINTTABLE b.checks",
         "ADD REPLICAT rload, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE b.checks",
         "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
         "START REPLICAT rload",
     )
-    until("the rows are loaded", lambda: way.in_south("SELECT count(*) FROM b.items") == [(state.all_rows,)])
-    way.run("STOP REPLICAT rload")
+    until("the rows are loaded", lambda: pipeline.in_south("SELECT count(*) FROM b.items") == [(state.all_rows,)])
+    pipeline.run("STOP REPLICAT rload")
     return state
 
 
-def follow(way: Way) -> None:
+def follow(pipeline: Pipeline) -> None:
     """Wait until the last change is in south, and compare."""
-    way.in_north("INSERT INTO a.items VALUES (1000000, 'last', 0)")
-    until("the last change", lambda: way.in_south("SELECT 1 FROM b.items WHERE id = 1000000") == [(1,)], 60)
-    way.same()
+    pipeline.in_north("INSERT INTO a.items VALUES (1000000, 'last', 0)")
+    until("the last change", lambda: pipeline.in_south("SELECT 1 FROM b.items WHERE id = 1000000") == [(1,)], 60)
+    pipeline.assert_same_rows()
 
 
-def test_a_busy_source_is_loaded_and_followed_without_collisions(way: Way) -> None:
-    fill(way)
-    with busy(way.north) as changes:
-        state = begin(way, changes)
-        way.run(f"START REPLICAT rep1, AFTERCSN {state.csn}")
-    follow(way)
-    assert way.is_running(REP1)
-    assert way.is_running(EXT1)
-    assert "(not running: STOPPED)" in way.run("SEND EXTRACT load1, STATUS")
-    text = way.run("INFO EXTRACT load1, TASKS")
+def test_a_busy_source_is_loaded_and_followed_without_collisions(pipeline: Pipeline) -> None:
+    fill(pipeline)
+    with busy(pipeline.north) as changes:
+        state = begin(pipeline, changes)
+        pipeline.run(f"START REPLICAT rep1, AFTERCSN {state.csn}")
+    follow(pipeline)
+    assert pipeline.is_running(REP1)
+    assert pipeline.is_running(EXT1)
+    assert "(not running: STOPPED)" in pipeline.run("SEND EXTRACT load1, STATUS")
+    text = pipeline.run("INFO EXTRACT load1, TASKS")
     assert "Status STOPPED" in text
     assert state.csn in text
     assert f"Loaded {state.all_rows} rows of 1 table" in text
-    assert state.csn in way.home.report("LOAD1").read_text()
-    assert "LOAD1" not in way.run("INFO EXTRACT *")
+    assert state.csn in pipeline.home.report("LOAD1").read_text()
+    assert "LOAD1" not in pipeline.run("INFO EXTRACT *")
 
 
-def test_with_collisions_handled_until_the_load_s_csn(way: Way) -> None:
-    fill(way)
+def test_with_collisions_handled_until_the_load_s_csn(pipeline: Pipeline) -> None:
+    fill(pipeline)
     rep1 = "REPLICAT rep1\nUSERIDALIAS south\n{}MAP a.*, TARGET b.*;\n"
-    way.write("rep1", rep1.format("HANDLECOLLISIONS\n"))
-    with busy(way.north) as changes:
-        state = begin(way, changes)
-        way.run("START REPLICAT rep1")
-        until("rep1 is behind the load", lambda: _applied(way) > Csn.parse(state.csn), 60)
-        way.run("SEND REPLICAT rep1, NOHANDLECOLLISIONS")
-        way.write("rep1", rep1.format(""))
-        way.run("STOP REPLICAT rep1", "START REPLICAT rep1")
-    follow(way)
-    assert way.is_running(REP1)
+    pipeline.write("rep1", rep1.format("HANDLECOLLISIONS\n"))
+    with busy(pipeline.north) as changes:
+        state = begin(pipeline, changes)
+        pipeline.run("START REPLICAT rep1")
+        until("rep1 is behind the load", lambda: _applied(pipeline) > Csn.parse(state.csn), 60)
+        pipeline.run("SEND REPLICAT rep1, NOHANDLECOLLISIONS")
+        pipeline.write("rep1", rep1.format(""))
+        pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1")
+    follow(pipeline)
+    assert pipeline.is_running(REP1)
 
 
-def test_start_warns_of_changes_that_overtake_an_initial_load(way: Way) -> None:
-    fill(way)
-    way.write("other", "REPLICAT other\nUSERIDALIAS south\nMAP a.*, TARGET c.*;\n")
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    way.add()
-    way.run("ADD REPLICAT rload, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE b.checks")
-    way.run("ADD REPLICAT other, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
+def test_start_warns_of_changes_that_overtake_an_initial_load(pipeline: Pipeline) -> None:
+    fill(pipeline)
+    pipeline.write("other", "REPLICAT other\nUSERIDALIAS south\nMAP a.*, TARGET c.*;\n")
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    pipeline.add()
+    pipeline.run("ADD REPLICAT rload, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE b.checks")
+    pipeline.run("ADD REPLICAT other, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
     warning = (
         "REPLICAT REP1 applies changes while REPLICAT RLOAD has not applied all of the initial load of EXTRACT LOAD1"
     )
-    assert warning in way.run("START REPLICAT rep1")
-    assert "GGS-00556" not in way.run("START REPLICAT other"), "it writes to other tables"
-    assert "GGS-00556" in way.run("START EXTRACT load1")
-    until_state(way.home, *LOAD1, ProcessState.STOPPED)
-    assert "GGS-00556" in way.run("STOP REPLICAT rep1", "START REPLICAT rep1"), "no row of the load is applied"
-    assert "GGS-00556" in way.run("STOP REPLICAT rep1", "START REPLICAT r*"), "both start at once"
-    way.run("STOP REPLICAT rep1")
-    way.arrives(ROWS)
-    way.run("STOP REPLICAT rload")
-    assert "GGS-00556" not in way.run("START REPLICAT *"), "the load is applied whole"
+    assert warning in pipeline.run("START REPLICAT rep1")
+    assert "GGS-00556" not in pipeline.run("START REPLICAT other"), "it writes to other tables"
+    assert "GGS-00556" in pipeline.run("START EXTRACT load1")
+    until_state(pipeline.home, *LOAD1, ProcessState.STOPPED)
+    assert "GGS-00556" in pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1"), "no row of the load is applied"
+    assert "GGS-00556" in pipeline.run("STOP REPLICAT rep1", "START REPLICAT r*"), "both start at once"
+    pipeline.run("STOP REPLICAT rep1")
+    pipeline.wait_for_rows(ROWS)
+    pipeline.run("STOP REPLICAT rload")
+    assert "GGS-00556" not in pipeline.run("START REPLICAT *"), "the load is applied whole"
 
 
-def _applied(way: Way) -> Csn:
-    found = checkpoints.load(way.home.checkpoint(*REP1)).latest_csn
+def _applied(pipeline: Pipeline) -> Csn:
+    found = checkpoints.load(pipeline.home.checkpoint(*REP1)).latest_csn
     return Csn.parse(found) if found else Csn(0)
 
 
-def test_the_trail_holds_a_transaction_a_table_with_the_snapshot_s_csn(way: Way) -> None:
-    way.in_north(
+def test_the_trail_holds_a_transaction_a_table_with_the_snapshot_s_csn(pipeline: Pipeline) -> None:
+    pipeline.in_north(
         "CREATE TABLE a.empty (id int PRIMARY KEY)",
         "CREATE TABLE a.parts (id int, v bytea) PARTITION BY RANGE (id)",
         "CREATE TABLE a.parts1 PARTITION OF a.parts FOR VALUES FROM (0) TO (10)",
         "CREATE TABLE a.parts2 PARTITION OF a.parts FOR VALUES FROM (10) TO (20)",
         r"INSERT INTO a.parts VALUES (1, '\x00ff'), (11, NULL)",
     )
-    fill(way)
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    state = loaded(way)
+    fill(pipeline)
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    state = loaded(pipeline)
     assert (state.tables, state.done, state.all_rows) == (3, 3, ROWS + 2)
-    found = _transactions(way)
+    found = _transactions(pipeline)
     assert [(name, rows) for name, _, _, rows in found] == [("items", ROWS), ("parts", 2)]
     assert {str(csn) for _, csn, _, _ in found} == {state.csn}
     assert len({xid for _, _, xid, _ in found}) == 2
 
 
-def _transactions(way: Way) -> list[tuple[str, Csn, str, int]]:
+def _transactions(pipeline: Pipeline) -> list[tuple[str, Csn, str, int]]:
     """Table, CSN, id and rows of each transaction of ./dirdat/la."""
-    reader = TrailReader(TrailName.parse("./dirdat/la", way.home.root))
+    reader = TrailReader(TrailName.parse("./dirdat/la", pipeline.home.root))
     found: list[tuple[str, Csn, str, int]] = []
     while (batch := reader.read()) is not None:
         for piece in batch.pieces:
@@ -207,76 +207,76 @@ def _transactions(way: Way) -> list[tuple[str, Csn, str, int]]:
 
 
 @pytest.mark.parametrize(("file", "copies", "first"), [(", PURGE", 1, 0), ("", 2, 1)])
-def test_a_load_that_is_started_again_is_loaded_anew(way: Way, file: str, copies: int, first: int) -> None:
-    prepare(way, file)
-    fill(way)
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    before = loaded(way)
-    way.in_north("DELETE FROM a.items WHERE id = 1")
-    way.run("START EXTRACT load1")
-    until("the second load is complete", lambda: load_of(way).complete and load_of(way).csn != before.csn)
-    until_state(way.home, *LOAD1, ProcessState.STOPPED)
-    state = load_of(way)
+def test_a_load_that_is_started_again_is_loaded_anew(pipeline: Pipeline, file: str, copies: int, first: int) -> None:
+    prepare(pipeline, file)
+    fill(pipeline)
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    before = loaded(pipeline)
+    pipeline.in_north("DELETE FROM a.items WHERE id = 1")
+    pipeline.run("START EXTRACT load1")
+    until("the second load is complete", lambda: load_of(pipeline).complete and load_of(pipeline).csn != before.csn)
+    until_state(pipeline.home, *LOAD1, ProcessState.STOPPED)
+    state = load_of(pipeline)
     assert Csn.parse(state.csn) > Csn.parse(before.csn)
     assert state.file.endswith(f"{first:09d}")
-    assert [rows for _, _, _, rows in _transactions(way)] == [ROWS, ROWS - 1][-copies:]
+    assert [rows for _, _, _, rows in _transactions(pipeline)] == [ROWS, ROWS - 1][-copies:]
 
 
-def test_a_load_waits_for_transactions_that_write_and_can_be_stopped_meanwhile(way: Way) -> None:
-    fill(way)
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    with psycopg.connect(way.north) as writer:
+def test_a_load_waits_for_transactions_that_write_and_can_be_stopped_meanwhile(pipeline: Pipeline) -> None:
+    fill(pipeline)
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    with psycopg.connect(pipeline.north) as writer:
         writer.execute("INSERT INTO a.items VALUES (-1, 'open', 0)")
-        way.run("START EXTRACT load1")
-        assert "Waiting for the snapshot" in way.run("SEND EXTRACT load1, STATUS")
-        way.run("STOP EXTRACT load1")
-        assert not load_of(way).complete
-        way.run("START EXTRACT load1")
-    until("the load is complete", lambda: load_of(way).complete)
-    assert load_of(way).all_rows == ROWS + 1, "what committed while it waited is in the snapshot"
+        pipeline.run("START EXTRACT load1")
+        assert "Waiting for the snapshot" in pipeline.run("SEND EXTRACT load1, STATUS")
+        pipeline.run("STOP EXTRACT load1")
+        assert not load_of(pipeline).complete
+        pipeline.run("START EXTRACT load1")
+    until("the load is complete", lambda: load_of(pipeline).complete)
+    assert load_of(pipeline).all_rows == ROWS + 1, "what committed while it waited is in the snapshot"
 
 
 @pytest.mark.parametrize("kind", ["", "PARALLEL, "])
-def test_three_hundred_tables_are_loaded_and_unlogged_ones_are_named(way: Way, kind: str) -> None:
-    for schema, run in (("a", way.in_north), ("b", way.in_south)):
+def test_three_hundred_tables_are_loaded_and_unlogged_ones_are_named(pipeline: Pipeline, kind: str) -> None:
+    for schema, run in (("a", pipeline.in_north), ("b", pipeline.in_south)):
         run("".join(f"CREATE TABLE {schema}.t{number} (id int PRIMARY KEY);" for number in range(299)))
-    way.in_north("".join(f"INSERT INTO a.t{number} VALUES (1), (2);" for number in range(299)))
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "CREATE UNLOGGED TABLE a.scratch (id int)")
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    assert loaded(way).all_rows == 599
-    assert "Table a.scratch is UNLOGGED and is not loaded" in way.home.report("LOAD1").read_text()
-    way.run(
+    pipeline.in_north("".join(f"INSERT INTO a.t{number} VALUES (1), (2);" for number in range(299)))
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "CREATE UNLOGGED TABLE a.scratch (id int)")
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    assert loaded(pipeline).all_rows == 599
+    assert "Table a.scratch is UNLOGGED and is not loaded" in pipeline.home.report("LOAD1").read_text()
+    pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "ADD CHECKPOINTTABLE b.checks",
         f"ADD REPLICAT rload, {kind}EXTTRAIL ./dirdat/la, CHECKPOINTTABLE b.checks",
         "START REPLICAT rload",
     )
     union = " UNION ALL ".join(f"SELECT id FROM b.t{number}" for number in range(299))
-    until("the rows are loaded", lambda: way.in_south(f"SELECT count(*) FROM ({union}) x") == [(598,)])
-    until("the last row", lambda: way.in_south("SELECT count(*) FROM b.items") == [(1,)])
-    way.run("STOP REPLICAT rload", "START REPLICAT rload", "STOP REPLICAT rload")
-    assert way.in_south(f"SELECT count(*) FROM ({union}) x") == [(598,)]
-    rows = way.in_south("SELECT log_cmplt_xids FROM b.checks")
+    until("the rows are loaded", lambda: pipeline.in_south(f"SELECT count(*) FROM ({union}) x") == [(598,)])
+    until("the last row", lambda: pipeline.in_south("SELECT count(*) FROM b.items") == [(1,)])
+    pipeline.run("STOP REPLICAT rload", "START REPLICAT rload", "STOP REPLICAT rload")
+    assert pipeline.in_south(f"SELECT count(*) FROM ({union}) x") == [(598,)]
+    rows = pipeline.in_south("SELECT log_cmplt_xids FROM b.checks")
     assert "~300" in str(rows[0][0])
 
 
-def test_sqlpredicate_and_clauses_choose_what_is_loaded(way: Way) -> None:
-    prepare(way, clause=", FILTER (id > 10), SQLPREDICATE 'WHERE id <= 20'")
-    fill(way)
-    way.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    loaded(way)
-    assert [rows for _, _, _, rows in _transactions(way)] == [10]
+def test_sqlpredicate_and_clauses_choose_what_is_loaded(pipeline: Pipeline) -> None:
+    prepare(pipeline, clause=", FILTER (id > 10), SQLPREDICATE 'WHERE id <= 20'")
+    fill(pipeline)
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    loaded(pipeline)
+    assert [rows for _, _, _, rows in _transactions(pipeline)] == [10]
 
 
-def test_what_only_a_load_can_do_is_refused_of_a_log(way: Way) -> None:
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nSOURCEISTABLE\nTABLE a.*;\n")
-    way.add()
-    way.start("ext1")
-    assert "SOURCEISTABLE is valid only for an initial load" in way.ends(EXT1)
+def test_what_only_a_load_can_do_is_refused_of_a_log(pipeline: Pipeline) -> None:
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nSOURCEISTABLE\nTABLE a.*;\n")
+    pipeline.add()
+    pipeline.start("ext1")
+    assert "SOURCEISTABLE is valid only for an initial load" in pipeline.abended_report(EXT1)
 
 
-def test_a_load_without_a_file_says_what_is_missing(way: Way) -> None:
-    way.write("load1", "EXTRACT load1\nUSERIDALIAS north\nTABLE a.*;\n")
-    way.run("ADD EXTRACT load1, SOURCEISTABLE")
-    way.start("load1")
-    assert "an initial load requires a file or trail" in way.ends(LOAD1)
+def test_a_load_without_a_file_says_what_is_missing(pipeline: Pipeline) -> None:
+    pipeline.write("load1", "EXTRACT load1\nUSERIDALIAS north\nTABLE a.*;\n")
+    pipeline.run("ADD EXTRACT load1, SOURCEISTABLE")
+    pipeline.start("load1")
+    assert "an initial load requires a file or trail" in pipeline.abended_report(LOAD1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx, make_batch
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 from ggshell.groups.left_truncates import LeftTruncates
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
@@ -25,9 +25,9 @@ def _told(name: str, source: str, *, applies: bool, excludes: tuple[str, ...] = 
     table = TableDefinition(TableName.parse(name), (Column("id", "integer"),), (0,))
     mapper = Mapper([MapRule(source, source)], lambda _: None, excludes)
     batch = make_batch([Tx(1, [Row(table, IoType.INSERT, b"x"), Row(table, IoType.PURGE_DATA, b"")])])
-    look = LeftTruncates(mapper, told.append, applies=applies).look
-    look(batch)
-    look(batch)
+    check = LeftTruncates(mapper, told.append, applies=applies).check
+    check(batch)
+    check(batch)
     return told
 
 
@@ -49,54 +49,56 @@ def test_tables_that_nobody_asked_for_are_not_named() -> None:
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     """A partitioned table, which TABLE and MAP lines take by its own name alone."""
-    way = Way(tmp_path / "home", north, south)
-    for run, schema in ((way.in_north, "a"), (way.in_south, "b")):
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    for run, schema in ((pipeline.in_north, "a"), (pipeline.in_south, "b")):
         run(
             f"CREATE TABLE {schema}.ev (id int PRIMARY KEY) PARTITION BY RANGE (id)",
             f"CREATE TABLE {schema}.ev_low PARTITION OF {schema}.ev FOR VALUES FROM (0) TO (10)",
         )
-    yield way
-    way.close()
+    yield pipeline
+    pipeline.close()
 
 
-def _detail(way: Way) -> str:
-    return way.run("INFO EXTRACT ext1, DETAIL")
+def _detail(pipeline: Pipeline) -> str:
+    return pipeline.run("INFO EXTRACT ext1, DETAIL")
 
 
-def test_truncates_that_get_lost_on_the_way_are_named_in_report_and_log(way: Way) -> None:
+def test_truncates_that_get_lost_on_the_way_are_named_in_report_and_log(pipeline: Pipeline) -> None:
     tables = "TABLE a.ev;\nTABLE a.items;\n"
     maps = "MAP a.ev, TARGET b.ev;\nMAP a.items, TARGET b.items;\n"
-    way.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\n{tables}TABLE a.ev_low;\n")
-    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\n{maps}")
-    way.add()
-    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.ev")
-    way.start()
-    way.in_north("TRUNCATE a.ev_low", "INSERT INTO a.items VALUES (1, '', 0)")
-    way.arrives(1)
+    pipeline.write(
+        "ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\n{tables}TABLE a.ev_low;\n"
+    )
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\n{maps}")
+    pipeline.add()
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.ev")
+    pipeline.start()
+    pipeline.in_north("TRUNCATE a.ev_low", "INSERT INTO a.items VALUES (1, '', 0)")
+    pipeline.wait_for_rows(1)
     lost = "TRUNCATE of a.ev_low is not applied: no MAP includes the table."
-    until("the report names it", lambda: lost in way.home.report("REP1").read_text())
-    assert lost in way.home.event_log.read_text()
-    way.run("STOP rep1", "STOP ext1")
-    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{maps}")
-    way.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\n{tables}")
-    way.start()
+    until("the report names it", lambda: lost in pipeline.home.report("REP1").read_text())
+    assert lost in pipeline.home.event_log.read_text()
+    pipeline.run("STOP rep1", "STOP ext1")
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{maps}")
+    pipeline.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\n{tables}")
+    pipeline.start()
     lost = "TRUNCATE of a single partition of a.ev is not captured for a.ev_low: requires a TABLE parameter"
-    until("Extract names the partition", lambda: lost in way.home.report("EXT1").read_text())
-    until("DETAIL names it", lambda: "a.ev: TRUNCATE of a single partition, a.ev_low: requires" in _detail(way))
-    way.in_south("CREATE TABLE b.ev_high PARTITION OF b.ev FOR VALUES FROM (10) TO (20)")
-    way.in_north(
+    until("Extract names the partition", lambda: lost in pipeline.home.report("EXT1").read_text())
+    until("DETAIL names it", lambda: "a.ev: TRUNCATE of a single partition, a.ev_low: requires" in _detail(pipeline))
+    pipeline.in_south("CREATE TABLE b.ev_high PARTITION OF b.ev FOR VALUES FROM (10) TO (20)")
+    pipeline.in_north(
         "CREATE TABLE a.ev_high PARTITION OF a.ev FOR VALUES FROM (10) TO (20)",
         "BEGIN; TRUNCATE a.ev_low; ROLLBACK",
         "INSERT INTO a.ev VALUES (11)",
         "TRUNCATE a.ev_high; DROP TABLE a.ev_high",
     )
     lost = "GGS-00547  TRUNCATE of a.ev_high, a partition of a.ev, is not in the trail"
-    until("a partition that is gone again is named", lambda: lost in way.home.report("EXT1").read_text())
-    assert "TRUNCATE of a.ev_low, a partition" not in way.home.report("EXT1").read_text(), "it was rolled back"
-    way.in_north("TRUNCATE a.ev", "INSERT INTO a.items VALUES (2, '', 0)")
-    way.arrives(2)
+    until("a partition that is gone again is named", lambda: lost in pipeline.home.report("EXT1").read_text())
+    assert "TRUNCATE of a.ev_low, a partition" not in pipeline.home.report("EXT1").read_text(), "it was rolled back"
+    pipeline.in_north("TRUNCATE a.ev", "INSERT INTO a.items VALUES (2, '', 0)")
+    pipeline.wait_for_rows(2)
     ignored = "TRUNCATE of a.ev is not applied: IGNORETRUNCATES is in effect."
-    until("the report names it", lambda: ignored in way.home.report("REP1").read_text())
-    assert ignored in way.home.event_log.read_text()
+    until("the report names it", lambda: ignored in pipeline.home.report("REP1").read_text())
+    assert ignored in pipeline.home.event_log.read_text()

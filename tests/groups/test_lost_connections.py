@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from batches import read_rows
+from pipelines import EXT1, Pipeline
 from processes import until
-from ways import EXT1, Way
 
 from ggshell.groups.state import read_process_file
 from ggshell.record.image import decode_image
@@ -29,32 +29,32 @@ ROWS, HALF = 40_000, 1 << 18
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    way.in_north("CREATE TABLE a.log (worker int, n int, filler text, PRIMARY KEY (worker, n))")
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.in_north("CREATE TABLE a.log (worker int, n int, filler text, PRIMARY KEY (worker, n))")
+    yield pipeline
+    pipeline.close()
 
 
-def capture(way: Way, *, streamed: bool, lines: str = "") -> None:
+def capture(pipeline: Pipeline, *, streamed: bool, lines: str = "") -> None:
     """EXT1 runs; open transactions are streamed to it and go to files, or come whole at their commit."""
-    database = way.in_north("SELECT current_database()")[0][0]
+    database = pipeline.in_north("SELECT current_database()")[0][0]
     if streamed:
-        way.in_north(f"ALTER DATABASE {database} SET logical_decoding_work_mem = '64kB'")
-    way.write("ext1", PARAMETERS.format("CACHEMGR CACHESIZE 1MB\n" if streamed else "") + lines)
-    way.add()
-    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.log")
-    way.start("ext1")
+        pipeline.in_north(f"ALTER DATABASE {database} SET logical_decoding_work_mem = '64kB'")
+    pipeline.write("ext1", PARAMETERS.format("CACHEMGR CACHESIZE 1MB\n" if streamed else "") + lines)
+    pipeline.add()
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.log")
+    pipeline.start("ext1")
 
 
-def trail(way: Way) -> TrailName:
-    return TrailName(way.home.root / "dirdat", "ea")
+def trail(pipeline: Pipeline) -> TrailName:
+    return TrailName(pipeline.home.root / "dirdat", "ea")
 
 
-def written(way: Way) -> list[tuple[int, tuple[int, int], bool, bool]]:
+def written(pipeline: Pipeline) -> list[tuple[int, tuple[int, int], bool, bool]]:
     """The rows of the trail: CSN, key, whether one begins its transaction, whether it ends it."""
     found = []
-    with closing(TrailReader(trail(way))) as reader:
+    with closing(TrailReader(trail(pipeline))) as reader:
         while (batch := reader.read(1 << 20)) is not None:
             for csn, _, _, data, _, begins, ends, _, _ in read_rows(batch):
                 (_, worker), (_, number), *_ = decode_image(data)
@@ -62,14 +62,14 @@ def written(way: Way) -> list[tuple[int, tuple[int, int], bool, bool]]:
     return found
 
 
-def everything_once(way: Way) -> None:
+def everything_once(pipeline: Pipeline) -> None:
     """Wait until the trail holds what the source holds: no row is missing, none is there twice, transactions are whole."""
-    before = int(way.in_north("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
-    way.in_north(FILL.format(9, 1, 5))
-    expected = sorted(way.in_north("SELECT worker, n FROM a.log"))
-    until("all rows are in the trail", lambda: last_csn(way) > before or not way.is_running(EXT1))
-    assert way.is_running(EXT1), way.home.report("EXT1").read_text()
-    rows = written(way)
+    before = int(pipeline.in_north("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
+    pipeline.in_north(FILL.format(9, 1, 5))
+    expected = sorted(pipeline.in_north("SELECT worker, n FROM a.log"))
+    until("all rows are in the trail", lambda: last_csn(pipeline) > before or not pipeline.is_running(EXT1))
+    assert pipeline.is_running(EXT1), pipeline.home.report("EXT1").read_text()
+    rows = written(pipeline)
     assert sorted(key for _, key, _, _ in rows) == expected
     csns = [csn for csn, _, begins, _ in rows if begins]
     assert csns == sorted(set(csns)), "a transaction is in the trail twice, or out of order"
@@ -80,46 +80,46 @@ def everything_once(way: Way) -> None:
     assert not inside
 
 
-def last_csn(way: Way) -> int:
-    with closing(MarkReader(trail(way))) as reader:
+def last_csn(pipeline: Pipeline) -> int:
+    with closing(MarkReader(trail(pipeline))) as reader:
         mark = reader.read()
     return mark.csn.value if mark is not None and mark.csn is not None else 0
 
 
-def unfinished(way: Way) -> int:
+def unfinished(pipeline: Pipeline) -> int:
     """The bytes in the newest file of the trail past its durable mark: of a transaction that is being written."""
-    with closing(MarkReader(trail(way))) as reader:
+    with closing(MarkReader(trail(pipeline))) as reader:
         mark = reader.read()
     if mark is None:
         return 0
-    newest = trail(way).sequences()[-1]
-    size = trail(way).file(newest).stat().st_size
+    newest = trail(pipeline).sequences()[-1]
+    size = trail(pipeline).file(newest).stat().st_size
     return size if newest > mark.position.seqno else size - mark.position.rba
 
 
 @pytest.mark.parametrize(("lost", "streamed"), [("terminated", True), ("timed out", False)])
 def test_a_transaction_half_in_the_trail_is_written_once_after_the_connection_is_lost(
-    way: Way, lost: str, streamed: bool
+    pipeline: Pipeline, lost: str, streamed: bool
 ) -> None:
     if lost == "timed out":
-        database = way.in_north("SELECT current_database()")[0][0]
-        way.in_north(f"ALTER DATABASE {database} SET wal_sender_timeout = '1s'")
-    capture(way, streamed=streamed)
-    entry = read_process_file(way.home.process(*EXT1))
+        database = pipeline.in_north("SELECT current_database()")[0][0]
+        pipeline.in_north(f"ALTER DATABASE {database} SET wal_sender_timeout = '1s'")
+    capture(pipeline, streamed=streamed)
+    entry = read_process_file(pipeline.home.process(*EXT1))
     assert entry is not None
     senders = "SELECT pid FROM pg_stat_replication WHERE application_name LIKE 'ggshell extract%'"
-    with psycopg.connect(way.north) as first, psycopg.connect(way.north) as second:
+    with psycopg.connect(pipeline.north) as first, psycopg.connect(pipeline.north) as second:
         first.execute(FILL.format(2, 1, 3000))
         second.execute(FILL.format(3, 1, 3000))
-        way.in_north(FILL.format(1, 1, 10), FILL.format(1, 11, ROWS))
-        until("the transaction is being written", lambda: unfinished(way) > HALF)
+        pipeline.in_north(FILL.format(1, 1, 10), FILL.format(1, 11, ROWS))
+        until("the transaction is being written", lambda: unfinished(pipeline) > HALF)
         os.kill(entry.pid, signal.SIGSTOP)
         try:
-            before = way.in_north(senders)
-            half = unfinished(way)
+            before = pipeline.in_north(senders)
+            half = unfinished(pipeline)
             if lost == "terminated":
-                way.in_north(LOSE)
-            until("the connection is lost", lambda: not set(before) & set(way.in_north(senders)))
+                pipeline.in_north(LOSE)
+            until("the connection is lost", lambda: not set(before) & set(pipeline.in_north(senders)))
             threading.Event().wait(1.1)  # a checkpoint is due, which is where Extract meets the loss
         finally:
             os.kill(entry.pid, signal.SIGCONT)
@@ -127,21 +127,21 @@ def test_a_transaction_half_in_the_trail_is_written_once_after_the_connection_is
         first.execute(FILL.format(2, 3001, 4000))
         first.commit()
         second.rollback()
-    everything_once(way)
-    total = way.run("STATS EXTRACT ext1, TOTAL")
+    everything_once(pipeline)
+    total = pipeline.run("STATS EXTRACT ext1, TOTAL")
     assert f" {ROWS + 4005}.00" in total, total
 
 
 def test_transactions_that_were_not_flushed_when_a_connection_was_lost_come_once(
-    way: Way, request: pytest.FixtureRequest
+    pipeline: Pipeline, request: pytest.FixtureRequest
 ) -> None:
-    capture(way, streamed=True)
+    capture(pipeline, streamed=True)
     seed, kills = 7, request.config.getoption("--rounds") or 5
     chance, ended = random.Random(seed), threading.Event()
 
     def work(worker: int) -> None:
         mine, number = random.Random(f"{seed} {worker}"), 0
-        with psycopg.connect(way.north) as connection:
+        with psycopg.connect(pipeline.north) as connection:
             while not ended.is_set():
                 for _ in range(mine.choice([1, 1, 3])):
                     size = mine.choice([1, 1, 5, 50, 900, 3000])
@@ -158,11 +158,11 @@ def test_transactions_that_were_not_flushed_when_a_connection_was_lost_come_once
         worker.start()
     try:
         for _ in range(kills):
-            until("Extract is connected", lambda: way.in_north(LOSE.replace("pg_terminate_backend", ""))[0][0] > 0)
+            until("Extract is connected", lambda: pipeline.in_north(LOSE.replace("pg_terminate_backend", ""))[0][0] > 0)
             ended.wait(chance.choice([0.05, 0.2, 0.6]))
-            way.in_north(LOSE)
+            pipeline.in_north(LOSE)
     finally:
         ended.set()
         for worker in workers:
             worker.join()
-    everything_once(way)
+    everything_once(pipeline)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
-from ways import EXT1, REP1, Way
 
 from ggshell.connectors.postgres import session, trandata
-from ggshell.connectors.postgres.table_watch import LOOK_SECONDS, TableWatch
+from ggshell.connectors.postgres.table_watch import CHECK_SECONDS, TableWatch
 from ggshell.errors import DatabaseError, NotFoundError
 from ggshell.groups.load_state import LoadState
 from ggshell.groups.state import ProcessState
@@ -23,10 +23,10 @@ from ggshell.types import TableName
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
 NEW = (
@@ -37,14 +37,14 @@ NEW = (
 )
 
 
-def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(way: Way) -> None:
-    way.in_south(*(text.format(s="b") for text in NEW), "ALTER TABLE b.made ADD COLUMN w int")
-    way.add()
-    out = way.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a", "INFO SCHEMATRANDATA a")
+def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(pipeline: Pipeline) -> None:
+    pipeline.in_south(*(text.format(s="b") for text in NEW), "ALTER TABLE b.made ADD COLUMN w int")
+    pipeline.add()
+    out = pipeline.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a", "INFO SCHEMATRANDATA a")
     assert 'OGG-01788  SCHEMATRANDATA has been added on schema "a".' in out
     assert 'Schema level supplemental logging is enabled on schema "a".' in out
-    way.start()
-    with psycopg.connect(way.north) as application:
+    pipeline.start()
+    with psycopg.connect(pipeline.north) as application:
         for statement in (
             NEW[0].format(s="a"),
             "INSERT INTO a.made VALUES (1, 'x'), (2, 'y')",
@@ -52,7 +52,7 @@ def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(way
             "UPDATE a.made SET w = 7 WHERE id = 2",
         ):
             application.execute(statement)
-    way.in_north(
+    pipeline.in_north(
         NEW[1].format(s="a"),
         "INSERT INTO a.keyless VALUES ('one'), ('two')",
         "UPDATE a.keyless SET v = 'three' WHERE v = 'one'",
@@ -61,52 +61,54 @@ def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(way
         *(f"{NEW[3].format(s='a')}; INSERT INTO a.again VALUES ({number}); DROP TABLE a.again" for number in (1, 2)),
         "INSERT INTO a.items VALUES (1, 'last', 1)",
     )
-    way.arrives(1)
-    assert way.in_south("SELECT * FROM b.made ORDER BY 1") == [(1, "x", None), (2, "y", 7)]
-    assert way.in_south("SELECT v FROM b.keyless ORDER BY 1") == [("three",), ("two",)]
-    assert way.in_south("SELECT * FROM b.copied") == [(2, "y")]
-    assert way.in_south("SELECT * FROM b.again ORDER BY 1") == [(1,), (2,)]
-    assert "OGG-05700" not in way.home.report("EXT1").read_text()
+    pipeline.wait_for_rows(1)
+    assert pipeline.in_south("SELECT * FROM b.made ORDER BY 1") == [(1, "x", None), (2, "y", 7)]
+    assert pipeline.in_south("SELECT v FROM b.keyless ORDER BY 1") == [("three",), ("two",)]
+    assert pipeline.in_south("SELECT * FROM b.copied") == [(2, "y")]
+    assert pipeline.in_south("SELECT * FROM b.again ORDER BY 1") == [(1,), (2,)]
+    assert "OGG-05700" not in pipeline.home.report("EXT1").read_text()
 
 
-def test_a_table_that_cannot_be_captured_is_reported_and_does_not_stop_the_others(way: Way) -> None:
-    way.add()
-    way.in_north("CREATE TABLE a.late (id int PRIMARY KEY)", "CREATE UNLOGGED TABLE a.scratch (id int)")
-    way.start()
-    way.in_north("INSERT INTO a.late VALUES (1)", "INSERT INTO a.items VALUES (1, 'one', 1)")
-    way.arrives(1)
+def test_a_table_that_cannot_be_captured_is_reported_and_does_not_stop_the_others(pipeline: Pipeline) -> None:
+    pipeline.add()
+    pipeline.in_north("CREATE TABLE a.late (id int PRIMARY KEY)", "CREATE UNLOGGED TABLE a.scratch (id int)")
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.late VALUES (1)", "INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.wait_for_rows(1)
     line = "The ADD TRANDATA command was not issued for table a.late. No records will be processed for this table."
-    assert f"WARNING OGG-05700  {line}" in way.home.report("EXT1").read_text()
-    assert line in way.home.event_log.read_text()
-    assert "Table a.scratch is not captured: it is UNLOGGED" in way.home.event_log.read_text()
-    assert "Not captured: table a.late: it has no TRANDATA." in way.run("STATS EXTRACT ext1")
-    until("the checkpoint says so", lambda: "  a.late: it has no TRANDATA" in way.run("INFO EXTRACT ext1, DETAIL"))
-    way.run("STOP EXTRACT ext1", "DBLOGIN USERIDALIAS north", "ADD TRANDATA a.late", "START EXTRACT ext1")
-    way.in_south("CREATE TABLE b.late (id int PRIMARY KEY)")
-    way.in_north("INSERT INTO a.late VALUES (2)", "INSERT INTO a.items VALUES (2, 'two', 2)")
-    way.arrives(2)
-    assert way.in_south("SELECT id FROM b.late") == [(2,)]
-    assert "Not captured: table a.late" not in way.run("STATS EXTRACT ext1")
-    assert "a.late" not in way.run("INFO EXTRACT ext1, DETAIL")
+    assert f"WARNING OGG-05700  {line}" in pipeline.home.report("EXT1").read_text()
+    assert line in pipeline.home.event_log.read_text()
+    assert "Table a.scratch is not captured: it is UNLOGGED" in pipeline.home.event_log.read_text()
+    assert "Not captured: table a.late: it has no TRANDATA." in pipeline.run("STATS EXTRACT ext1")
+    until("the checkpoint says so", lambda: "  a.late: it has no TRANDATA" in pipeline.run("INFO EXTRACT ext1, DETAIL"))
+    pipeline.run("STOP EXTRACT ext1", "DBLOGIN USERIDALIAS north", "ADD TRANDATA a.late", "START EXTRACT ext1")
+    pipeline.in_south("CREATE TABLE b.late (id int PRIMARY KEY)")
+    pipeline.in_north("INSERT INTO a.late VALUES (2)", "INSERT INTO a.items VALUES (2, 'two', 2)")
+    pipeline.wait_for_rows(2)
+    assert pipeline.in_south("SELECT id FROM b.late") == [(2,)]
+    assert "Not captured: table a.late" not in pipeline.run("STATS EXTRACT ext1")
+    assert "a.late" not in pipeline.run("INFO EXTRACT ext1, DETAIL")
 
 
 @pytest.mark.parametrize("word", ["", " ABEND"])
-def test_ddloptions_addtrandata_adds_what_is_missing_and_abends_where_asked(way: Way, word: str) -> None:
-    way.write(
+def test_ddloptions_addtrandata_adds_what_is_missing_and_abends_where_asked(pipeline: Pipeline, word: str) -> None:
+    pipeline.write(
         "ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDLOPTIONS ADDTRANDATA{word}\nTABLE a.*;\n"
     )
-    way.add()
-    way.in_north("CREATE TABLE a.late (id int)", "CREATE TABLE a.bad (v int, g int GENERATED ALWAYS AS (v * 2) STORED)")
-    way.start("ext1")
+    pipeline.add()
+    pipeline.in_north(
+        "CREATE TABLE a.late (id int)", "CREATE TABLE a.bad (v int, g int GENERATED ALWAYS AS (v * 2) STORED)"
+    )
+    pipeline.start("ext1")
     if word:
-        assert "changes of table a.bad cannot be captured" in way.ends(EXT1)
+        assert "changes of table a.bad cannot be captured" in pipeline.abended_report(EXT1)
     else:
         until(
             "it is added",
-            lambda: "Table a.late is now captured. Changes made before" in way.home.report("EXT1").read_text(),
+            lambda: "Table a.late is now captured. Changes made before" in pipeline.home.report("EXT1").read_text(),
         )
-        assert way.is_running(EXT1)
-    with session.connect(way.north) as connection:
+        assert pipeline.is_running(EXT1)
+    with session.connect(pipeline.north) as connection:
         assert trandata.info(connection, TableName("a", "late")).identity == "full"
 
 
@@ -140,17 +142,17 @@ def test_tables_are_looked_for_while_capture_runs(north: str) -> None:
         assert dict(watch.missed) == {"s.named": "it does not exist"}
         told.clear()
         connection.execute("CREATE TABLE s.later (id int)")
-        watch.look_again(connection)
+        watch.check_again(connection)
         assert not told
-        clock.at += LOOK_SECONDS
-        watch.look_again(connection)
+        clock.at += CHECK_SECONDS
+        watch.check_again(connection)
         assert [line[:9] for line in told] == ["OGG-05700"]
         trandata.add(connection, TableName("s", "later"))
         connection.execute("ALTER TABLE s.later REPLICA IDENTITY DEFAULT")
-        watch.look(connection)
+        watch.check(connection)
         assert "it has no primary key" in told[-1]
         connection.execute("ALTER TABLE s.later REPLICA IDENTITY FULL")
-        watch.look(connection)
+        watch.check(connection)
         assert told[-1].startswith(
             "GGS-00534 Table s.later is now captured. Changes made before its ADD TRANDATA are not in the trail"
         )
@@ -171,19 +173,19 @@ def test_partitions_whose_truncate_is_not_captured_are_named(north: str) -> None
         connection.execute("CREATE TABLE s.low PARTITION OF s.root FOR VALUES FROM (0) TO (10)")
         assert trandata.add(connection, root).unnoted == ()
         watch = TableWatch(["s.*"], TableFilter(["s.*"]), tell, Steps(), truncates=True)  # type: ignore[arg-type]
-        watch.look(connection)
+        watch.check(connection)
         assert not told
         connection.execute("ALTER EVENT TRIGGER ggshell_schematrandata DISABLE")
         connection.execute("CREATE TABLE s.high PARTITION OF s.root FOR VALUES FROM (10) TO (20)")
-        watch.look(connection)
-        watch.look(connection)
+        watch.check(connection)
+        watch.check(connection)
         assert told[0].startswith("GGS-00421 When a partition of s.root is created later, TRUNCATE of it alone")
         assert told[1:] == [
             "GGS-00535 TRUNCATE of a single partition of s.root is not captured for s.high: requires ADD TRANDATA s.root."
         ]
         assert trandata.add(connection, root).unnoted == ()
         narrow = TableWatch(["s.root"], TableFilter(["s.root"]), tell, Steps(), truncates=True)  # type: ignore[arg-type]
-        narrow.look(connection)
+        narrow.check(connection)
         assert "s.high, s.low: requires a TABLE parameter that includes them" in told[-1]
         needs = "TRUNCATE of a single partition, s.high, s.low: requires a TABLE parameter that includes them"
         assert narrow.shown == {"s.root": needs}
@@ -202,15 +204,15 @@ def test_a_partition_that_the_log_names_first_is_looked_at_without_waiting(north
         trandata.add(connection, root)
         wanted = TableFilter(["s.root"])
         watch = TableWatch(["s.root"], wanted, lambda *line: told.append(" ".join(line[1:])), Steps(), truncates=True)  # type: ignore[arg-type]
-        watch.look(connection)
+        watch.check(connection)
         connection.execute("CREATE TABLE s.low PARTITION OF s.root FOR VALUES FROM (0) TO (10)")
-        watch.look_again(connection)
+        watch.check_again(connection)
         assert not told
         watch.described(root, wanted=True)
-        watch.look_again(connection)
+        watch.check_again(connection)
         assert not told
         watch.described(low, wanted=False)
-        watch.look_again(connection)
+        watch.check_again(connection)
         assert [line[:9] for line in told] == ["GGS-00535"]
         watch.truncated(high, root)
         watch.truncated(high, root)
@@ -219,37 +221,37 @@ def test_a_partition_that_the_log_names_first_is_looked_at_without_waiting(north
         assert "TRUNCATE of s.high, a partition of s.root, is not in the trail" in told[-1]
 
 
-def test_one_table_is_loaded_later_while_the_others_are_replicated(way: Way) -> None:
+def test_one_table_is_loaded_later_while_the_others_are_replicated(pipeline: Pipeline) -> None:
     """The statements of HELP LOADING."""
-    way.add()
-    way.start()
+    pipeline.add()
+    pipeline.start()
     late = "CREATE TABLE {}.late (id int PRIMARY KEY, v int)"
-    way.in_north(late.format("a"), "INSERT INTO a.late SELECT n, 0 FROM generate_series(1, 500) n")
-    way.in_south(late.format("b"))
-    until("it is reported", lambda: "a.late" in way.home.report("EXT1").read_text())
-    with psycopg.connect(way.north) as early:
+    pipeline.in_north(late.format("a"), "INSERT INTO a.late SELECT n, 0 FROM generate_series(1, 500) n")
+    pipeline.in_south(late.format("b"))
+    until("it is reported", lambda: "a.late" in pipeline.home.report("EXT1").read_text())
+    with psycopg.connect(pipeline.north) as early:
         early.execute("UPDATE a.late SET v = 1 WHERE id <= 10")
-        way.run("STOP EXTRACT ext1", "STOP REPLICAT rep1")
-        way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.late", "START EXTRACT ext1", "START REPLICAT rep1")
+        pipeline.run("STOP EXTRACT ext1", "STOP REPLICAT rep1")
+        pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.late", "START EXTRACT ext1", "START REPLICAT rep1")
         early.execute("UPDATE a.late SET v = v + 1 WHERE id <= 20")
         early.commit()
-    way.in_north("INSERT INTO a.late VALUES (501, 1)", "DELETE FROM a.late WHERE id = 30")
-    assert "b.late" in way.ends(REP1), "it lacks the rows from before ADD TRANDATA"
-    way.in_south("TRUNCATE b.late")
-    way.write("load1", "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la, PURGE\nTABLE a.late;\n")
-    way.write("rload", "REPLICAT rload\nUSERIDALIAS south\nEND RUNTIME\nMAP a.late, TARGET b.late;\n")
-    way.run("ADD EXTRACT load1, SOURCEISTABLE", "START EXTRACT load1")
+    pipeline.in_north("INSERT INTO a.late VALUES (501, 1)", "DELETE FROM a.late WHERE id = 30")
+    assert "b.late" in pipeline.abended_report(REP1), "it lacks the rows from before ADD TRANDATA"
+    pipeline.in_south("TRUNCATE b.late")
+    pipeline.write("load1", "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la, PURGE\nTABLE a.late;\n")
+    pipeline.write("rload", "REPLICAT rload\nUSERIDALIAS south\nEND RUNTIME\nMAP a.late, TARGET b.late;\n")
+    pipeline.run("ADD EXTRACT load1, SOURCEISTABLE", "START EXTRACT load1")
     load1, rload = ("LOAD1", GroupKind.EXTRACT), ("RLOAD", GroupKind.REPLICAT)
-    until_state(way.home, *load1, ProcessState.STOPPED)
-    csn = (LoadState.of(checkpoints.load(way.home.checkpoint(*load1))) or LoadState()).csn
-    way.in_north("UPDATE a.late SET v = v + 1 WHERE id <= 30", "INSERT INTO a.late VALUES (502, 1)")
-    way.run("ADD REPLICAT rload, EXTFILE ./dirdat/la, CHECKPOINTTABLE b.checks", "START REPLICAT rload")
-    until_state(way.home, *rload, ProcessState.STOPPED)
-    assert way.in_south("SELECT count(*) FROM b.late") == [(500,)]
+    until_state(pipeline.home, *load1, ProcessState.STOPPED)
+    csn = (LoadState.of(checkpoints.load(pipeline.home.checkpoint(*load1))) or LoadState()).csn
+    pipeline.in_north("UPDATE a.late SET v = v + 1 WHERE id <= 30", "INSERT INTO a.late VALUES (502, 1)")
+    pipeline.run("ADD REPLICAT rload, EXTFILE ./dirdat/la, CHECKPOINTTABLE b.checks", "START REPLICAT rload")
+    until_state(pipeline.home, *rload, ProcessState.STOPPED)
+    assert pipeline.in_south("SELECT count(*) FROM b.late") == [(500,)]
     line = f"MAP a.late, TARGET b.late, FILTER (@STRCMP (@GETENV ('TRANSACTION', 'CSN'), '{csn}') > 0);"
-    way.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{line}\nMAP a.*, TARGET b.*;\n")
-    way.start("rep1")
-    way.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    way.arrives(1)
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{line}\nMAP a.*, TARGET b.*;\n")
+    pipeline.start("rep1")
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    pipeline.wait_for_rows(1)
     rows = "SELECT * FROM {}.late ORDER BY id"
-    assert way.in_south(rows.format("b")) == way.in_north(rows.format("a"))
+    assert pipeline.in_south(rows.format("b")) == pipeline.in_north(rows.format("a"))

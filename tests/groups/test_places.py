@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from pipelines import REP1, Pipeline
 from processes import until
-from ways import REP1, Way
 
 from ggshell import sockets
 from ggshell.connectors.duckdb import session as duckdb
@@ -151,47 +151,47 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str, outside: Outside, umask: None) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str, outside: Outside, umask: None) -> Iterator[Pipeline]:
     root = tmp_path / "home"
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(root)]
     subprocess.run([*command, "-c", "CREATE SUBDIRS\nCREATE WALLET\nADD MASTERKEY"], check=True, capture_output=True)
-    way = Way(root, north, south)
-    yield way
-    way.close()
+    pipeline = Pipeline(root, north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def write_files(way: Way, redo: Path) -> None:
+def write_files(pipeline: Pipeline, redo: Path) -> None:
     """What a person writes: parameters, and a DuckDB file with a table."""
     os.umask(0o027)
-    way.home.globals.write_text("GGSCHEMA ggadmin\n")
-    way.write("ext1", SOURCES)
-    way.write("redo1", REDO.format(redo) + "TABLE shop.items, KEYCOLS (id);\n")
-    way.write("pump1", "EXTRACT pump1\nRMTTRAIL ./dirdat/pa\nTABLE a.*;\n")
-    way.write("rep1", REPLICAT.format("rep1", "south", "LAGARCHIVE\n", "b"))
-    way.write("rep2", REPLICAT.format("rep2", "south", "APPLY_PARALLELISM 2\n", "c"))
-    way.write("rep3", REPLICAT.format("rep3", "duck", "", "b"))
-    file = way.home.root / "south.duckdb"
+    pipeline.home.globals.write_text("GGSCHEMA ggadmin\n")
+    pipeline.write("ext1", SOURCES)
+    pipeline.write("redo1", REDO.format(redo) + "TABLE shop.items, KEYCOLS (id);\n")
+    pipeline.write("pump1", "EXTRACT pump1\nRMTTRAIL ./dirdat/pa\nTABLE a.*;\n")
+    pipeline.write("rep1", REPLICAT.format("rep1", "south", "LAGARCHIVE\n", "b"))
+    pipeline.write("rep2", REPLICAT.format("rep2", "south", "APPLY_PARALLELISM 2\n", "c"))
+    pipeline.write("rep3", REPLICAT.format("rep3", "duck", "", "b"))
+    file = pipeline.home.root / "south.duckdb"
     connection = duckdb.connect(duckdb.login_of(file))
     for statement in ("CREATE SCHEMA b", "CREATE TABLE b.items (id int PRIMARY KEY, name text, price numeric)"):
         duckdb.execute(connection, statement)
     connection.close()
-    for each in way.home.root.glob("dirprm/*"):
+    for each in pipeline.home.root.glob("dirprm/*"):
         each.chmod(0o640)
     os.umask(0)
 
 
-def add_everything(way: Way, redo: Path) -> None:
-    way.in_north("CREATE SCHEMA ggadmin")
-    way.in_south("CREATE SCHEMA ggadmin", "CREATE SCHEMA c", "CREATE TABLE c.items (LIKE b.items INCLUDING ALL)")
-    way.run(
-        f"ALTER CREDENTIALSTORE ADD USER {duckdb.login_of(way.home.root / 'south.duckdb')} PASSWORD none ALIAS duck",
+def add_everything(pipeline: Pipeline, redo: Path) -> None:
+    pipeline.in_north("CREATE SCHEMA ggadmin")
+    pipeline.in_south("CREATE SCHEMA ggadmin", "CREATE SCHEMA c", "CREATE TABLE c.items (LIKE b.items INCLUDING ALL)")
+    pipeline.run(
+        f"ALTER CREDENTIALSTORE ADD USER {duckdb.login_of(pipeline.home.root / 'south.duckdb')} PASSWORD none ALIAS duck",
         "DBLOGIN USERIDALIAS south",
         "ADD HEARTBEATTABLE, FREQUENCY 0",
         "DBLOGIN USERIDALIAS north",
         "ADD HEARTBEATTABLE, FREQUENCY 0",
     )
-    way.add()
-    way.run(
+    pipeline.add()
+    pipeline.run(
         "ADD EXTRACT pump1, EXTTRAILSOURCE ./dirdat/ea",
         "ADD RMTTRAIL ./dirdat/pa, EXTRACT pump1",
         "ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/da",
@@ -219,13 +219,13 @@ def write_redo(writer: RedoWriter) -> None:
     writer.flush()
 
 
-def ask(way: Way) -> None:
+def ask(pipeline: Pipeline) -> None:
     """Everything that answers, and what writes a file for it."""
-    trail = way.home.root / "dirdat" / "pa000000000"
-    way.in_south("UPDATE b.items SET name = 'spoiled' WHERE id = 1")
+    trail = pipeline.home.root / "dirdat" / "pa000000000"
+    pipeline.in_south("UPDATE b.items SET name = 'spoiled' WHERE id = 1")
     compare = "COMPARE north TO south, TABLE a.items, INTO b.items, LAG 0 SEC, REPAIR ./repair.sql"
-    assert "differ" in way.run(compare, fails=True)
-    way.run(
+    assert "differ" in pipeline.run(compare, fails=True)
+    pipeline.run(
         "SPOOL today.txt",
         "INFO ALL",
         *(f"STATS {group}" for group in EVERY_GROUP),
@@ -236,26 +236,26 @@ def ask(way: Way) -> None:
         "LAG REPORT TO ./lag.html, FROM south",
     )
     command = [sys.executable, "-m", "ggshell.cli.main", "logdump", "-c", "n", "-c", "count", str(trail)]
-    subprocess.run(command, check=True, capture_output=True, cwd=way.home.root)
+    subprocess.run(command, check=True, capture_output=True, cwd=pipeline.home.root)
 
 
 def test_a_full_run_creates_nothing_outside_the_home_and_nothing_open_to_others(
-    way: Way, outside: Outside, tmp_path: Path, kind_of: Callable[[str], str]
+    pipeline: Pipeline, outside: Outside, tmp_path: Path, kind_of: Callable[[str], str]
 ) -> None:
-    redo, home = tmp_path / "redo", way.home.root
+    redo, home = tmp_path / "redo", pipeline.home.root
     writer = RedoWriter(redo)
-    write_files(way, redo)
-    add_everything(way, redo)
+    write_files(pipeline, redo)
+    add_everything(pipeline, redo)
     write_redo(writer)
-    way.start(*EVERY_GROUP)
-    way.in_north(
+    pipeline.start(*EVERY_GROUP)
+    pipeline.in_north(
         "INSERT INTO a.items SELECT n, 'x', n FROM generate_series(1, 500) n", "CALL ggadmin.gg_update_hb_tab()"
     )
-    way.arrives(500)
-    until("the parallel one has them", lambda: way.in_south("SELECT count(*) FROM c.items") == [(500,)])
-    until("a heartbeat arrives", lambda: bool(way.in_south("SELECT 1 FROM ggadmin.gg_heartbeat_history")))
+    pipeline.wait_for_rows(500)
+    until("the parallel one has them", lambda: pipeline.in_south("SELECT count(*) FROM c.items") == [(500,)])
+    until("a heartbeat arrives", lambda: bool(pipeline.in_south("SELECT 1 FROM ggadmin.gg_heartbeat_history")))
     until("an open transaction is saved", lambda: any(each.is_file() for each in home.glob("BR/**/*")))
-    ask(way)
+    ask(pipeline)
     running = outside.processes()
     assert len(running) >= len(EVERY_GROUP) + 1
     held = {path for process in running for path in open_for_writing(process)}
@@ -263,8 +263,8 @@ def test_a_full_run_creates_nothing_outside_the_home_and_nothing_open_to_others(
     assert any(each.parent.name == "dirtmp" for each in held), "nothing was spilled"
     assert any(stat.S_ISSOCK(each.lstat().st_mode) for each in home.rglob("*"))
     assert too_open(home) == []
-    way.run(*(f"STOP {group}" for group in EVERY_GROUP))
-    until("Replicat has ended", lambda: not way.is_running(REP1))
+    pipeline.run(*(f"STOP {group}" for group in EVERY_GROUP))
+    until("Replicat has ended", lambda: not pipeline.is_running(REP1))
     until("the archive is written", lambda: any(home.glob("dirlag/*/*")))
     assert too_open(home) == []
     assert outside.created() == []

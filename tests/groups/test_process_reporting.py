@@ -34,7 +34,7 @@ class Ground:
         self.clock.advance(seconds)
         if records:
             self.statistics.add(ORDERS, ORDERS, IoType.INSERT, records)
-        self.reporting.look()
+        self.reporting.check()
         return self.home.report("EXT1").read_text().splitlines()
 
 

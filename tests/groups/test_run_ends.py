@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
-from ways import EXT1, REP1, Way
 
 from ggshell.clock import local_text
 from ggshell.groups.state import ProcessState
@@ -23,14 +23,14 @@ KINDS = {"classic": "", "parallel": "PARALLEL, ", "coordinated": "COORDINATED MA
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def add(way: Way, kind: str = "") -> None:
-    way.run(
+def add(pipeline: Pipeline, kind: str = "") -> None:
+    pipeline.run(
         "DBLOGIN USERIDALIAS north",
         "ADD TRANDATA a.items",
         "REGISTER EXTRACT ext1",
@@ -42,9 +42,9 @@ def add(way: Way, kind: str = "") -> None:
     )
 
 
-def times(way: Way, trail: str = "./dirdat/ea") -> list[int]:
+def times(pipeline: Pipeline, trail: str = "./dirdat/ea") -> list[int]:
     """When the transactions of a trail committed."""
-    reader = TrailReader(TrailName.parse(trail, way.home.root))
+    reader = TrailReader(TrailName.parse(trail, pipeline.home.root))
     found: list[int] = []
     try:
         while (batch := reader.read()) is not None:
@@ -54,64 +54,64 @@ def times(way: Way, trail: str = "./dirdat/ea") -> list[int]:
     return found
 
 
-def insert(way: Way, *numbers: int) -> None:
+def insert(pipeline: Pipeline, *numbers: int) -> None:
     for number in numbers:
-        way.in_north(f"INSERT INTO a.items VALUES ({number}, 'row', 1), ({-number}, 'row', 1)")
+        pipeline.in_north(f"INSERT INTO a.items VALUES ({number}, 'row', 1), ({-number}, 'row', 1)")
 
 
-def ends(way: Way, group: tuple[str, object], parameters: str) -> None:
+def ends(pipeline: Pipeline, group: tuple[str, object], parameters: str) -> None:
     """Run a group with END until it stops by itself."""
-    way.write(group[0].lower(), (EXTRACT if group == EXT1 else REPLICAT).format(parameters))
-    way.start(group[0])
-    until_state(way.home, *group, ProcessState.STOPPED)  # type: ignore[arg-type]
-    assert "GGS-00513" in way.home.report(group[0]).read_text()
+    pipeline.write(group[0].lower(), (EXTRACT if group == EXT1 else REPLICAT).format(parameters))
+    pipeline.start(group[0])
+    until_state(pipeline.home, *group, ProcessState.STOPPED)  # type: ignore[arg-type]
+    assert "GGS-00513" in pipeline.home.report(group[0]).read_text()
 
 
-def highest(way: Way) -> int:
-    return int(way.in_south("SELECT coalesce(max(id), 0) FROM b.items")[0][0])
+def highest(pipeline: Pipeline) -> int:
+    return int(pipeline.in_south("SELECT coalesce(max(id), 0) FROM b.items")[0][0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replicat_ends_before_inside_and_at_a_commit(way: Way, kind: str) -> None:
-    add(way, KINDS[kind])
-    way.start("ext1")
-    insert(way, 1, 2, 3, 4)
-    until("they are in the trail", lambda: len(times(way)) == 4)
-    found = times(way)
+def test_a_replicat_ends_before_inside_and_at_a_commit(pipeline: Pipeline, kind: str) -> None:
+    add(pipeline, KINDS[kind])
+    pipeline.start("ext1")
+    insert(pipeline, 1, 2, 3, 4)
+    until("they are in the trail", lambda: len(times(pipeline)) == 4)
+    found = times(pipeline)
     for moment, arrived in ((found[0], 0), (found[0] + 1, 1), (found[2], 2), (found[2] + 1, 3)):
-        ends(way, REP1, f"END {local_text(moment, EXACT)}\n")
-        assert highest(way) == arrived
-    ends(way, REP1, "END RUNTIME\n")
-    way.same()
-    insert(way, 5)
-    way.write("rep1", REPLICAT.format(""))
-    way.start("rep1")
-    way.arrives(10)
-    way.same()
+        ends(pipeline, REP1, f"END {local_text(moment, EXACT)}\n")
+        assert highest(pipeline) == arrived
+    ends(pipeline, REP1, "END RUNTIME\n")
+    pipeline.assert_same_rows()
+    insert(pipeline, 5)
+    pipeline.write("rep1", REPLICAT.format(""))
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(10)
+    pipeline.assert_same_rows()
 
 
-def test_an_extract_ends_at_a_time_and_the_next_run_goes_on_there(way: Way) -> None:
-    add(way)
-    insert(way, 1)
-    way.in_north("BEGIN; INSERT INTO a.items VALUES (50, 'before', 1); SELECT pg_sleep(0.01); COMMIT")
-    moment = int(way.in_north("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])
-    insert(way, 2, 3)
+def test_an_extract_ends_at_a_time_and_the_next_run_goes_on_there(pipeline: Pipeline) -> None:
+    add(pipeline)
+    insert(pipeline, 1)
+    pipeline.in_north("BEGIN; INSERT INTO a.items VALUES (50, 'before', 1); SELECT pg_sleep(0.01); COMMIT")
+    moment = int(pipeline.in_north("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])
+    insert(pipeline, 2, 3)
     for _ in range(2):
-        ends(way, EXT1, f"END {local_text(moment, EXACT)}\n")
-        assert len(times(way)) == 2
-        assert max(times(way)) < moment
-    way.write("ext1", EXTRACT.format(""))
-    way.start()
-    way.arrives(7)
-    way.same()
-    assert len(times(way)) == 4
+        ends(pipeline, EXT1, f"END {local_text(moment, EXACT)}\n")
+        assert len(times(pipeline)) == 2
+        assert max(times(pipeline)) < moment
+    pipeline.write("ext1", EXTRACT.format(""))
+    pipeline.start()
+    pipeline.wait_for_rows(7)
+    pipeline.assert_same_rows()
+    assert len(times(pipeline)) == 4
 
 
-def test_runs_until_their_own_begin_carry_everything_on_once(way: Way) -> None:
+def test_runs_until_their_own_begin_carry_everything_on_once(pipeline: Pipeline) -> None:
     """Extract and pump with END RUNTIME, again and again beside a source that never rests."""
-    add(way)
-    way.write("pmp1", "EXTRACT pmp1\nPASSTHRU\nEND RUNTIME\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
-    way.run(
+    add(pipeline)
+    pipeline.write("pmp1", "EXTRACT pmp1\nPASSTHRU\nEND RUNTIME\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
+    pipeline.run(
         "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea",
         "ADD EXTTRAIL ./dirdat/pa, EXTRACT pmp1, MEGABYTES 10",
     )
@@ -121,31 +121,31 @@ def test_runs_until_their_own_begin_carry_everything_on_once(way: Way) -> None:
         number = 0
         while not rest.is_set():
             number += 1
-            insert(way, number)
+            insert(pipeline, number)
             rest.wait(chance.uniform(0, 0.02))
 
     worker = threading.Thread(target=work)
     worker.start()
     try:
         for _ in range(3):
-            ends(way, EXT1, "END RUNTIME\n")
+            ends(pipeline, EXT1, "END RUNTIME\n")
     finally:
         rest.set()
         worker.join()
-    assert times(way)
-    ends(way, EXT1, "END RUNTIME\n")
-    way.start("pmp1")
-    until_state(way.home, "PMP1", EXT1[1], ProcessState.STOPPED)
-    assert times(way, "./dirdat/pa") == times(way)
-    way.start("rep1")
-    way.arrives(2 * len(times(way)))
-    way.same()
+    assert times(pipeline)
+    ends(pipeline, EXT1, "END RUNTIME\n")
+    pipeline.start("pmp1")
+    until_state(pipeline.home, "PMP1", EXT1[1], ProcessState.STOPPED)
+    assert times(pipeline, "./dirdat/pa") == times(pipeline)
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(2 * len(times(pipeline)))
+    pipeline.assert_same_rows()
 
 
-def test_a_time_that_there_is_not_is_refused_at_its_line(way: Way) -> None:
-    way.write("rep1", REPLICAT.format("END 2026-13-45 10:00:00\n"))
-    add(way)
-    way.start("rep1")
-    report = way.ends(REP1)
+def test_a_time_that_there_is_not_is_refused_at_its_line(pipeline: Pipeline) -> None:
+    pipeline.write("rep1", REPLICAT.format("END 2026-13-45 10:00:00\n"))
+    add(pipeline)
+    pipeline.start("rep1")
+    report = pipeline.abended_report(REP1)
     assert "2026-13-45 10:00:00 is not a valid time" in report
     assert "rep1.prm:3" in report

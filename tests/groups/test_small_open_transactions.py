@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.source import Unread
@@ -20,32 +20,32 @@ from ggshell.pipeline.capture.cache import TransactionCache
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def test_showtrans_shows_an_open_transaction_that_has_written_one_row(way: Way) -> None:
-    way.add()
-    way.start("ext1")
-    with psycopg.connect(way.north) as small, psycopg.connect(way.north, autocommit=True) as other:
+def test_showtrans_shows_an_open_transaction_that_has_written_one_row(pipeline: Pipeline) -> None:
+    pipeline.add()
+    pipeline.start("ext1")
+    with psycopg.connect(pipeline.north) as small, psycopg.connect(pipeline.north, autocommit=True) as other:
         small.execute("INSERT INTO a.items VALUES (1, 'one', 1)")
         (xid,) = small.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
         other.execute("BEGIN")
         other.execute("INSERT INTO a.items VALUES (2, 'two', 2)")
         other.execute("PREPARE TRANSACTION 'later'")
         try:
-            until("Extract follows the log", lambda: xid in way.run("SEND EXTRACT ext1, SHOWTRANS"))
-            shown = way.run("SEND EXTRACT ext1, SHOWTRANS")
+            until("Extract follows the log", lambda: xid in pipeline.run("SEND EXTRACT ext1, SHOWTRANS"))
+            shown = pipeline.run("SEND EXTRACT ext1, SHOWTRANS")
             assert f"nothing sent yet (pid {small.info.backend_pid}, user postgres)" in shown
             assert "nothing sent yet (prepared, user postgres)" in shown
-            assert xid in way.run(f"SEND EXTRACT ext1, SHOWTRANS {xid} TABULAR")
-            assert "prepared" not in way.run("SEND EXTRACT ext1, SHOWTRANS COUNT 1")
+            assert xid in pipeline.run(f"SEND EXTRACT ext1, SHOWTRANS {xid} TABULAR")
+            assert "prepared" not in pipeline.run("SEND EXTRACT ext1, SHOWTRANS COUNT 1")
             small.commit()
         finally:
             other.execute("COMMIT PREPARED 'later'")
-    assert "No transactions found." in way.run("SEND EXTRACT ext1, SHOWTRANS")
+    assert "No transactions found." in pipeline.run("SEND EXTRACT ext1, SHOWTRANS")
 
 
 def test_a_long_open_transaction_of_which_nothing_was_sent_is_warned_of(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import EXT1, Pipeline
 from processes import until
-from ways import EXT1, Way
 
 from ggshell.connectors.postgres.wire import end_of_log
 from ggshell.errors import CaptureError, ConnectionLostError, LogRefusedError
@@ -31,34 +31,34 @@ ROLLED_BACK = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def test_a_transaction_that_the_server_cannot_stream_is_read_at_its_commit(way: Way) -> None:
-    way.in_north("CREATE TABLE a.wide (id int, t text)")
-    way.in_south("CREATE TABLE b.wide (id int, t text, c0 int, c3 float)")
-    way.in_north(
-        f"ALTER DATABASE {psycopg.conninfo.conninfo_to_dict(way.north)['dbname']} SET logical_decoding_work_mem = '64kB'"
+def test_a_transaction_that_the_server_cannot_stream_is_read_at_its_commit(pipeline: Pipeline) -> None:
+    pipeline.in_north("CREATE TABLE a.wide (id int, t text)")
+    pipeline.in_south("CREATE TABLE b.wide (id int, t text, c0 int, c3 float)")
+    pipeline.in_north(
+        f"ALTER DATABASE {psycopg.conninfo.conninfo_to_dict(pipeline.north)['dbname']} SET logical_decoding_work_mem = '64kB'"
     )
-    way.add()
-    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.wide", "START ext1")
+    pipeline.add()
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.wide", "START ext1")
     began = "SELECT count(*) FROM pg_replication_slots WHERE active AND database = current_database()"
-    until("capture begins", lambda: way.in_north(began) == [(1,)])
-    with psycopg.connect(way.north) as connection:
+    until("capture begins", lambda: pipeline.in_north(began) == [(1,)])
+    with psycopg.connect(pipeline.north) as connection:
         for statement in ROLLED_BACK:
             connection.execute(statement)
-    way.in_north("INSERT INTO a.items VALUES (1, 'after', 1)")
-    way.start("rep1")
-    way.arrives(1)
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'after', 1)")
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(1)
     rows = "SELECT md5(string_agg((id, t, c0)::text, ',' ORDER BY id)) FROM {}.wide"
-    assert way.in_north(rows.format("a")) == way.in_south(rows.format("b"))
-    report = way.home.report("EXT1").read_text()
+    assert pipeline.in_north(rows.format("a")) == pipeline.in_south(rows.format("b"))
+    report = pipeline.home.report("EXT1").read_text()
     assert report.count("The server cannot stream an open transaction") == 1
     assert "Reconnected" in report
-    assert way.is_running(EXT1)
+    assert pipeline.is_running(EXT1)
 
 
 def test_failures_at_one_place_are_counted_until_reading_comes_further() -> None:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import psycopg
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 KINDS: Final = {"b": "", "c": "PARALLEL", "d": "COORDINATED MAXTHREADS 3"}
 """How the Replicat of each target schema is added."""
@@ -47,17 +47,17 @@ CHANGES = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    way.in_south("CREATE SCHEMA c", "CREATE SCHEMA d", "CREATE SCHEMA a")
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.in_south("CREATE SCHEMA c", "CREATE SCHEMA d", "CREATE SCHEMA a")
+    yield pipeline
+    pipeline.close()
 
 
-def deliver(way: Way, *, threads: str = "") -> None:
+def deliver(pipeline: Pipeline, *, threads: str = "") -> None:
     """Replicate schema a into b, c and d: a Replicat of another kind for each."""
-    way.run("DBLOGIN USERIDALIAS south", "ADD CHECKPOINTTABLE a.checks")
-    way.run(
+    pipeline.run("DBLOGIN USERIDALIAS south", "ADD CHECKPOINTTABLE a.checks")
+    pipeline.run(
         "DBLOGIN USERIDALIAS north",
         "ADD TRANDATA a.*",
         "REGISTER EXTRACT ext1",
@@ -65,15 +65,15 @@ def deliver(way: Way, *, threads: str = "") -> None:
         "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
     )
     for schema, kind in KINDS.items():
-        way.write(
+        pipeline.write(
             f"rep{schema}",
             f"REPLICAT rep{schema}\nUSERIDALIAS south\n{threads if 'COORD' in kind else ''}MAP a.*, TARGET {schema}.*;\n",
         )
-        way.run(
+        pipeline.run(
             "DBLOGIN USERIDALIAS south",
             f"ADD REPLICAT rep{schema}, {kind + ',' if kind else ''} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks",
         )
-    way.start("ext1", *(f"rep{schema}" for schema in KINDS))
+    pipeline.start("ext1", *(f"rep{schema}" for schema in KINDS))
 
 
 def digest(dsn: str, table: str) -> tuple[int, str]:
@@ -85,31 +85,31 @@ def digest(dsn: str, table: str) -> tuple[int, str]:
     return found
 
 
-def until_equal(way: Way, table: str) -> None:
+def until_equal(pipeline: Pipeline, table: str) -> None:
     for schema in KINDS:
         until(
             f"{schema}.{table} equals its source",
-            lambda schema=schema: digest(way.north, f"a.{table}") == digest(way.south, f"{schema}.{table}"),  # type: ignore[misc]
+            lambda schema=schema: digest(pipeline.north, f"a.{table}") == digest(pipeline.south, f"{schema}.{table}"),  # type: ignore[misc]
         )
 
 
-def test_values_are_exact_when_column_types_change_target_first_and_then_source(way: Way) -> None:
-    for run in (way.in_north, way.in_south):
+def test_values_are_exact_when_column_types_change_target_first_and_then_source(pipeline: Pipeline) -> None:
+    for run in (pipeline.in_north, pipeline.in_south):
         run("CREATE TYPE a.mood AS ENUM ('sad', 'happy')")
     for number, change in enumerate(CHANGES):
         make = f"CREATE TABLE {{}}.t{number} (id int PRIMARY KEY, k int UNIQUE, v {change.before}, w text)"
-        way.in_north(make.format("a"))
-        way.in_south(*(make.format(schema) for schema in KINDS))
-    way.in_north("CREATE TABLE a.g (id int PRIMARY KEY, v int, w int)")
+        pipeline.in_north(make.format("a"))
+        pipeline.in_south(*(make.format(schema) for schema in KINDS))
+    pipeline.in_north("CREATE TABLE a.g (id int PRIMARY KEY, v int, w int)")
     generated = "CREATE TABLE {}.g (id int PRIMARY KEY, v int, w int GENERATED ALWAYS AS (v * 2) STORED, x int)"
-    way.in_south(*(generated.format(schema) for schema in KINDS))
-    deliver(way)
-    way.in_north("INSERT INTO a.g VALUES (1, 2, 3)")
+    pipeline.in_south(*(generated.format(schema) for schema in KINDS))
+    deliver(pipeline)
+    pipeline.in_north("INSERT INTO a.g VALUES (1, 2, 3)")
     tables = [f"t{number}" for number in range(len(CHANGES))]
 
     def work(value: str, first: int) -> None:
         """Rows one by one, and many at once: inserts, updates, by key."""
-        with psycopg.connect(way.north, autocommit=True) as connection:
+        with psycopg.connect(pipeline.north, autocommit=True) as connection:
             for table, change in zip(tables, CHANGES, strict=True):
                 literal = f"'{getattr(change, value)}'"
                 for row in range(first, first + 3):
@@ -131,15 +131,15 @@ def test_values_are_exact_when_column_types_change_target_first_and_then_source(
 
     work("old", 0)
     for table in tables:
-        until_equal(way, table)
+        until_equal(pipeline, table)
     for schema in KINDS:
-        way.in_south(*changes(schema))
-    way.in_north(*changes("a"))
+        pipeline.in_south(*changes(schema))
+    pipeline.in_north(*changes("a"))
     work("new", 100)
     for table in tables:
-        until_equal(way, table)
+        until_equal(pipeline, table)
     for schema in KINDS:
-        report = way.home.report(f"REP{schema.upper()}").read_text()
+        report = pipeline.home.report(f"REP{schema.upper()}").read_text()
         assert "GGS-00571" in report
         assert f"{schema}.g computes column w itself" in report
         assert f"no value for column x of {schema}.g" in report
@@ -148,13 +148,13 @@ def test_values_are_exact_when_column_types_change_target_first_and_then_source(
 RACE_ROWS = 150
 
 
-def test_no_value_goes_by_a_type_that_its_column_no_longer_has(way: Way) -> None:
+def test_no_value_goes_by_a_type_that_its_column_no_longer_has(pipeline: Pipeline) -> None:
     """A table is altered and swapped while rows arrive.
 
     A trigger notes each value as the table got it, with its column's type at that moment."""
-    way.in_north("CREATE TABLE a.r (id int PRIMARY KEY, v double precision, exact text)")
+    pipeline.in_north("CREATE TABLE a.r (id int PRIMARY KEY, v double precision, exact text)")
     for schema in KINDS:
-        way.in_south(
+        pipeline.in_south(
             f"CREATE TABLE {schema}.r (id int PRIMARY KEY, v double precision, exact text)",
             f"CREATE TABLE {schema}_got (id int, kind text, v text, exact text)",
             f"""CREATE FUNCTION {schema}_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -163,7 +163,7 @@ def test_no_value_goes_by_a_type_that_its_column_no_longer_has(way: Way) -> None
             f"CREATE TRIGGER note AFTER INSERT ON {schema}.r FOR EACH ROW EXECUTE FUNCTION {schema}_note()",
             f"ALTER TABLE {schema}.r ENABLE ALWAYS TRIGGER note",
         )
-    deliver(way)
+    deliver(pipeline)
     done = threading.Event()
     failures: list[Exception] = []
 
@@ -179,7 +179,7 @@ def test_no_value_goes_by_a_type_that_its_column_no_longer_has(way: Way) -> None
     def disturb(schema: str) -> None:
         chance = random.Random(schema)
         try:
-            with psycopg.connect(way.south, autocommit=True) as connection:
+            with psycopg.connect(pipeline.south, autocommit=True) as connection:
                 while not done.wait(chance.uniform(0.01, 0.15)):
                     connection.execute(change(schema, chance.choice(["real", "double precision"]), chance))
         except psycopg.Error as error:
@@ -189,22 +189,22 @@ def test_no_value_goes_by_a_type_that_its_column_no_longer_has(way: Way) -> None
     for thread in threads:
         thread.start()
     try:
-        with psycopg.connect(way.north, autocommit=True) as connection:
+        with psycopg.connect(pipeline.north, autocommit=True) as connection:
             for row in range(RACE_ROWS):
                 value = f"0.1234567890{row:05d}"
                 connection.execute(f"INSERT INTO a.r VALUES ({row}, {value}, {value}::float8::text)")
                 done.wait(0.01)
         for schema in KINDS:
             count = f"SELECT count(*) FROM {schema}_got"
-            until(f"all rows of {schema}", lambda count=count: way.in_south(count)[0][0] >= RACE_ROWS)  # type: ignore[misc]
+            until(f"all rows of {schema}", lambda count=count: pipeline.in_south(count)[0][0] >= RACE_ROWS)  # type: ignore[misc]
     finally:
         done.set()
         for thread in threads:
             thread.join()
     assert not failures
-    source = way.in_north("SELECT md5(string_agg(id || exact, ';' ORDER BY id)) FROM a.r")
+    source = pipeline.in_north("SELECT md5(string_agg(id || exact, ';' ORDER BY id)) FROM a.r")
     for schema in KINDS:
-        assert way.in_south(f"SELECT md5(string_agg(id || exact, ';' ORDER BY id)) FROM {schema}_got") == source
+        assert pipeline.in_south(f"SELECT md5(string_agg(id || exact, ';' ORDER BY id)) FROM {schema}_got") == source
         wrong = "v <> CASE kind WHEN 'real' THEN exact::real::text ELSE exact END"
         counts = f"SELECT count(*) FILTER (WHERE {wrong}), count(DISTINCT kind) FROM {schema}_got"
-        assert way.in_south(counts) == [(0, 2)]
+        assert pipeline.in_south(counts) == [(0, 2)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 TABLES = (
     "CREATE TABLE {s}.parent (id int PRIMARY KEY)",
@@ -32,22 +32,22 @@ FILL = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     """A way that takes TRUNCATE, over tables with children, partitions and references."""
-    way = Way(tmp_path / "home", north, south)
-    way.in_north(*(text.format(s="a") for text in TABLES))
-    way.in_south(*(text.format(s="b") for text in TABLES))
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
-    way.add()
-    way.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.*")
-    way.start()
-    yield way
-    way.close()
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    pipeline.in_north(*(text.format(s="a") for text in TABLES))
+    pipeline.in_south(*(text.format(s="b") for text in TABLES))
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
+    pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
+    pipeline.add()
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.*")
+    pipeline.start()
+    yield pipeline
+    pipeline.close()
 
 
-def rows(way: Way, schema: str) -> dict[str, list[int]]:
-    run = way.in_north if schema == "a" else way.in_south
+def rows(pipeline: Pipeline, schema: str) -> dict[str, list[int]]:
+    run = pipeline.in_north if schema == "a" else pipeline.in_south
     only = {name: "" if name == "root" else "ONLY" for name in NAMES}
     return {
         name: [number for (number,) in run(f"SELECT id FROM {only[name]} {schema}.{name} ORDER BY id")]
@@ -55,7 +55,7 @@ def rows(way: Way, schema: str) -> dict[str, list[int]]:
     }
 
 
-def test_truncate_only_of_a_parent_leaves_the_children_and_every_other_form_is_exact(way: Way) -> None:
+def test_truncate_only_of_a_parent_leaves_the_children_and_every_other_form_is_exact(pipeline: Pipeline) -> None:
     statements = (
         "TRUNCATE ONLY a.parent",
         "TRUNCATE a.child",
@@ -70,7 +70,7 @@ def test_truncate_only_of_a_parent_leaves_the_children_and_every_other_form_is_e
         "TRUNCATE a.low, a.root",
     )
     for marker, statement in enumerate(statements):
-        way.in_north("TRUNCATE a.parent, a.root, a.first, a.second", *FILL, statement)
-        way.in_north(f"INSERT INTO a.items VALUES ({marker}, '', 0)")
-        until(statement, lambda marker=marker: way.in_south("SELECT max(id) FROM b.items") == [(marker,)])  # type: ignore[misc]
-        assert rows(way, "a") == rows(way, "b"), statement
+        pipeline.in_north("TRUNCATE a.parent, a.root, a.first, a.second", *FILL, statement)
+        pipeline.in_north(f"INSERT INTO a.items VALUES ({marker}, '', 0)")
+        until(statement, lambda marker=marker: pipeline.in_south("SELECT max(id) FROM b.items") == [(marker,)])  # type: ignore[misc]
+        assert rows(pipeline, "a") == rows(pipeline, "b"), statement

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 ROWS, ROUNDS = 40, 120
 TABLES = ("latest", "sums", "fixed")
@@ -41,15 +41,15 @@ def maps(method: str) -> str:
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def prepare(way: Way, kind: str) -> None:
+def prepare(pipeline: Pipeline, kind: str) -> None:
     added, parameters, images = KINDS[kind]
-    for run in (way.in_north, way.in_south):
+    for run in (pipeline.in_north, pipeline.in_south):
         run("CREATE SCHEMA s", "CREATE TABLE s.ends (id int PRIMARY KEY)")
         run(*(f"CREATE TABLE s.{table} ({COLUMNS})" for table in TABLES))
         rows = f"SELECT id, 'o', 'none', 100, '2026-01-01' FROM generate_series(0, {ROWS}) id"
@@ -59,11 +59,11 @@ def prepare(way: Way, kind: str) -> None:
         (("north", "south", "ea", "OVERWRITE"), ("south", "north", "eb", "IGNORE")), 1
     ):
         tables = "".join(f"TABLE s.{table};\n" for table in (*TABLES, "ends"))
-        way.write(
+        pipeline.write(
             f"ext{number}", f"EXTRACT ext{number}\nUSERIDALIAS {here}\n{images}\nEXTTRAIL ./dirdat/{trail}\n{tables}"
         )
         text = f"REPLICAT rep{number}\nUSERIDALIAS {there}\n{parameters}{maps(method)}MAP s.ends, TARGET s.ends;\n"
-        way.write(f"rep{number}", text if "COORD" in added else text.replace(", THREADRANGE (1-3)", ""))
+        pipeline.write(f"rep{number}", text if "COORD" in added else text.replace(", THREADRANGE (1-3)", ""))
         statements += [
             f"DBLOGIN USERIDALIAS {here}",
             "ADD TRANDATA s.*, ALLCOLS",
@@ -76,7 +76,7 @@ def prepare(way: Way, kind: str) -> None:
         f"ADD REPLICAT rep{number}{added}, EXTTRAIL ./dirdat/{trail}, CHECKPOINTTABLE public.c{3 - number}"
         for number, trail in ((1, "ea"), (2, "eb"))
     ]
-    way.run(*statements)
+    pipeline.run(*statements)
 
 
 def change(chance: random.Random, moment: int, here: int) -> str:
@@ -92,33 +92,33 @@ def change(chance: random.Random, moment: int, here: int) -> str:
     return f"UPDATE s.{table} SET {', '.join(columns)} WHERE id = {key}"
 
 
-def rows(way: Way) -> list[list[tuple[object, ...]]]:
+def rows(pipeline: Pipeline) -> list[list[tuple[object, ...]]]:
     query = " UNION ALL ".join(f"SELECT '{table}', * FROM s.{table}" for table in TABLES) + " ORDER BY 1, 2"
-    return [run(query) for run in (way.in_north, way.in_south)]
+    return [run(query) for run in (pipeline.in_north, pipeline.in_south)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_databases_end_with_the_same_rows(way: Way, kind: str) -> None:
-    prepare(way, kind)
-    way.start("ext1", "ext2")
+def test_both_databases_end_with_the_same_rows(pipeline: Pipeline, kind: str) -> None:
+    prepare(pipeline, kind)
+    pipeline.start("ext1", "ext2")
     # The latest change set one column, the other one another: the row of the latest is the one that both must hold.
-    way.in_south("UPDATE s.latest SET site = 's', changed = '2026-01-01 01:00' WHERE id = 0")
-    way.in_north("UPDATE s.latest SET val = 'n', changed = '2026-01-01 02:00' WHERE id = 0")
+    pipeline.in_south("UPDATE s.latest SET site = 's', changed = '2026-01-01 01:00' WHERE id = 0")
+    pipeline.in_north("UPDATE s.latest SET val = 'n', changed = '2026-01-01 02:00' WHERE id = 0")
     chance = random.Random(kind)
     written: tuple[list[str], list[str]] = ([], [])
     for moment in range(ROUNDS):
         here = chance.randrange(2)
         written[here].append(change(chance, moment, here))
-    way.in_north(*written[0][::2])
-    way.in_south(*written[1][::2])
-    way.start("rep1", "rep2")
-    way.in_north(*written[0][1::2], "INSERT INTO s.ends VALUES (1)")
-    way.in_south(*written[1][1::2], "INSERT INTO s.ends VALUES (2)")
-    for run in (way.in_north, way.in_south):
+    pipeline.in_north(*written[0][::2])
+    pipeline.in_south(*written[1][::2])
+    pipeline.start("rep1", "rep2")
+    pipeline.in_north(*written[0][1::2], "INSERT INTO s.ends VALUES (1)")
+    pipeline.in_south(*written[1][1::2], "INSERT INTO s.ends VALUES (2)")
+    for run in (pipeline.in_north, pipeline.in_south):
         until("the other side's end arrives", lambda run=run: run("SELECT count(*) FROM s.ends") == [(2,)])
     # A parallel Replicat may commit the end before rows that do not touch it.
-    until("both hold the same rows", lambda: rows(way)[0] == rows(way)[1])
-    found = {(row[0], row[1]): row for row in rows(way)[0]}
+    until("both hold the same rows", lambda: rows(pipeline)[0] == rows(pipeline)[1])
+    found = {(row[0], row[1]): row for row in rows(pipeline)[0]}
     assert len(found) > ROWS
     assert found["latest", 0][2:4] == ("n", "none")
     added = Counter({key: 100 for table, key in found if table == "sums"})
@@ -127,7 +127,7 @@ def test_both_databases_end_with_the_same_rows(way: Way, kind: str) -> None:
     ):
         added[int(key)] += int(delta)
     assert all(row[4] == added[row[1]] for key, row in found.items() if key[0] == "sums")
-    counted = way.run("STATS REPLICAT *, TOTAL, REPORTCDR")
+    counted = pipeline.run("STATS REPLICAT *, TOTAL, REPORTCDR")
     conflicts, succeeded = (
         sum(float(number) for number in re.findall(rf"{label} +(\d+\.\d\d)", counted))
         for label in ("Total CDR conflicts", "CDR resolutions succeeded")

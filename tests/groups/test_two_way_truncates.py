@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 TABLES = (
     "CREATE SCHEMA s",
@@ -38,26 +38,26 @@ STEPS: tuple[tuple[str, tuple[str, ...], tuple[int, int, int]], ...] = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
-    way = Way(tmp_path / "home", north, south)
-    yield way
-    way.close()
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    yield pipeline
+    pipeline.close()
 
 
-def prepare(way: Way) -> None:
-    for run in (way.in_north, way.in_south):
+def prepare(pipeline: Pipeline) -> None:
+    for run in (pipeline.in_north, pipeline.in_south):
         run(*TABLES)
-    way.start_both_ways("GETTRUNCATES\n", "GETTRUNCATES\n")
+    pipeline.start_both_directions("GETTRUNCATES\n", "GETTRUNCATES\n")
 
 
-def test_a_truncate_arrives_on_the_other_side_and_does_not_come_back(way: Way) -> None:
-    prepare(way)
+def test_a_truncate_arrives_on_the_other_side_and_does_not_come_back(pipeline: Pipeline) -> None:
+    prepare(pipeline)
     for number, (here, statements, counts) in enumerate(STEPS, 1):
-        (way.in_north if here == "north" else way.in_south)(*statements)
-        way.in_north(f"INSERT INTO s.ends VALUES ({2 * number})")
-        way.in_south(f"INSERT INTO s.ends VALUES ({2 * number + 1})")
-        for run in (way.in_north, way.in_south):
+        (pipeline.in_north if here == "north" else pipeline.in_south)(*statements)
+        pipeline.in_north(f"INSERT INTO s.ends VALUES ({2 * number})")
+        pipeline.in_south(f"INSERT INTO s.ends VALUES ({2 * number + 1})")
+        for run in (pipeline.in_north, pipeline.in_south):
             until("both ends", lambda run=run, ends=2 * number: run("SELECT count(*) FROM s.ends") == [(ends,)])
-        found = way.in_north(f"{SUMS} ORDER BY 1")
-        assert found == way.in_south(f"{SUMS} ORDER BY 1"), statements
+        found = pipeline.in_north(f"{SUMS} ORDER BY 1")
+        assert found == pipeline.in_south(f"{SUMS} ORDER BY 1"), statements
         assert tuple(row[1] for row in found) == counts, statements

@@ -28,7 +28,7 @@ from ggshell.types import Csn, TrailPosition
 CHECKS = ("files", "damage", "continuity", "transactions", "csn", "restarts", "pauses")
 
 
-def look(name: TrailName, pause: float = 3600) -> list[TrailFinding]:
+def check(name: TrailName, pause: float = 3600) -> list[TrailFinding]:
     return gaps(trails([str(name)], name.folder, local_engine()), pause)
 
 
@@ -45,14 +45,14 @@ def name(tmp_path: Path) -> TrailName:
 
 
 def test_a_whole_trail_is_proven_whole(name: TrailName) -> None:
-    found = look(name)
+    found = check(name)
     assert [(each.check, each.state) for each in found] == [(check, TrailState.GOOD) for check in CHECKS]
     assert next(each.detail for each in found if each.check == "transactions").startswith("150 transactions with ")
 
 
 def test_a_missing_file_is_told(name: TrailName) -> None:
     name.file(2).unlink()
-    assert bad(look(name)) == [("files", 2)]
+    assert bad(check(name)) == [("files", 2)]
 
 
 def test_a_file_of_another_size_is_told_by_the_next_ones_header(name: TrailName) -> None:
@@ -60,7 +60,7 @@ def test_a_file_of_another_size_is_told_by_the_next_ones_header(name: TrailName)
     content = name.file(2).read_bytes()
     ends = [rba for rba, record in cut_records(content) if record[8 + 28] in (TransInd.BEGIN, TransInd.SOLE)]
     name.file(2).write_bytes(content[: ends[-1]])
-    assert ("continuity", 3) in bad(look(name))
+    assert ("continuity", 3) in bad(check(name))
 
 
 def test_damage_is_told_with_file_and_place_and_the_rest_is_still_looked_at(name: TrailName) -> None:
@@ -68,7 +68,7 @@ def test_damage_is_told_with_file_and_place_and_the_rest_is_still_looked_at(name
     place = len(content) // 2
     content[place] ^= 0xFF
     name.file(1).write_bytes(content)
-    found = look(name)
+    found = check(name)
     told = next(each for each in found if each.check == "damage")
     assert told.state is TrailState.GAP
     assert f"{name.file(1)}" in told.detail
@@ -114,18 +114,18 @@ def test_both_engines_tell_damage_alike(name: TrailName, warm: WarmSession) -> N
 
 
 def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
-    assert [each.state for each in look(long)] == [TrailState.GOOD] * len(CHECKS)
+    assert [each.state for each in check(long)] == [TrailState.GOOD] * len(CHECKS)
 
 
 def test_a_transaction_that_lost_its_middle_is_told(long: TrailName) -> None:
     long.file(2).unlink()
-    assert bad(look(long)) == [("files", 2), ("transactions", 3)]
+    assert bad(check(long)) == [("files", 2), ("transactions", 3)]
 
 
 def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
     long.file(0).unlink()
     long.file(1).unlink()
-    found = look(long)
+    found = check(long)
     assert bad(found) == []
     assert [(each.check, each.seqno) for each in found if each.state is TrailState.NOTE] == [("transactions", 2)]
 
@@ -134,7 +134,7 @@ def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailNa
     last = name.file(max(name.sequences()))
     size = last.stat().st_size
     os.truncate(last, size - 20)
-    (found,) = [each for each in look(name) if each.state is TrailState.GAP]
+    (found,) = [each for each in check(name) if each.state is TrailState.GAP]
     assert (found.check, found.seqno) == ("damage", max(name.sequences()))
     assert found.detail.startswith("20 bytes that were durable are missing")
     (note,) = unread_notes([str(last)])
@@ -146,7 +146,7 @@ def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailNa
 def test_a_last_file_that_is_gone_is_told_by_the_mark(name: TrailName) -> None:
     last = max(name.sequences())
     name.file(last).unlink()
-    assert bad(look(name)) == [("files", last)]
+    assert bad(check(name)) == [("files", last)]
 
 
 def test_three_thousand_pauses_are_summed_up(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_three_thousand_pauses_are_summed_up(tmp_path: Path) -> None:
     writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id=str(csn))]) for csn in csns]))
     writer.flush()
     writer.close()
-    told = [each.detail for each in look(name, 60) if each.check == "pauses"]
+    told = [each.detail for each in check(name, 60) if each.check == "pauses"]
     assert len(told) == LISTED_PAUSES + 1
     assert any("150 seconds" in each for each in told)
     assert told[-1].startswith("34 shorter pauses beside these")
@@ -182,7 +182,7 @@ def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: T
     end = last.stat().st_size
     with last.open("ab") as file:
         file.write(b"torn")
-    found = look(name)
+    found = check(name)
     assert bad(found) == []
     assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE] == [("end", end)]
 
@@ -191,9 +191,9 @@ def test_a_file_that_is_none_of_a_trail_is_refused_and_one_that_is_begun_is_told
     other = name.file(max(name.sequences()) + 1)
     other.write_text("hello")
     with pytest.raises(UsageError, match="has the name of a trail file but is not one"):
-        look(name)
+        check(name)
     other.write_bytes(b"")
-    found = look(name)
+    found = check(name)
     assert (bad(found), [each.detail for each in found if each.state is TrailState.NOTE]) == (
         [],
         ["the file has only just been created"],
@@ -207,7 +207,7 @@ def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
         writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id="1")])]))
         writer.flush()
     writer.close()
-    found = [each for each in look(name) if each.state is TrailState.GAP]
+    found = [each for each in check(name) if each.state is TrailState.GAP]
     assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
 
 
@@ -221,11 +221,11 @@ def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_
     ]
     writer.write(replace(batch, pieces=tuple(own)))
     writer.flush()
-    assert bad(look(name)) == []
+    assert bad(check(name)) == []
     writer.write(replace(batch, pieces=(*own[:2], replace(own[1], first=2))))
     writer.flush()
     writer.close()
-    found = [each for each in look(name) if each.state is TrailState.GAP]
+    found = [each for each in check(name) if each.state is TrailState.GAP]
     assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
 
 
@@ -237,7 +237,7 @@ def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp
     size = name.file(0).stat().st_size
     with name.file(0).open("ab") as file:
         file.write(b"torn")
-    found = look(name, pause=400)
+    found = check(name, pause=400)
     assert bad(found) == []
     assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE][:2] == [
         ("restarts", end),

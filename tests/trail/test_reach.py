@@ -247,16 +247,16 @@ def test_a_new_file_gets_its_name_together_with_its_whole_header(
     name = TrailName(tmp_path, "ea")
     seen: set[int] = set()
 
-    def look() -> None:
+    def check() -> None:
         for seqno in name.sequences():
             open_file(name, seqno).close()
             seen.add(seqno)
 
     def looks(original: Callable[..., int]) -> Callable[..., int]:
         def call(*given: object) -> int:
-            look()
+            check()
             done = original(*given)
-            look()
+            check()
             return done
 
         return call

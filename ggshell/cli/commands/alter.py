@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ggshell.cli import registrations
-from ggshell.cli import start_position as start_place
+from ggshell.cli import start_position as parse_start_position
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.extract import skipped
 from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
@@ -82,7 +82,7 @@ def alter_replicat(
             trail = exttrail or found.checkpoint.read.trail
             changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
             if dryrun:
-                lines += start_place.told(session, found, place)
+                lines += parse_start_position.told(session, found, place)
                 continue
             if filterduptransactions:
                 changed = changed._replace(options=changed.options._replace(added=AddedAt.PLACED))

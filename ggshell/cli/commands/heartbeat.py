@@ -46,7 +46,7 @@ def _told(session: Session, made: list[ChangedObject], last: str) -> Message:
         if each.code:
             session.event(Severity.INFO, each.code, each.text)
         lines.append(f"{local_text(session.clock.now())}  {Severity.INFO:<8}{each.code or 'GGS-00653'}  {each.text}")
-    supervision.look_at_heartbeats(session)
+    supervision.wake_heartbeat_jobs(session)
     return Message((*lines, last), apart=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ggshell.cli import registrations, supervision
-from ggshell.cli import start_position as start_place
+from ggshell.cli import start_position as parse_start_position
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -101,9 +101,9 @@ def start(
     """
     if nofilterduptransactions and not dryrun:
         _forget_applied(session, kinds, group_name)
-    asked = start_place.start_place(atcsn, aftercsn, skiptransaction)
+    asked = parse_start_position.parse_start_position(atcsn, aftercsn, skiptransaction)
     if asked is not None or dryrun:
-        start_place.require_one(group_name)
+        parse_start_position.require_one(group_name)
         found = one(session, kinds, group_name)
         if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
             raise UsageError(
@@ -111,13 +111,13 @@ def start(
                 hint="set the start position with BEGIN, or EXTSEQNO and EXTRBA, of ADD REPLICAT",
             )
         if dryrun:
-            wanted = asked or start_place.kept_place(found)
-            place = start_place.place_of(session, found, wanted)
-            skipped = start_place.skipped_by_id(found, asked) if asked is not None else []
-            return Message(tuple(skipped or start_place.told(session, found, place, wanted)), apart=True)
+            wanted = asked or parse_start_position.kept_position(found)
+            place = parse_start_position.position_of(session, found, wanted)
+            skipped = parse_start_position.skipped_by_id(found, asked) if asked is not None else []
+            return Message(tuple(skipped or parse_start_position.told(session, found, place, wanted)), apart=True)
         if asked is not None:
             supervision.require_manager(session)  # keep no start position if the start cannot be carried out
-            start_place.keep(session, found, asked)
+            parse_start_position.keep(session, found, asked)
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.cli.commands.manager import start_manager
 
@@ -126,13 +126,13 @@ def start(
     if started:
         supervision.require_manager(session)  # report it once, not for each group of a wildcard
     if asked is None:
-        start_place.forget_untaken(session, started)
+        parse_start_position.forget_untaken(session, started)
     loads = open_loads(session)
     if is_wildcard(group_name):
         done = _start_together(session, kinds, group_name)
     else:
         done = _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
-    beyond = [note for each in started for note in start_place.beyond_note(session, each, asked)]
+    beyond = [note for each in started for note in parse_start_position.beyond_note(session, each, asked)]
     return done._replace(notes=(*overtaken(session, started, loads), *beyond))
 
 
@@ -156,7 +156,7 @@ def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:
 
 def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
     """Make a Replicat apply transactions again that the trail repeats."""
-    start_place.require_one(pattern)
+    parse_start_position.require_one(pattern)
     found = one(session, kinds, pattern)
     require_stopped(found, "repositioned")
     forget_applied(session, found)
@@ -213,7 +213,7 @@ def restart(
 ) -> Message:
     """Run STOP and START; for a wildcard, only for groups that are running."""
     if atcsn or aftercsn or skiptransaction or nofilterduptransactions:
-        start_place.require_one(group_name)
+        parse_start_position.require_one(group_name)
         if one(session, kinds, group_name).runs:
             stop(session, kinds, group_name=group_name)
         return start(

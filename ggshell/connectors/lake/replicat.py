@@ -44,7 +44,7 @@ from typing import Final
 
 from ggshell.links import Link, Seen
 
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 BATCH_BYTES = "64MB"
 _NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
 _CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
@@ -105,7 +105,7 @@ class LakeReplicat:
         try:
             session.warm()
             while session.is_starting and not runner.stop_requested:
-                runner.wait([], LOOK_SECONDS)  # requests are answered meanwhile
+                runner.wait([], CHECK_SECONDS)  # requests are answered meanwhile
             if runner.stop_requested:
                 return
             self._spark = spark = session.get()
@@ -133,7 +133,7 @@ class LakeReplicat:
         try:
             query = self._start(spark)
             while not runner.stop_requested and query.isActive:
-                runner.wait([], LOOK_SECONDS)
+                runner.wait([], CHECK_SECONDS)
                 self._follow()
             if query.isActive:
                 self._finish(query)
@@ -165,7 +165,7 @@ class LakeReplicat:
             done = self._delivery.committed
             if end is None or (done is not None and done.position >= end):
                 return
-            idle.join(LOOK_SECONDS)
+            idle.join(CHECK_SECONDS)
             runner.wait([], 0)
 
     def _start(self, spark: Any) -> Any:

@@ -58,7 +58,7 @@ class RedoFolder:
         self._threads: dict[int, _Thread] = {}
         self._watch = FolderWatch(folder)
         try:
-            self._look(opening=True)
+            self._rescan(opening=True)
         except BaseException:
             self.close()
             raise
@@ -73,7 +73,7 @@ class RedoFolder:
             if not thread.rows:
                 thread.fill()
         if not any(thread.rows for thread in self._threads.values()):
-            self._look(opening=False)  # a thread may have been opened
+            self._rescan(opening=False)  # a thread may have been opened
         threads = self._threads.values()
         rows = next(iter(threads)).take_all() if len(threads) == 1 else self._merge()
         failure = next((thread.failure for thread in threads if thread.failure is not None), None)
@@ -81,7 +81,7 @@ class RedoFolder:
             raise failure
         return rows
 
-    def _look(self, *, opening: bool) -> None:
+    def _rescan(self, *, opening: bool) -> None:
         """Add the threads that exist. A thread that appears while others are read had no rows before."""
         for number, segments in sorted(list_segments(self._folder).items()):
             if number in self._threads:

@@ -50,7 +50,7 @@ class RedoSource(SourceDatabase):
         return self._log
 
     @property
-    def unbounded(self) -> str:
+    def bounded_recovery_refusal(self) -> str:
         return ""
 
     @property

@@ -31,7 +31,7 @@ SELECT l.pid FROM pg_locks l WHERE l.granted AND l.relation = to_regclass(%s) AN
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 _TUPLES = 2
 
 
@@ -107,7 +107,7 @@ def watched(connection: psycopg.Connection[Any], statement: str, waiting: Waitin
         pgconn.send_query(statement.encode())
         pgconn.flush()
         while pgconn.is_busy():
-            if not poll.poll(LOOK_SECONDS * 1000):
+            if not poll.poll(CHECK_SECONDS * 1000):
                 waiting(_others(connection))
             else:
                 pgconn.consume_input()

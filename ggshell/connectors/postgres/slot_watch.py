@@ -18,21 +18,21 @@ _HOUR = 3600.0
 _STRAINED = ("extended", "unreserved")
 
 
-class _Look(NamedTuple):
+class _Sample(NamedTuple):
     at: float
     retained: int
 
 
 class SlotWatch:
-    """Tracks one slot.  ``facts``: the values of the last look as plain data, for INFO and STATUS."""
+    """Tracks one slot.  ``facts``: the values of the last check as plain data, for INFO and STATUS."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._looks: deque[_Look] = deque()
+        self._samples: deque[_Sample] = deque()
         self._warned: float | None = None
         self.facts: dict[str, Any] = {}
 
-    def look(self, status: SlotStatus, disk: int | None) -> str | None:
+    def check(self, status: SlotStatus, disk: int | None) -> str | None:
         """Update the facts from the slot's status and the free bytes on the server's disk (None: unknown).
 
         Returns a warning, or None.  A warning is due if less than two hours are left or if the server retains more than it
@@ -40,7 +40,7 @@ class SlotWatch:
         ``WINDOW_SECONDS``.
         """
         now = self._clock.steady()
-        growth = self._growth(_Look(now, status.retained))
+        growth = self._growth(_Sample(now, status.retained))
         rooms = [room for room in (status.room, disk) if room is not None]
         room = min(rooms, default=None)
         left = room / growth if room is not None and growth is not None and growth > 0 else None
@@ -67,14 +67,14 @@ class SlotWatch:
         self._warned = now
         return self._warning(status, room, left)
 
-    def _growth(self, look: _Look) -> float | None:
-        """Return the bytes an hour since the earliest look in the window, None if that is too short a time."""
-        self._looks.append(look)
-        while len(self._looks) > 2 and self._looks[1].at <= look.at - WINDOW_SECONDS:
-            self._looks.popleft()
-        first = self._looks[0]
-        seconds = look.at - first.at
-        return (look.retained - first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else None
+    def _growth(self, sample: _Sample) -> float | None:
+        """Return the bytes an hour since the earliest sample in the window, None if that is too short a time."""
+        self._samples.append(sample)
+        while len(self._samples) > 2 and self._samples[1].at <= sample.at - WINDOW_SECONDS:
+            self._samples.popleft()
+        first = self._samples[0]
+        seconds = sample.at - first.at
+        return (sample.retained - first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else None
 
     def _warning(self, status: SlotStatus, room: int | None, left: float | None) -> str:
         text = f"Slot {status.name} retains {status.retained} bytes of log. After {room} more bytes"

@@ -85,7 +85,7 @@ class PostgresSource(SourceDatabase):
         return Producer(group, "ggshell Capture", "PostgreSQL", database, version)
 
     @property
-    def unbounded(self) -> str:
+    def bounded_recovery_refusal(self) -> str:
         return "a PostgreSQL server retains its log for the slot from the oldest open transaction"
 
     def database_fact(self, detail: str) -> str | None:
@@ -142,15 +142,15 @@ class PostgresSource(SourceDatabase):
             text = f"The source is now on timeline {history.timeline} (was {former.timeline}). All captured changes precede it."
             self._context.report.event(Severity.WARNING, "GGS-00505", text)
 
-    def look(self) -> str | None:
+    def check(self) -> str | None:
         """Check the slot, the tables and the log's end, against which lag is measured; return a warning, or None."""
         if self._control is None:
             self._control = session.connect(self._conninfo, program=f"ggshell extract {self._context.group}")
         status = slot.slot_status(self._control, self._slot)
         if status is None:
             return None
-        self._tables.look_again(self._control)
-        return self._watch.look(status, slot.free_disk(self._control))
+        self._tables.check_again(self._control)
+        return self._watch.check(status, slot.free_disk(self._control))
 
     def refused(self, read: int) -> str:
         """Turn off streaming up to the current end of the log.

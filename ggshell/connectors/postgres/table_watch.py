@@ -18,9 +18,9 @@ from ggshell.home.events import Severity
 from ggshell.parameters.table_patterns import matches
 from ggshell.types import TableName, split_name
 
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 SHARE = 50
-"""The pause after a look, as a multiple of the time that the look took."""
+"""The pause after a check, as a multiple of the time that the check took."""
 NAMED = 50
 """The maximum number of tables with their own line in the report; INFO EXTRACT, DETAIL shows all of them."""
 _NAMES = 5
@@ -67,7 +67,7 @@ class TableWatch(Onlooker):
         return {**self._partitions, **self.missed}
 
     def described(self, table: TableName, *, wanted: bool) -> None:
-        """Schedule a look soon, because the table may be a new partition whose TRUNCATE is not captured."""
+        """Schedule a check soon, because the table may be a new partition whose TRUNCATE is not captured."""
         if self._truncates and (not wanted or self._warned):
             self._next = min(self._next, self._soonest)
 
@@ -85,7 +85,7 @@ class TableWatch(Onlooker):
 
         Raises NotFoundError or DatabaseError if no table can be captured.
         """
-        found = self.look(connection)
+        found = self.check(connection)
         if not any(state.enabled for state in found.values()) and not self._covered(connection):
             for state in found.values():
                 trandata.require_capturable(state)
@@ -97,12 +97,12 @@ class TableWatch(Onlooker):
         """Whether new tables would be captured automatically."""
         return bool(schema_trandata_sql.schemas(connection))
 
-    def look_again(self, connection: Any) -> None:
+    def check_again(self, connection: Any) -> None:
         """Look at the tables if it is time."""
         if self._clock.steady() >= self._next:
-            self.look(connection)
+            self.check(connection)
 
-    def look(self, connection: Any) -> dict[TableName, trandata.Trandata]:
+    def check(self, connection: Any) -> dict[TableName, trandata.Trandata]:
         """Compare the tables to capture with those that can be captured; return their TRANDATA settings.
 
         With DDLOPTIONS ADDTRANDATA ABEND, raises DatabaseError if any table cannot be captured.
@@ -122,7 +122,7 @@ class TableWatch(Onlooker):
             self._report_partitions(found.values())
         now = self._clock.steady()
         self._soonest = now + SHARE * (now - began)
-        self._next = max(self._soonest, now + LOOK_SECONDS)
+        self._next = max(self._soonest, now + CHECK_SECONDS)
         return found
 
     def _add(self, connection: Any, found: dict[TableName, trandata.Trandata]) -> dict[str, str]:

@@ -150,12 +150,12 @@ class Delivery:
 
     def note(self) -> None:
         """Record the commits that the target has confirmed, also if the last call raised an error."""
-        self._look()
+        self._read_answers()
 
     def abandon(self) -> None:
         """Roll back everything that is not committed, because the process stops inside a transaction."""
         self._target.rollback()
-        self._look()
+        self._read_answers()
         self._reset()
 
     def _reset(self) -> None:
@@ -267,12 +267,12 @@ class Delivery:
         """Apply a span as part of the open group."""
         self._group.add(span)
         refusal = self._target.apply(span.batch, span.first, span.last, span.mappings)
-        self._look()
+        self._read_answers()
         if refusal is not None:
             self._refused(refusal)
 
     def _commit(self) -> None:
-        """Send the commit of the open group; ``_look`` or ``_settle`` takes the answer."""
+        """Send the commit of the open group; ``_read_answers`` or ``_settle`` takes the answer."""
         latest = self._group.latest
         if latest is None:
             return
@@ -280,7 +280,7 @@ class Delivery:
         group.boundary = self._last = self._boundary(group.spans or [latest])
         self._flying.append(group)
         refusal = self._target.commit(group.boundary, self._ids(group.spans or [latest]))
-        self._look()
+        self._read_answers()
         if refusal is not None:
             self._refused(refusal)
 
@@ -301,11 +301,11 @@ class Delivery:
     def _settle(self) -> None:
         """Wait for all answers."""
         refusal = self._target.settle()
-        self._look()
+        self._read_answers()
         if refusal is not None:
             self._refused(refusal)
 
-    def _look(self) -> None:
+    def _read_answers(self) -> None:
         """Record the commits that the target has confirmed (guard 5)."""
         while self._flying and self._confirmed < self._target.confirmed:
             self._confirmed += 1
@@ -330,9 +330,9 @@ class Delivery:
         self._flying.clear()
         self._group, self._last = TransactionGroup(), self.applied
         self._confirmed = self._target.confirmed
-        self._anew(list(groups.transactions(spans)))
+        self._apply_again(list(groups.transactions(spans)))
 
-    def _anew(self, transactions: Sequence[Sequence[BatchSpan]]) -> None:
+    def _apply_again(self, transactions: Sequence[Sequence[BatchSpan]]) -> None:
         """Apply transactions again: one, then twice as many each time, and from one again after a refusal.
 
         With few refusals this costs little, and with many not much more than one transaction at a time."""
@@ -366,7 +366,7 @@ class Delivery:
             again = again or self._target.settle()
             if again is not None:
                 self._blame.at_commit(spans, again, IsolationScope.LARGE)
-            self._look()
+            self._read_answers()
 
     def _alone(self, transaction: Sequence[BatchSpan]) -> None:
         """Apply one transaction, or the last part of a split one, in a separate target transaction."""
@@ -410,5 +410,5 @@ class Delivery:
         if refusal is None:
             self._flying.append(group)
             self._last = group.boundary
-            self._look()
+            self._read_answers()
         return refusal

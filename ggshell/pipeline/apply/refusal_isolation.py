@@ -145,7 +145,7 @@ class Blame:
         verdict = Verdict(rule.response, refusal)
         if scope is IsolationScope.WHOLE:
             return verdict
-        self.responses.whole.begin_anew(header, verdict)
+        self.responses.whole.begin_again(header, verdict)
         return None
 
     def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:

@@ -166,7 +166,7 @@ class WholeAnswers:
         """Return how often a transaction was tried again."""
         return self._tries.get((header.csn, header.xid), 0)
 
-    def begin_anew(self, header: TransactionHeader, verdict: Verdict) -> None:
+    def begin_again(self, header: TransactionHeader, verdict: Verdict) -> None:
         """Have a large, partly applied transaction read again from its beginning, with a verdict.
 
         Raises TransactionAbortedError.  Returns if the transaction has a verdict already: the answer itself was refused.

@@ -141,14 +141,14 @@ def confirmed(
     for _ in range(rounds):
         if not open_ or wait(lag):
             break
-        again = _look(pair, open_)
+        again = _compare_again(pair, open_)
         known = {each.key: each for each in open_}
         real += [each for each in again if each.source == known[each.key].source]
         open_ = [each for each in again if each.source != known[each.key].source]
     return [*real, *(replace(each, in_flight=True) for each in open_)]
 
 
-def _look(pair: Pair, found: Sequence[Difference]) -> list[Difference]:
+def _compare_again(pair: Pair, found: Sequence[Difference]) -> list[Difference]:
     """Return the rows that still differ, as they are now."""
     # Read the source before the target, so that a row that arrives in between is not a difference.
     again: list[Difference] = []

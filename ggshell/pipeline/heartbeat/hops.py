@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS, HeartbeatNames
-from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, Courier, Stamp
+from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, HeartbeatProcessor, Stamp
 from ggshell.pipeline.heartbeat.row import Beat, Layout, as_text
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
@@ -36,10 +36,10 @@ def drop(_: Beat, __: Layout, ___: TransactionHeader) -> Beat | None:
     return None
 
 
-def extract_courier(
+def extract_processor(
     group: str, clock: Clock, names: HeartbeatNames | None, restart_time: Callable[[TransactionHeader], int]
-) -> Courier:
-    """Return the courier of an Extract; ``restart_time`` returns the log's time at a transaction's restart position."""
+) -> HeartbeatProcessor:
+    """Return the processor of an Extract; ``restart_time`` returns the log's time at a transaction's restart position."""
 
     def stamp(beat: Beat, layout: Layout, header: TransactionHeader) -> Beat | None:
         if not layout.seed and made_by_replicat(beat):
@@ -49,20 +49,20 @@ def extract_courier(
         now = clock.now()
         return at_extract(beat, group, now, csn=str(header.csn), restart_csn=restart, restart_time=time)
 
-    courier = Courier(stamp)
+    processor = HeartbeatProcessor(stamp)
     if names is not None:
-        courier.names |= names.captured
-    return courier
+        processor.names |= names.captured
+    return processor
 
 
-def path_courier(name: str, clock: Clock) -> Courier:
-    """Return the courier of a pump or a distribution path."""
-    return Courier(lambda beat, _, __: at_path(beat, name, clock.now()))
+def path_processor(name: str, clock: Clock) -> HeartbeatProcessor:
+    """Return the processor of a pump or a distribution path."""
+    return HeartbeatProcessor(lambda beat, _, __: at_path(beat, name, clock.now()))
 
 
-def deaf_courier(stamp: Stamp) -> Courier:
-    """Return the courier of a Replicat that does not accept heartbeats; no MAP line can select them."""
-    return Courier(stamp, lambda _: (NOWHERE, IoType.INSERT, encode_arrived))
+def dropping_processor(stamp: Stamp) -> HeartbeatProcessor:
+    """Return the processor of a Replicat that does not accept heartbeats; no MAP line can select them."""
+    return HeartbeatProcessor(stamp, lambda _: (NOWHERE, IoType.INSERT, encode_arrived))
 
 
 class Receiver(NamedTuple):
@@ -75,10 +75,10 @@ class Receiver(NamedTuple):
 Heard = Callable[[Beat, TransactionHeader], None]
 
 
-def replicat_courier(
+def replicat_processor(
     receiver: Receiver, clock: Clock, low_watermark: Callable[[], Csn | None], heard: Heard
-) -> Courier:
-    """Return the courier of a Replicat, which turns heartbeats into rows of the history table.
+) -> HeartbeatProcessor:
+    """Return the processor of a Replicat, which turns heartbeats into rows of the history table.
 
     ``heard`` is called with each heartbeat as the history table will contain it.
     """
@@ -91,7 +91,7 @@ def replicat_courier(
             heard(arrived, header)
         return arrived
 
-    return Courier(stamp, lambda _: (ARRIVED, IoType.INSERT, encode_arrived))
+    return HeartbeatProcessor(stamp, lambda _: (ARRIVED, IoType.INSERT, encode_arrived))
 
 
 def encode_arrived(beat: Beat) -> bytes:

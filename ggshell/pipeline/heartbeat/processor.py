@@ -34,7 +34,7 @@ def unchanged(layout: Layout) -> tuple[TableDefinition, int, Callable[[Beat], by
     return layout.definition, IoType.FIELD_COMP, layout.encode
 
 
-class Courier:
+class HeartbeatProcessor:
     """Processes heartbeats at one hop.
 
     ``names`` contains the heartbeat tables seen so far; ``wanting`` lets them through a table filter.
@@ -54,7 +54,7 @@ class Courier:
         Raises ValueError if a heartbeat cannot be decoded.
         """
         if batch.tables != self._tables:
-            self._look(batch.tables)
+            self._add_tables(batch.tables)
         return self._carry(batch) if self._here else batch
 
     def wanting(self, wanted: Wanted, never: frozenset[TableName] = frozenset()) -> Wanted:
@@ -65,7 +65,7 @@ class Courier:
 
         return wants
 
-    def _look(self, tables: tuple[TableDefinition, ...]) -> None:
+    def _add_tables(self, tables: tuple[TableDefinition, ...]) -> None:
         self._tables, self._here = tables, {}
         for number, table in enumerate(tables):
             if table not in self._layouts:

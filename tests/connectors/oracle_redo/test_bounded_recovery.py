@@ -351,14 +351,14 @@ def test_long_transactions_are_warned_of_and_orphans_left_out(home: RedoHome) ->
     clock = HastyClock(1_790_000_000_000_000)
     seen: list[str] = []
 
-    def look() -> None:
+    def check() -> None:
         text = home.home.report("EXT1").read_text()
         seen.append(text)
         if len(seen) > 40 or ("OGG-01027" in text and "GGS-00544" in text):
             os.kill(os.getpid(), signal.SIGTERM)
 
     def body(context: GroupContext) -> None:
-        context.runner.every(60, look)
+        context.runner.every(60, check)
         extract._body(context)
 
     before = signal.getsignal(signal.SIGTERM)

@@ -26,37 +26,37 @@ def watch(clock: FakeClock) -> SlotWatch:
 
 
 def test_one_burst_is_no_trend(clock: FakeClock, watch: SlotWatch) -> None:
-    watch.look(status(0), 100 * MEGABYTE)
+    watch.check(status(0), 100 * MEGABYTE)
     clock.advance(30)
-    assert watch.look(status(50 * MEGABYTE), 50 * MEGABYTE) is None
+    assert watch.check(status(50 * MEGABYTE), 50 * MEGABYTE) is None
     assert (watch.facts["growth_per_hour"], watch.facts["hours_left"]) == (None, None)
 
 
 def test_the_time_left_is_the_room_at_the_present_growth(clock: FakeClock, watch: SlotWatch) -> None:
-    watch.look(status(0), 1000 * MEGABYTE)
+    watch.check(status(0), 1000 * MEGABYTE)
     clock.advance(3600)
-    assert watch.look(status(100 * MEGABYTE), 900 * MEGABYTE) is None
+    assert watch.check(status(100 * MEGABYTE), 900 * MEGABYTE) is None
     assert watch.facts["growth_per_hour"] == 100 * MEGABYTE
     assert watch.facts["hours_left"] == pytest.approx(9)
 
 
 def test_a_long_quiet_time_does_not_hide_a_burst(clock: FakeClock, watch: SlotWatch) -> None:
     for _ in range(1440):  # ten days
-        watch.look(status(0), 10_000 * MEGABYTE)
+        watch.check(status(0), 10_000 * MEGABYTE)
         clock.advance(600)
     warnings = []
     for step in range(1, 61):
         clock.advance(10)
-        warnings.append(watch.look(status(150 * step * MEGABYTE), 10_000 * MEGABYTE - 150 * step * MEGABYTE))
+        warnings.append(watch.check(status(150 * step * MEGABYTE), 10_000 * MEGABYTE - 150 * step * MEGABYTE))
     assert any(warnings)
     assert watch.facts["hours_left"] < 0.05
 
 
 def test_growth_is_seen_again_after_the_slot_was_read(clock: FakeClock, watch: SlotWatch) -> None:
-    watch.look(status(5000 * MEGABYTE), None)
+    watch.check(status(5000 * MEGABYTE), None)
     for step in range(70):
         clock.advance(10)
-        watch.look(status(step * MEGABYTE), None)
+        watch.check(status(step * MEGABYTE), None)
     assert watch.facts["growth_per_hour"] == pytest.approx(360 * MEGABYTE)
 
 
@@ -72,9 +72,9 @@ def test_growth_is_seen_again_after_the_slot_was_read(clock: FakeClock, watch: S
 def test_the_nearer_limit_counts_and_is_told_in_time(
     clock: FakeClock, watch: SlotWatch, server: int | None, disk: int | None, limit: str, end: str
 ) -> None:
-    watch.look(status(0, room=server), disk)
+    watch.check(status(0, room=server), disk)
     clock.advance(3600)
-    warning = watch.look(status(100 * MEGABYTE, room=server), disk)
+    warning = watch.check(status(100 * MEGABYTE, room=server), disk)
     assert warning is not None
     assert "in 30 minutes" in warning
     assert warning.endswith(f" at the current rate), {end}.")
@@ -86,15 +86,15 @@ def test_a_warning_comes_once_in_fifteen_minutes_and_anew_when_it_comes_back(
 ) -> None:
     told = []
     for _ in range(30):
-        told.append(watch.look(status(9, room=5, wal_status="extended"), None))
+        told.append(watch.check(status(9, room=5, wal_status="extended"), None))
         clock.advance(60)
     assert [number for number, warning in enumerate(told) if warning] == [0, 15]
-    assert watch.look(status(9, room=5), None) is None
-    assert watch.look(status(9, room=5, wal_status="unreserved"), None) is not None
+    assert watch.check(status(9, room=5), None) is None
+    assert watch.check(status(9, room=5, wal_status="unreserved"), None) is not None
 
 
 def test_without_a_limit_there_is_no_end(clock: FakeClock, watch: SlotWatch) -> None:
-    watch.look(status(0), None)
+    watch.check(status(0), None)
     clock.advance(3600)
-    assert watch.look(status(100 * MEGABYTE), None) is None
+    assert watch.check(status(100 * MEGABYTE), None) is None
     assert (watch.facts["room"], watch.facts["hours_left"], watch.facts["limit"]) == (None, None, "")

@@ -164,7 +164,7 @@ def test_a_login_without_event_triggers_is_warned_of_partitions_created_later(
         told: list[str] = []
         watch = TableWatch(["s.*"], lambda _: True, lambda *line: told.append(line[2]), SystemClock(), truncates=True)
         watch.begin(connection)
-        watch.look(connection)
+        watch.check(connection)
         assert told == [state.warning]
     assert "ADD TRANDATA s.root" in trandata.info(source, table("root")).warning
     assert trandata.add(source, table("root")).warning == "", "a superuser creates the event trigger"

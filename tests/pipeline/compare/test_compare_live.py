@@ -10,12 +10,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from ways import Way
+from pipelines import Pipeline
 
 
 @pytest.fixture
-def way(north: str, south: str) -> Iterator[Way]:
-    found = Way(Path(tempfile.mkdtemp(prefix="ggs-compare-", dir="/tmp")), north, south)
+def pipeline(north: str, south: str) -> Iterator[Pipeline]:
+    found = Pipeline(Path(tempfile.mkdtemp(prefix="ggs-compare-", dir="/tmp")), north, south)
     yield found
     found.close()
 
@@ -32,22 +32,22 @@ def work(dsn: str, ended: threading.Event, changed: list[int]) -> None:
             changed.append(number)
 
 
-def test_a_busy_way_compares_equal_and_a_spoiled_row_is_found(way: Way) -> None:
-    way.add()
-    way.start()
-    way.in_north("INSERT INTO a.items SELECT n, 'name', n FROM generate_series(1, 4000) n")
-    way.arrives(4000)
+def test_a_busy_way_compares_equal_and_a_spoiled_row_is_found(pipeline: Pipeline) -> None:
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items SELECT n, 'name', n FROM generate_series(1, 4000) n")
+    pipeline.wait_for_rows(4000)
     ended, changed = threading.Event(), list[int]()
-    worker = threading.Thread(target=work, args=(way.north, ended, changed))
+    worker = threading.Thread(target=work, args=(pipeline.north, ended, changed))
     worker.start()
     compare = "COMPARE north TO south, TABLE a.items, INTO b.items, LAG 1 SEC"
     try:
         before = len(changed)
-        found = json.loads(way.run_as("json", compare).splitlines()[-1])
+        found = json.loads(pipeline.run_as("json", compare).splitlines()[-1])
         assert (found["status"], [row for row in found["rows"] if not row[5]]) == ("ok", [])
         assert len(changed) > before
-        way.in_south("UPDATE b.items SET name = 'spoiled' WHERE id = 3000", "DELETE FROM b.items WHERE id = 3500")
-        told = way.run(compare, fails=True)
+        pipeline.in_south("UPDATE b.items SET name = 'spoiled' WHERE id = 3000", "DELETE FROM b.items WHERE id = 3500")
+        told = pipeline.run(compare, fails=True)
     finally:
         ended.set()
         worker.join()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pipelines import Pipeline
 from processes import until
-from ways import Way
 
 from ggshell.demo.postgres_server import find_binaries
 
@@ -22,19 +22,19 @@ SPOIL = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str, south: str) -> Iterator[Way]:
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     """Two databases that replicate s.items to each other; south's rows are spoiled, and nobody captured that."""
-    way = Way(tmp_path / "home", north, south)
-    for run in (way.in_north, way.in_south):
+    pipeline = Pipeline(tmp_path / "home", north, south)
+    for run in (pipeline.in_north, pipeline.in_south):
         run("CREATE SCHEMA s", "CREATE TABLE s.items (id int PRIMARY KEY, name text, price numeric(10,2))")
         run("INSERT INTO s.items SELECT n, 'name', n FROM generate_series(1, 5) n")
-    way.start_both_ways()
+    pipeline.start_both_directions()
     with psycopg.connect(south, autocommit=True) as connection:
         connection.execute(MARKED)
         connection.execute(SPOIL)
         connection.execute("SELECT pg_replication_origin_session_reset(), pg_replication_origin_drop('other')")
-    yield way
-    way.close()
+    yield pipeline
+    pipeline.close()
 
 
 TOUCH = (
@@ -45,54 +45,61 @@ TOUCH = (
 """A trigger that gives each row that is written another value, as the one of docs/two-way.md does."""
 
 
-def rows(way: Way) -> list[list[tuple[object, ...]]]:
-    return [run("SELECT * FROM s.items ORDER BY id") for run in (way.in_north, way.in_south)]
+def rows(pipeline: Pipeline) -> list[list[tuple[object, ...]]]:
+    return [run("SELECT * FROM s.items ORDER BY id") for run in (pipeline.in_north, pipeline.in_south)]
 
 
-def repair(way: Way, *options: str) -> str:
+def repair(pipeline: Pipeline, *options: str) -> str:
     """Compare, and run the script in south as its head says; what psql printed."""
-    told = way.run(
+    told = pipeline.run(
         f"COMPARE north TO south, TABLE s.items, LAG 0 SEC, REPAIR ./repair.sql{''.join(options)}", fails=True
     )
     assert "3 rows differ" in told
-    command = [find_binaries() / "psql", "-v", "ON_ERROR_STOP=1", "-f", way.home.root / "repair.sql", way.south]
+    command = [
+        find_binaries() / "psql",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-f",
+        pipeline.home.root / "repair.sql",
+        pipeline.south,
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def end(way: Way) -> None:
+def end(pipeline: Pipeline) -> None:
     """Wait until each side has what the other wrote last."""
-    way.in_north("INSERT INTO s.items VALUES (101, 'end', 1)")
-    way.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
+    pipeline.in_north("INSERT INTO s.items VALUES (101, 'end', 1)")
+    pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
     wanted = [(101,), (102,)]
-    for run in (way.in_north, way.in_south):
+    for run in (pipeline.in_north, pipeline.in_south):
         until("both ends arrive", lambda run=run: run("SELECT id FROM s.items WHERE id > 100 ORDER BY 1") == wanted)
 
 
-def test_a_repair_script_is_not_captured_and_sent_back(way: Way) -> None:
-    before = rows(way)[0]
-    assert repair(way).split().count("DELETE") == 1
-    assert rows(way)[1] == before
-    end(way)
-    assert rows(way)[0] == rows(way)[1]
+def test_a_repair_script_is_not_captured_and_sent_back(pipeline: Pipeline) -> None:
+    before = rows(pipeline)[0]
+    assert repair(pipeline).split().count("DELETE") == 1
+    assert rows(pipeline)[1] == before
+    end(pipeline)
+    assert rows(pipeline)[0] == rows(pipeline)[1]
     for group in ("EXTRACT ext1", "EXTRACT ext2", "REPLICAT rep1", "REPLICAT rep2"):
-        counted = way.run(f"STATS {group}, TOTAL, TABLE s.items")
+        counted = pipeline.run(f"STATS {group}, TOTAL, TABLE s.items")
         assert counted.count("Total operations                                   1.00") == 1, counted
-    assert way.in_south("SELECT roname FROM pg_replication_origin WHERE roname LIKE 'ggshell%'") == []
+    assert pipeline.in_south("SELECT roname FROM pg_replication_origin WHERE roname LIKE 'ggshell%'") == []
 
 
-def test_a_trigger_that_changes_rows_does_not_fire_for_a_repair_script(way: Way) -> None:
-    way.in_south(*TOUCH)
-    repair(way)
-    assert rows(way)[1] == rows(way)[0]
-    way.run("COMPARE north TO south, TABLE s.items, LAG 0 SEC")
-    way.in_south("INSERT INTO s.items VALUES (103, 'fires again', 1)")
-    assert way.in_south("SELECT price FROM s.items WHERE id = 103") == [(1001,)]
+def test_a_trigger_that_changes_rows_does_not_fire_for_a_repair_script(pipeline: Pipeline) -> None:
+    pipeline.in_south(*TOUCH)
+    repair(pipeline)
+    assert rows(pipeline)[1] == rows(pipeline)[0]
+    pipeline.run("COMPARE north TO south, TABLE s.items, LAG 0 SEC")
+    pipeline.in_south("INSERT INTO s.items VALUES (103, 'fires again', 1)")
+    assert pipeline.in_south("SELECT price FROM s.items WHERE id = 103") == [(1001,)]
 
 
-def test_a_repair_script_is_captured_when_the_user_wants_it_replicated(way: Way) -> None:
-    way.run("STOP REPLICAT rep2")
-    repair(way, ", REPLICATE")
-    way.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
-    until("the end is captured", lambda: "102" in way.run("TRAIL FIND TABLE s.items KEY (102) FROM ./dirdat/e2"))
-    counted = way.run("TRAIL COUNT FROM ./dirdat/e2, BY OP")
+def test_a_repair_script_is_captured_when_the_user_wants_it_replicated(pipeline: Pipeline) -> None:
+    pipeline.run("STOP REPLICAT rep2")
+    repair(pipeline, ", REPLICATE")
+    pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
+    until("the end is captured", lambda: "102" in pipeline.run("TRAIL FIND TABLE s.items KEY (102) FROM ./dirdat/e2"))
+    counted = pipeline.run("TRAIL COUNT FROM ./dirdat/e2, BY OP")
     assert [word for word in counted.split() if word in ("Insert", "Delete", "FieldComp")], counted

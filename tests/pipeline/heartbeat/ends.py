@@ -18,7 +18,7 @@ from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.pipeline.heartbeat import hops
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
-from ggshell.pipeline.heartbeat.processor import Courier
+from ggshell.pipeline.heartbeat.processor import HeartbeatProcessor
 from ggshell.pipeline.heartbeat.row import time_text
 from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
@@ -71,8 +71,8 @@ class End:
 
     def extracted(self, hop: Hop) -> list[ChangeBatch]:
         """What Extract writes of all that happened since the last time."""
-        courier = hops.extract_courier(hop.name, FakeClock(hop.time), NAMES, lambda header: header.commit_time)
-        wanted = courier.wanting(lambda _: False)
+        processor = hops.extract_processor(hop.name, FakeClock(hop.time), NAMES, lambda header: header.commit_time)
+        wanted = processor.wanting(lambda _: False)
         with session.connect(self.dsn) as connection:
             end = session.current_position(connection)[0]
         log = PostgresLog.open(self.dsn, slot.slot_name(self.name), self._start, wanted, SystemClock())
@@ -83,7 +83,7 @@ class End:
                 batch = capture.read(0.2)
                 if batch is not None:
                     self._after = batch.pieces[-1].header.csn
-                    found += selection.select(courier.carry(batch))
+                    found += selection.select(processor.carry(batch))
             self._start = capture.state.safe
             capture.confirm(self._start)
         return found
@@ -92,14 +92,14 @@ class End:
         """Apply what comes, as Replicat does."""
         target = PostgresTarget(self.dsn, hop.name, "/home", CHECKPOINTS, TrailPosition(0, 0))
         receiver = hops.Receiver(hop.name, target.database)
-        courier = hops.replicat_courier(receiver, FakeClock(hop.time), lambda: Csn(0x123), lambda *_: None)
+        processor = hops.replicat_processor(receiver, FakeClock(hop.time), lambda: Csn(0x123), lambda *_: None)
         source = f'"{hops.ARRIVED_NAME.owner}"."{hops.ARRIVED_NAME.name}"'
         mapper = Mapper([MapRule(source, str(NAMES.history))], target.describe)
         with contextlib.closing(target):
             delivery = Delivery(target, mapper)
             delivery.start()
             for batch in batches:
-                delivery.feed(courier.carry(batch))
+                delivery.feed(processor.carry(batch))
             delivery.flush()
 
     def through_trail(self, batches: Sequence[ChangeBatch]) -> list[ChangeBatch]:
@@ -117,9 +117,9 @@ class End:
 
 def passed_on(batches: Sequence[ChangeBatch], hop: Hop) -> list[ChangeBatch]:
     """What a path passes on."""
-    courier: Courier = hops.path_courier(hop.name, FakeClock(hop.time))
-    selection = Selection(courier.wanting(lambda _: False))
-    return [part for batch in batches for part in selection.select(courier.carry(batch))]
+    processor: HeartbeatProcessor = hops.path_processor(hop.name, FakeClock(hop.time))
+    selection = Selection(processor.wanting(lambda _: False))
+    return [part for batch in batches for part in selection.select(processor.carry(batch))]
 
 
 def travel(source: End, target: End, extract: Hop, paths: Sequence[Hop], replicat: Hop) -> None:

@@ -30,14 +30,14 @@ def test_a_heartbeat_costs_replicat_less_than_two_milliseconds(south: str, tmp_p
     sent = [layout.encode(Beat("north", number, outgoing_extract="E")) for number in range(1, BEATS + 1)]
     batches = [make_batch([Tx(number, [Row(SEED, IoType.FIELD_COMP, data)])]) for number, data in enumerate(sent, 1)]
     target = PostgresTarget(south, "rep1", "/home", CHECKPOINTS, TrailPosition(0, 0))
-    courier = hops.replicat_courier(hops.Receiver("REP1", end.name), SystemClock(), lambda: None, lambda *_: None)
+    processor = hops.replicat_processor(hops.Receiver("REP1", end.name), SystemClock(), lambda: None, lambda *_: None)
     source = f'"{hops.ARRIVED_NAME.owner}"."{hops.ARRIVED_NAME.name}"'
     with contextlib.closing(target):
         delivery = Delivery(target, Mapper([MapRule(source, str(NAMES.history))], target.describe))
         delivery.start()
         began = time.process_time()
         for batch in batches:
-            delivery.feed(courier.carry(batch))
+            delivery.feed(processor.carry(batch))
             delivery.flush()
         cost = (time.process_time() - began) / BEATS
     assert len(end.rows("gg_heartbeat_history")) == BEATS
@@ -47,9 +47,9 @@ def test_a_heartbeat_costs_replicat_less_than_two_milliseconds(south: str, tmp_p
 def test_a_batch_of_other_rows_costs_less_than_fifty_microseconds() -> None:
     table = TableDefinition(TableName("shop", "items"), (Column("id", "integer"),), (0,))
     batch = make_batch([Tx(1, [Row(table, IoType.INSERT, b"x" * 20)] * 1000)])
-    courier = hops.path_courier("DP1", SystemClock())
-    courier.carry(batch)
+    processor = hops.path_processor("DP1", SystemClock())
+    processor.carry(batch)
     began = time.process_time()
     for _ in range(1000):
-        courier.carry(batch)
+        processor.carry(batch)
     assert (time.process_time() - began) / 1000 < 50e-6

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ggshell.clock import FakeClock
 from ggshell.pipeline.heartbeat import hops
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames, heartbeat_names
-from ggshell.pipeline.heartbeat.processor import NOWHERE, Courier
+from ggshell.pipeline.heartbeat.processor import NOWHERE, HeartbeatProcessor
 from ggshell.pipeline.heartbeat.row import Beat, layout_of, parse_time, time_text
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -86,9 +86,9 @@ def test_databases_of_one_name_leave_the_way_back_empty() -> None:
     assert found[10:17] == (None,) * 7
 
 
-def carried(courier: Courier, *rows: Row) -> tuple[list[str], list[bytes]]:
-    """The table of each row after a courier, and its data."""
-    batch = courier.carry(make_batch([Tx(5, rows)]))
+def carried(processor: HeartbeatProcessor, *rows: Row) -> tuple[list[str], list[bytes]]:
+    """The table of each row after a processor, and its data."""
+    batch = processor.carry(make_batch([Tx(5, rows)]))
     names = [batch.tables[int(number)].name.name for number in batch.table]
     ends = zip(batch.start.tolist(), batch.length.tolist(), strict=True)
     return names, [bytes(batch.buffer[start : start + length]) for start, length in ends]
@@ -112,8 +112,8 @@ def test_only_heartbeats_change_in_a_batch_and_all_stays_in_its_place() -> None:
         Row(SEED, 115, whole),
         Row(SEED, IoType.DELETE, mine),
     ]
-    courier = hops.extract_courier("EXT1", FakeClock(300), None, lambda _: 1)
-    names, data = carried(courier, *rows)
+    processor = hops.extract_processor("EXT1", FakeClock(300), None, lambda _: 1)
+    names, data = carried(processor, *rows)
     seed, nowhere = SEED.name.name, NOWHERE.name.name
     assert names == ["items", seed, "items", nowhere, seed, nowhere]
     assert (data[0], data[2]) == (user.data, user.data)
@@ -125,9 +125,9 @@ def test_only_heartbeats_change_in_a_batch_and_all_stays_in_its_place() -> None:
 
 def test_a_batch_without_heartbeats_is_the_same_object() -> None:
     batch = make_batch([Tx(5, [Row(USER, IoType.INSERT, encode_image([(0, b"7")]))])])
-    courier = hops.path_courier("P", FakeClock())
-    assert courier.carry(batch) is batch
-    assert np.shares_memory(courier.carry(batch).table, batch.table)
+    processor = hops.path_processor("P", FakeClock())
+    assert processor.carry(batch) is batch
+    assert np.shares_memory(processor.carry(batch).table, batch.table)
 
 
 def test_a_table_of_an_older_release_is_a_heartbeat_table_too() -> None:

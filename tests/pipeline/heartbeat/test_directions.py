@@ -10,7 +10,7 @@ WAY = "remote_database, incoming_extract, incoming_routing_path, incoming_replic
 
 
 @pytest.fixture
-def one_way(chain: Chain) -> Chain:
+def one_direction(chain: Chain) -> Chain:
     chain.extract("ext1", "north", "ea")
     chain.path("dp1", "ea", "pa")
     chain.replicat("rep1", "south", "pa")
@@ -18,26 +18,26 @@ def one_way(chain: Chain) -> Chain:
     return chain
 
 
-def test_one_way_fills_the_target_and_leaves_the_source_empty(one_way: Chain) -> None:
-    one_way.beat("north")
-    north, south = one_way.name("north"), one_way.name("south")
-    one_way.has("south", [(north, "EXT1", "DP1", "REP1", None, None)], WAY)
-    assert one_way.rows("south", "local_database, 1, 1") == [(south, 1, 1)]
-    one_way.beat("north")
-    until("two arrive", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) == 2)
-    assert one_way.rows("north", "*") == []
-    found = one_way.rows("south", "*", "gg_lag_history")
-    parts = one_way.rows(
+def test_one_way_fills_the_target_and_leaves_the_source_empty(one_direction: Chain) -> None:
+    one_direction.beat("north")
+    north, south = one_direction.name("north"), one_direction.name("south")
+    one_direction.has("south", [(north, "EXT1", "DP1", "REP1", None, None)], WAY)
+    assert one_direction.rows("south", "local_database, 1, 1") == [(south, 1, 1)]
+    one_direction.beat("north")
+    until("two arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 2)
+    assert one_direction.rows("north", "*") == []
+    found = one_direction.rows("south", "*", "gg_lag_history")
+    parts = one_direction.rows(
         "south",
         "incoming_lag - incoming_extract_lag - incoming_routine_lag - incoming_replicat_read_lag - incoming_replicat_lag, 1, 1",
         "gg_lag_history",
     )
     assert [row[0] for row in parts] == [0, 0]
     assert len(found) == 2
-    assert one_way.rows("south", "incoming_path, 1, 1", "gg_lag") == [("==> EXT1 ==> DP1 ==> REP1 ==>", 1, 1)]
+    assert one_direction.rows("south", "incoming_path, 1, 1", "gg_lag") == [("==> EXT1 ==> DP1 ==> REP1 ==>", 1, 1)]
     assert all(
         row == (True, True, True)
-        for row in one_way.rows(
+        for row in one_direction.rows(
             "south",
             "incoming_extract_heartbeat_csn IS NOT NULL, incoming_extract_restart_csn IS NOT NULL,"
             " incoming_extract_restart_ts <= incoming_extract_ts",
@@ -45,18 +45,18 @@ def test_one_way_fills_the_target_and_leaves_the_source_empty(one_way: Chain) ->
     )
 
 
-def test_heartbeats_are_no_user_rows_in_stats(one_way: Chain) -> None:
-    one_way.sql("north", "INSERT INTO shop.items VALUES (1)")
-    one_way.beat("north")
-    until("it arrives", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) == 1)
+def test_heartbeats_are_no_user_rows_in_stats(one_direction: Chain) -> None:
+    one_direction.sql("north", "INSERT INTO shop.items VALUES (1)")
+    one_direction.beat("north")
+    until("it arrives", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 1)
     for group in ("EXTRACT ext1", "DISTPATH dp1", "REPLICAT rep1"):
-        told = one_way.run(f"STATS {group}, TOTAL")
+        told = one_direction.run(f"STATS {group}, TOTAL")
         assert "gg_heartbeat" not in told
         assert "Total inserts" in told
 
 
-def test_both_ways_know_each_other_and_nothing_loops(one_way: Chain) -> None:
-    chain = one_way
+def test_both_ways_know_each_other_and_nothing_loops(one_direction: Chain) -> None:
+    chain = one_direction
     chain.extract("ext2", "south", "eb")
     chain.path("dp2", "eb", "pb")
     chain.replicat("rep2", "north", "pb")
@@ -94,28 +94,30 @@ def test_a_trail_that_passes_two_paths_names_both(chain: Chain) -> None:
     chain.has("south", [(chain.name("north"), "EXT1", "DP1,DP2", "REP1", None, None)], WAY)
 
 
-def test_each_process_that_is_killed_lets_the_age_grow_and_brings_the_row_back(one_way: Chain) -> None:
-    one_way.beat("north")
-    until("it arrives", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) == 1)
+def test_each_process_that_is_killed_lets_the_age_grow_and_brings_the_row_back(one_direction: Chain) -> None:
+    one_direction.beat("north")
+    until("it arrives", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 1)
     for number, group in enumerate(("ext1", "dp1", "rep1"), 2):
         kind = "DISTPATH" if group == "dp1" else ("REPLICAT" if group == "rep1" else "EXTRACT")
-        one_way.run(f"KILL {kind} {group}")
-        one_way.beat("north")
+        one_direction.run(f"KILL {kind} {group}")
+        one_direction.beat("north")
         age = "incoming_heartbeat_age, 1, 1"
-        first = one_way.rows("south", age, "gg_lag")[0][0]
-        assert one_way.rows("south", age, "gg_lag")[0][0] > first
-        one_way.start(group)
-        until("it arrives", lambda number=number: len(one_way.rows("south", "*", "gg_heartbeat_history")) == number)  # type: ignore[misc]
-    assert len(one_way.rows("south", "*")) == 1
+        first = one_direction.rows("south", age, "gg_lag")[0][0]
+        assert one_direction.rows("south", age, "gg_lag")[0][0] > first
+        one_direction.start(group)
+        until(
+            "it arrives", lambda number=number: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == number
+        )  # type: ignore[misc]
+    assert len(one_direction.rows("south", "*")) == 1
 
 
-def test_a_target_without_the_tables_drops_heartbeats_and_says_so_once(one_way: Chain) -> None:
-    one_way.run("STOP REPLICAT rep1", "DBLOGIN USERIDALIAS south", "DELETE HEARTBEATTABLE")
-    one_way.beat("north", "north")
-    one_way.sql("north", "INSERT INTO shop.items VALUES (1)")
-    one_way.start("rep1")
-    until("the row arrives", lambda: len(one_way.sql("south", "SELECT * FROM shop.items")) == 1)
-    assert one_way.home.report("REP1").read_text().count("OGG-02735") == 1
+def test_a_target_without_the_tables_drops_heartbeats_and_says_so_once(one_direction: Chain) -> None:
+    one_direction.run("STOP REPLICAT rep1", "DBLOGIN USERIDALIAS south", "DELETE HEARTBEATTABLE")
+    one_direction.beat("north", "north")
+    one_direction.sql("north", "INSERT INTO shop.items VALUES (1)")
+    one_direction.start("rep1")
+    until("the row arrives", lambda: len(one_direction.sql("south", "SELECT * FROM shop.items")) == 1)
+    assert one_direction.home.report("REP1").read_text().count("OGG-02735") == 1
 
 
 def test_info_says_what_there_is_and_warns_of_jobs_that_nobody_runs(chain: Chain) -> None:
@@ -130,41 +132,43 @@ def test_info_says_what_there_is_and_warns_of_jobs_that_nobody_runs(chain: Chain
     assert "seconds overdue" in told
 
 
-def test_lag_is_shown_by_hop_by_period_against_an_objective_and_from_the_archive(one_way: Chain) -> None:
-    one_way.run("STOP REPLICAT rep1")
-    with one_way.home.parameters("rep1").open("a") as file:
+def test_lag_is_shown_by_hop_by_period_against_an_objective_and_from_the_archive(one_direction: Chain) -> None:
+    one_direction.run("STOP REPLICAT rep1")
+    with one_direction.home.parameters("rep1").open("a") as file:
         file.write("LAGARCHIVE\n")
-    one_way.start("rep1")
+    one_direction.start("rep1")
     for count in (1, 2, 3):
-        one_way.beat("north")
-        until("it arrives", lambda count=count: len(one_way.rows("south", "*", "gg_heartbeat_history")) == count)  # type: ignore[misc]
+        one_direction.beat("north")
+        until("it arrives", lambda count=count: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == count)  # type: ignore[misc]
     login = "DBLOGIN USERIDALIAS south"
-    now = one_way.run(login, "LAG HEARTBEAT")
+    now = one_direction.run(login, "LAG HEARTBEAT")
     assert "==> EXT1 ==> DP1 ==> REP1 ==>" in now
     assert "Extract 0.0" in now
-    by_minute = one_way.run(login, f"LAG HEARTBEAT {one_way.name('north')}, HISTORY SINCE 2020-01-01 BY DAY")
+    by_minute = one_direction.run(
+        login, f"LAG HEARTBEAT {one_direction.name('north')}, HISTORY SINCE 2020-01-01 BY DAY"
+    )
     assert by_minute.count("==> EXT1 ==> DP1 ==> REP1 ==>") == 5
-    told = one_way.run(login, "LAG HEARTBEAT SLO 99 % WITHIN 20 S")
+    told = one_direction.run(login, "LAG HEARTBEAT SLO 99 % WITHIN 20 S")
     assert "Within 20 s: 100.000% of 3 heartbeats; goal 99.000%: held" in told
-    assert "No heartbeat" in one_way.run("LAG HEARTBEAT ARCHIVE")
-    one_way.run("STOP REPLICAT rep1")
-    kept = one_way.run("LAG HEARTBEAT, SLO 99 WITHIN 20 ARCHIVE")
+    assert "No heartbeat" in one_direction.run("LAG HEARTBEAT ARCHIVE")
+    one_direction.run("STOP REPLICAT rep1")
+    kept = one_direction.run("LAG HEARTBEAT, SLO 99 WITHIN 20 ARCHIVE")
     assert "of 3 heartbeats" in kept
-    assert one_way.run("LAG HEARTBEAT HISTORY BY DAY ARCHIVE").count("==> EXT1") == 5
+    assert one_direction.run("LAG HEARTBEAT HISTORY BY DAY ARCHIVE").count("==> EXT1") == 5
 
 
-def test_manager_beats_as_often_as_it_is_told_and_no_more_when_paused(one_way: Chain) -> None:
+def test_manager_beats_as_often_as_it_is_told_and_no_more_when_paused(one_direction: Chain) -> None:
     def runs() -> int:
-        return int(one_way.sql("north", "SELECT max(runs) FROM ggadmin.gg_heartbeat_jobs")[0][0])
+        return int(one_direction.sql("north", "SELECT max(runs) FROM ggadmin.gg_heartbeat_jobs")[0][0])
 
-    one_way.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0.2")
-    until("five beats arrive", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) >= 5)
+    one_direction.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0.2")
+    until("five beats arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) >= 5)
     assert runs() >= 5
-    one_way.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0")
+    one_direction.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0")
     still = runs()
-    one_way.sql("north", "SELECT pg_sleep(0.5)")
+    one_direction.sql("north", "SELECT pg_sleep(0.5)")
     assert runs() == still
-    assert "(paused)" in one_way.run("DBLOGIN USERIDALIAS north", "INFO HEARTBEATTABLE")
+    assert "(paused)" in one_direction.run("DBLOGIN USERIDALIAS north", "INFO HEARTBEATTABLE")
 
 
 def test_a_group_that_takes_no_part_drops_heartbeats_and_nothing_else(chain: Chain) -> None:
@@ -181,14 +185,16 @@ def test_a_group_that_takes_no_part_drops_heartbeats_and_nothing_else(chain: Cha
     assert "Delivered within 60000 ms: 100.00%" in told
 
 
-def test_a_clock_that_is_ahead_is_warned_of_in_the_log_in_lag_and_in_info(one_way: Chain) -> None:
-    one_way.sql("north", "UPDATE ggadmin.gg_heartbeat_seed SET heartbeat_timestamp = now() + interval '2 minutes'")
-    until("it arrives", lambda: len(one_way.rows("south", "*", "gg_heartbeat_history")) == 1)
-    until("the warning", lambda: "GGS-00652" in one_way.home.event_log.read_text())
+def test_a_clock_that_is_ahead_is_warned_of_in_the_log_in_lag_and_in_info(one_direction: Chain) -> None:
+    one_direction.sql(
+        "north", "UPDATE ggadmin.gg_heartbeat_seed SET heartbeat_timestamp = now() + interval '2 minutes'"
+    )
+    until("it arrives", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 1)
+    until("the warning", lambda: "GGS-00652" in one_direction.home.event_log.read_text())
     login = "DBLOGIN USERIDALIAS south"
     for statement in ("LAG HEARTBEAT", "INFO HEARTBEATTABLE"):
-        assert "Negative lag" in one_way.run(login, statement)
-    assert one_way.rows("south", "incoming_lag < -100, 1, 1", "gg_lag") == [(True, 1, 1)]
+        assert "Negative lag" in one_direction.run(login, statement)
+    assert one_direction.rows("south", "incoming_lag < -100, 1, 1", "gg_lag") == [(True, 1, 1)]
 
 
 def test_a_target_only_database_receives_and_its_ways_can_be_forgotten(chain: Chain) -> None:

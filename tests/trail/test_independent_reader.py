@@ -13,9 +13,9 @@ import pytest
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail import stranger
+from trail import independent_reader
 from trail.damage_kit import KINDS, WIDE, exhibit, flips, splices
-from trail.stranger import Change, Stranger, durable_end
+from trail.independent_reader import Change, IndependentReader, durable_end
 from trail.trail_kit import A, B, open_writer
 
 from ggshell.record.image import encode_image, join_key_update
@@ -32,8 +32,8 @@ class Sent(NamedTuple):
     """A row as it is meant: its columns before and after, its user tokens."""
 
     row: Row
-    before: stranger.Image
-    after: stranger.Image
+    before: independent_reader.Image
+    after: independent_reader.Image
     user_tokens: dict[str, bytes]
 
 
@@ -67,7 +67,7 @@ PLANS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(PLANS, st.integers(400, 90_000))
-def test_random_trails_are_read_by_a_stranger_equal_to_what_was_written(
+def test_random_trails_are_read_by_an_independent_reader_equal_to_what_was_written(
     plan: list[tuple[list[Sent], str]], max_bytes: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +88,7 @@ def test_random_trails_are_read_by_a_stranger_equal_to_what_was_written(
                 writer, again = open_writer(name, max_bytes), again + 1
         end = writer.flush()
         writer.close()
-        reader = Stranger(Path(folder), "ea")
+        reader = IndependentReader(Path(folder), "ea")
         read = list(reader.changes())
         assert reader.restarts == again
         mark = durable_end(Path(folder), "ea")
@@ -113,21 +113,21 @@ def _compare(change: Change, sent: Sent, csn: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["insert, sole", "metadata", "file header", "fragment, last", "user tokens"])
-def test_a_stranger_sees_damage_too(tmp_path: Path, name: str) -> None:
+def test_an_independent_reader_sees_damage_too(tmp_path: Path, name: str) -> None:
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(51)
-    good = list(Stranger(tmp_path, "ea").changes())
+    good = list(IndependentReader(tmp_path, "ea").changes())
     for content in (*flips(shown, chance, 0.5), *splices(shown, chance, 30)):
         shown.put(content)
         read = []
         with pytest.raises((ValueError, IndexError)):
-            for change in Stranger(tmp_path, "ea").changes():
+            for change in IndependentReader(tmp_path, "ea").changes():
                 read.append(change)
         assert read == good[: len(read)]
 
 
 def test_the_header_says_what_the_format_says(tmp_path: Path) -> None:
     shown = exhibit(tmp_path, KINDS["header of a file within a transaction"])
-    reader = Stranger(tmp_path, "ea")
+    reader = IndependentReader(tmp_path, "ea")
     list(reader.changes())
     second = reader.headers[1]
     assert second[0x34, 0x30] == b"\1"
@@ -137,8 +137,8 @@ def test_the_header_says_what_the_format_says(tmp_path: Path) -> None:
     assert second[0x33, 0x30][2:] == b"EXT1"
 
 
-def test_the_stranger_knows_nothing_of_the_project() -> None:
-    tree = ast.parse(Path(stranger.__file__).read_text(encoding="utf-8"))
+def test_the_independent_reader_imports_nothing_of_the_project() -> None:
+    tree = ast.parse(Path(independent_reader.__file__).read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names == {"__future__", "json", "struct", "zlib", "collections.abc", "pathlib", "typing"}
@@ -149,9 +149,9 @@ def test_the_worked_example_of_the_format(tmp_path: Path) -> None:
     section = text.split("## Worked example")[1].split("\n## ")[0]
     lines = [line[4:].split("  ")[0] for line in section.splitlines() if line.startswith("    ")]
     record = b"".join(bytes.fromhex("".join(re.findall(r"\b(?:[0-9a-f]{2}){1,2}\b", line))) for line in lines)
-    (piece,) = stranger.records(bytes(700) + record, 700)
-    assert stranger.image(piece.data) == [(0, b"1"), (1, None)]
-    assert stranger.told(piece.tokens, piece.field["io_time"]) == (
+    (piece,) = independent_reader.records(bytes(700) + record, 700)
+    assert independent_reader.image(piece.data) == [(0, b"1"), (1, None)]
+    assert independent_reader.told(piece.tokens, piece.field["io_time"]) == (
         "00000000/0000002A",
         "742",
         "00000000/0000002A",

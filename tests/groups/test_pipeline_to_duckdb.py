@@ -9,9 +9,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from duckdb_way import DuckdbWay
+from duckdb_pipeline import DuckdbPipeline
+from pipelines import REP1
 from processes import until
-from ways import REP1
 
 from ggshell.connectors.duckdb import session
 
@@ -32,14 +32,14 @@ VALUES = (
 
 
 @pytest.fixture
-def way(tmp_path: Path, north: str) -> Iterator[DuckdbWay]:
-    way = DuckdbWay(tmp_path / "home", north)
-    way.in_north(
+def pipeline(tmp_path: Path, north: str) -> Iterator[DuckdbPipeline]:
+    pipeline = DuckdbPipeline(tmp_path / "home", north)
+    pipeline.in_north(
         "CREATE TABLE a.sentinels (moment timestamptz DEFAULT clock_timestamp())", "CREATE TABLE a.notes (n int)"
     )
-    way.in_south("CREATE TABLE b.sentinels (moment timestamptz)", "CREATE TABLE b.notes (n int)")
-    yield way
-    way.close()
+    pipeline.in_south("CREATE TABLE b.sentinels (moment timestamptz)", "CREATE TABLE b.notes (n int)")
+    yield pipeline
+    pipeline.close()
 
 
 class Writer:
@@ -78,43 +78,45 @@ class Writer:
                 self.count = n
 
 
-def test_after_kills_every_change_is_there_once(way: DuckdbWay, request: pytest.FixtureRequest) -> None:
-    way.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGROUPTRANSOPS 50\nCHECKPOINTSECS 1\nMAP a.*, TARGET b.*;\n")
-    way.add()
-    way.start()
-    with Writer(way.north) as writer:
+def test_after_kills_every_change_is_there_once(pipeline: DuckdbPipeline, request: pytest.FixtureRequest) -> None:
+    pipeline.write(
+        "rep1", "REPLICAT rep1\nUSERIDALIAS south\nGROUPTRANSOPS 50\nCHECKPOINTSECS 1\nMAP a.*, TARGET b.*;\n"
+    )
+    pipeline.add()
+    pipeline.start()
+    with Writer(pipeline.north) as writer:
         for _ in range(request.config.getoption("--rounds") or 3):
-            before = way.applied()
+            before = pipeline.applied()
             writer.writes(40)
-            way.until_applied(before)
-            way.kill_replicat()
-            way.start("rep1")
-    way.reaches_south()
-    way.stop()
-    way.same()
-    assert way.in_south("SELECT n, count(*) FROM b.notes GROUP BY n HAVING count(*) > 1") == []
-    assert way.in_south("SELECT count(*), max(n) FROM b.notes") == [(writer.count, writer.count)]
-    ((rows, kept, beside),) = way.in_south(
+            pipeline.until_applied(before)
+            pipeline.kill_replicat()
+            pipeline.start("rep1")
+    pipeline.reaches_south()
+    pipeline.stop()
+    pipeline.assert_same_rows()
+    assert pipeline.in_south("SELECT n, count(*) FROM b.notes GROUP BY n HAVING count(*) > 1") == []
+    assert pipeline.in_south("SELECT count(*), max(n) FROM b.notes") == [(writer.count, writer.count)]
+    ((rows, kept, beside),) = pipeline.in_south(
         "SELECT (SELECT count(*) FROM b.checks), (SELECT log_csn = log_cmplt_csn FROM b.checks),"
         " (SELECT count(*) FROM b.checks_lox)"
     )
     assert (rows, kept, beside) == (1, True, 0)
 
 
-def test_values_of_every_kind_arrive_as_they_were(way: DuckdbWay) -> None:
-    way.in_north(TYPES.format(schema="a", bytes="bytea", json="jsonb"))
-    way.in_south(TYPES.format(schema="b", bytes="blob", json="json").replace("precision", ""))
-    way.add()
-    way.start()
-    way.in_north(f"INSERT INTO a.kinds VALUES {', '.join(VALUES)}")
-    way.in_north("UPDATE a.kinds SET big = 4 WHERE id = 1", "UPDATE a.kinds SET id = 9, truth = true WHERE id = 3")
-    way.reaches_south()
-    way.stop()
-    theirs = way.in_north("SET timezone = 'UTC'", SAME.format("a"))
-    assert way.in_south(SAME.format("b")) == [tuple(map(_plain, row)) for row in theirs]
+def test_values_of_every_kind_arrive_as_they_were(pipeline: DuckdbPipeline) -> None:
+    pipeline.in_north(TYPES.format(schema="a", bytes="bytea", json="jsonb"))
+    pipeline.in_south(TYPES.format(schema="b", bytes="blob", json="json").replace("precision", ""))
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north(f"INSERT INTO a.kinds VALUES {', '.join(VALUES)}")
+    pipeline.in_north("UPDATE a.kinds SET big = 4 WHERE id = 1", "UPDATE a.kinds SET id = 9, truth = true WHERE id = 3")
+    pipeline.reaches_south()
+    pipeline.stop()
+    theirs = pipeline.in_north("SET timezone = 'UTC'", SAME.format("a"))
+    assert pipeline.in_south(SAME.format("b")) == [tuple(map(_plain, row)) for row in theirs]
     far = "SELECT big, moment::text, zoned::text, clock::text, day::text, fraction, truth FROM b.kinds WHERE id = 9"
-    assert way.in_south(far) == [(0, "infinity", "-infinity", "24:00:00", "0044-03-15 (BC)", float("inf"), True)]
-    assert way.in_south("SELECT document ->> '$.a[0]', span::varchar FROM b.kinds WHERE id = 1") == [
+    assert pipeline.in_south(far) == [(0, "infinity", "-infinity", "24:00:00", "0044-03-15 (BC)", float("inf"), True)]
+    assert pipeline.in_south("SELECT document ->> '$.a[0]', span::varchar FROM b.kinds WHERE id = 1") == [
         ("1", "-10 months -3 days 04:05:06")
     ]
 
@@ -123,35 +125,35 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def test_truncate_and_collisions_arrive(way: DuckdbWay) -> None:
-    way.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
+def test_truncate_and_collisions_arrive(pipeline: DuckdbPipeline) -> None:
+    pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
     text = "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nHANDLECOLLISIONS\nMAP a.*, TARGET b.*;\n"
-    way.write("rep1", text)
-    way.in_south("INSERT INTO b.items VALUES (1, 'old', 1), (2, 'gone', 2)")
-    way.add()
-    way.start()
-    way.in_north("TRUNCATE a.items", "INSERT INTO a.items VALUES (1, 'one', 1)")
-    way.reaches_south()
-    way.stop()
-    way.same()
-    way.in_south("INSERT INTO b.items VALUES (3, 'old', 1)")
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (3, 'new', 3)")
-    way.reaches_south()
-    way.stop()
-    way.same()
+    pipeline.write("rep1", text)
+    pipeline.in_south("INSERT INTO b.items VALUES (1, 'old', 1), (2, 'gone', 2)")
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("TRUNCATE a.items", "INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.reaches_south()
+    pipeline.stop()
+    pipeline.assert_same_rows()
+    pipeline.in_south("INSERT INTO b.items VALUES (3, 'old', 1)")
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (3, 'new', 3)")
+    pipeline.reaches_south()
+    pipeline.stop()
+    pipeline.assert_same_rows()
 
 
-def test_the_shell_works_with_the_checkpoint_table(way: DuckdbWay) -> None:
-    way.add()
-    way.start()
-    way.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-    way.reaches_south()
-    said = way.run("DBLOGIN USERIDALIAS south", "INFO CHECKPOINTTABLE b.checks", fails=True)
+def test_the_shell_works_with_the_checkpoint_table(pipeline: DuckdbPipeline) -> None:
+    pipeline.add()
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.reaches_south()
+    said = pipeline.run("DBLOGIN USERIDALIAS south", "INFO CHECKPOINTTABLE b.checks", fails=True)
     assert "is locked by process" in said
     assert "STOP the Replicat" in said
-    way.stop()
-    said = way.run(
+    pipeline.stop()
+    said = pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "INFO CHECKPOINTTABLE b.checks",
         "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0",
@@ -160,27 +162,27 @@ def test_the_shell_works_with_the_checkpoint_table(way: DuckdbWay) -> None:
     )
     assert "REP1" in said
     assert "DuckDB v" in said
-    way.in_south("DELETE FROM b.items")
-    way.start()  # ALTER set its row to the trail's begin, so it applies the row again
-    way.reaches_south()
-    way.stop()
-    way.same()
-    said = way.run(
+    pipeline.in_south("DELETE FROM b.items")
+    pipeline.start()  # ALTER set its row to the trail's begin, so it applies the row again
+    pipeline.reaches_south()
+    pipeline.stop()
+    pipeline.assert_same_rows()
+    said = pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "DELETE REPLICAT rep1 !",
         "INFO CHECKPOINTTABLE b.checks",
         "DELETE CHECKPOINTTABLE b.checks !",
     )
     assert "REP1      CSN" not in said
-    assert way.in_south("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'checks%'") == [(0,)]
+    assert pipeline.in_south("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'checks%'") == [(0,)]
 
 
-def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(way: DuckdbWay) -> None:
-    way.add()
-    holder = session.connect(way.south)
+def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(pipeline: DuckdbPipeline) -> None:
+    pipeline.add()
+    holder = session.connect(pipeline.south)
     try:
-        way.start("rep1")
-        report = way.ends(REP1)
+        pipeline.start("rep1")
+        report = pipeline.abended_report(REP1)
     finally:
         holder.close()
     assert "south.duckdb is locked by process" in report
@@ -188,19 +190,19 @@ def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(way: Duckdb
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL", "COORDINATED"])
-def test_kinds_that_need_several_writers_are_refused(way: DuckdbWay, kind: str) -> None:
-    way.run(
+def test_kinds_that_need_several_writers_are_refused(pipeline: DuckdbPipeline, kind: str) -> None:
+    pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "ADD CHECKPOINTTABLE b.checks",
         f"ADD REPLICAT rep1, {kind}, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
     )
-    way.start("rep1")
-    report = way.ends(REP1)
+    pipeline.start("rep1")
+    report = pipeline.abended_report(REP1)
     assert f"a {kind.lower()} Replicat cannot apply to a DuckDB file" in report
 
 
-def test_a_duckdb_file_is_no_source(way: DuckdbWay) -> None:
-    said = way.run("DBLOGIN SOURCEDB duckdb://south.duckdb", "ADD TRANDATA a.items", fails=True)
+def test_a_duckdb_file_is_no_source(pipeline: DuckdbPipeline) -> None:
+    said = pipeline.run("DBLOGIN SOURCEDB duckdb://south.duckdb", "ADD TRANDATA a.items", fails=True)
     assert "south is a DuckDB file" in said
-    said = way.run("DBLOGIN USERID duckdb:///nowhere/at/all.duckdb", fails=True)
+    said = pipeline.run("DBLOGIN USERID duckdb:///nowhere/at/all.duckdb", fails=True)
     assert "cannot be opened" in said

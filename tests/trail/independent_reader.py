@@ -191,7 +191,7 @@ def joined(pieces: Iterator[Piece]) -> Iterator[tuple[Piece, bytes, int, int]]:
         yield first, content, last.field["trans_ind"], last.end
 
 
-class Stranger:
+class IndependentReader:
     """Reads all files of a trail, in order."""
 
     def __init__(self, folder: Path, prefix: str) -> None:

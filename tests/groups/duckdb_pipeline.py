@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
-from ways import EXT1, REP1, Way
 
 from ggshell.connectors.duckdb import session
 from ggshell.groups.state import ProcessState, read_process_file, state_of
@@ -17,7 +17,7 @@ from ggshell.home.home import Home
 from ggshell.types import Csn
 
 
-class DuckdbWay(Way):
+class DuckdbPipeline(Pipeline):
     """Extract EXT1 writes ./dirdat/ea, Replicat REP1 applies it to south.duckdb; ``in_south`` waits for the file."""
 
     def __init__(self, root: Path, north: str) -> None:

@@ -1,4 +1,4 @@
-"""One short way, from a table in north to its twin in south, with real processes; for tests that spoil it somewhere."""
+"""A whole pipeline with real processes, from a table in north to the same table in south, for tests that damage a part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXT1, REP1 = ("EXT1", GroupKind.EXTRACT), ("REP1", GroupKind.REPLICAT)
 ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
 
 
-class Way:
+class Pipeline:
     """Extract EXT1 writes ./dirdat/ea, Replicat REP1 applies it: a.items in north becomes b.items in south."""
 
     def __init__(self, root: Path, north: str, south: str) -> None:
@@ -74,7 +74,7 @@ class Way:
             f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
         )
 
-    def start_both_ways(self, extract: str = "", replicat: str = "") -> None:
+    def start_both_directions(self, extract: str = "", replicat: str = "") -> None:
         """EXT1 and REP1 carry schema s from north to south, EXT2 and REP2 back; with more lines in their files."""
         statements: list[str] = []
         for number, here, there in ((1, "north", "south"), (2, "south", "north")):
@@ -99,8 +99,8 @@ class Way:
     def start(self, *groups: str) -> None:
         self.run(*(f"START {group}" for group in groups or ("ext1", "rep1")))
 
-    def ends(self, group: tuple[str, GroupKind]) -> str:
-        """Wait for a group to abend; its report."""
+    def abended_report(self, group: tuple[str, GroupKind]) -> str:
+        """Wait until a group has abended.  Returns its report."""
         until_state(self.home, *group, ProcessState.ABENDED)
         return self.home.report(group[0]).read_text()
 
@@ -128,12 +128,12 @@ class Way:
         """The keys of the rows in south."""
         return [row[0] for row in self.in_south("SELECT id FROM b.items ORDER BY id")]
 
-    def arrives(self, count: int) -> None:
-        """Wait until so many rows are in south."""
+    def wait_for_rows(self, count: int) -> None:
+        """Wait until ``count`` rows are in south."""
         until(f"{count} rows arrive", lambda: self.in_south("SELECT count(*) FROM b.items")[0][0] == count)
 
-    def same(self) -> None:
-        """Source and target hold the same rows."""
+    def assert_same_rows(self) -> None:
+        """Assert that source and target hold the same rows."""
         rows = "SELECT * FROM {}.items ORDER BY id"
         assert self.in_north(rows.format("a")) == self.in_south(rows.format("b"))
 
