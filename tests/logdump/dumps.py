@@ -1,4 +1,4 @@
-"""What the tests of Logdump share: a small trail of every kind of record, and a session on it."""
+"""Shared by the Logdump tests: a small trail with every kind of record, and a session that reads it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TRANSACTIONS = (
 
 
 def small_trail(folder: Path) -> TrailName:
-    """One file of it, each transaction flushed."""
+    """A trail of one file, each transaction flushed separately."""
     name = TrailName(folder, "ea")
     write_trail(name, [make_batch([each]) for each in TRANSACTIONS])
     return name
 
 
 class Dump:
-    """A session that keeps what it says."""
+    """A Logdump session; ``say`` returns what its statements print."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> None:
         self._capsys = capsys

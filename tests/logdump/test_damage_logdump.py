@@ -1,4 +1,5 @@
-"""Logdump on every damaged record: it says where and what, shows nothing damaged as good, and finds the next good record."""
+"""Logdump on every damaged record: it reports where and what, shows no damaged record as good, and finds the next good
+one."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ EVERYTHING = (
     "headertoken detail",
     "fileheader detail",
 )
-WALKS = (
+NAVIGATION = (
     "pos first",
     "n 60",
     "count detail",
@@ -41,8 +42,8 @@ def objects(dump: Dump, *statements: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in dump.say(*statements).splitlines()]
 
 
-def walked(dump: Dump) -> Iterator[dict[str, Any]]:
-    """Every record from the first place on, over all damage, as a person goes: NEXT, and SCANFORHEADER where none stands."""
+def all_records(dump: Dump) -> Iterator[dict[str, Any]]:
+    """Every record from the first position on, across all damage, as a user reads: NEXT, and SCANFORHEADER at damage."""
     dump.say("pos 0")
     for _ in range(_MOST_STEPS):
         (found,) = objects(dump, "n")
@@ -67,7 +68,7 @@ def close(dump: Dump) -> None:
 
 def good_records(capsys: pytest.CaptureFixture[str], shown: Exhibit) -> dict[int, dict[str, Any]]:
     dump = opened(capsys, shown, as_json=True)
-    found = {each["rba"]: each for each in walked(dump)}
+    found = {each["rba"]: each for each in all_records(dump)}
     close(dump)
     assert list(found) == [0, *(rba for rba, _ in cut_records(shown.content))]
     assert {each["fault"] for each in found.values()} == {""}
@@ -75,11 +76,11 @@ def good_records(capsys: pytest.CaptureFixture[str], shown: Exhibit) -> dict[int
 
 
 def check(dump: Dump, shown: Exhibit, good: dict[int, dict[str, Any]]) -> None:
-    """Nothing damaged passes for good, the damage is told, and all that is good is found."""
-    seen = list(walked(dump))
+    """No damaged record passes for good, the damage is reported, and every good record is found."""
+    seen = list(all_records(dump))
     for each in seen:
         if not each["fault"]:
-            # A definition may be what is damaged: then names and columns of its rows are not known, and nothing else differs.
+            # The definition itself may be damaged: then only the names and columns of its rows are unknown.
             wanted = good[each["rba"]]
             known = {name for name in wanted if name not in ("table", "columns", "before")}
             assert {name: each[name] for name in known} == {name: wanted[name] for name in known}
@@ -93,7 +94,7 @@ def check(dump: Dump, shown: Exhibit, good: dict[int, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_turned_bit_is_told_and_the_next_good_record_found(
+def test_a_flipped_bit_is_reported_and_the_next_good_record_is_found(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     share = 0.2 * rounds_of(request)
@@ -116,41 +117,41 @@ def test_a_turned_bit_is_told_and_the_next_good_record_found(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_end_or_a_splice_is_told_and_never_shown_as_good(
+def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(42)
     good = good_records(capsys, shown)
-    cut = cuts(shown, chance, min(1.0, 0.8 * rounds))
-    for content in (*cut, *splices(shown, chance, int(60 * rounds))):
+    cut_files = cuts(shown, chance, min(1.0, 0.8 * rounds))
+    for content in (*cut_files, *splices(shown, chance, int(60 * rounds))):
         shown.put(content)
         dump = opened(capsys, shown, as_json=True)
-        if len(content) > shown.rba:  # a file that ends where a record ends is no shorter than it should be
+        if len(content) > shown.rba:  # A file cut at the end of a record is not damaged.
             check(dump, shown, good)
             assert objects(dump, "count")[0]["damaged"]
         close(dump)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_in_text_every_damage_has_its_file_place_and_what_was_expected(
+def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(43)
-    somewhere = rf"of {re.escape(str(shown.path))}: expected \S"
-    turned = list(flips(shown, chance, 0.02))
-    for number, content in enumerate((*turned, *splices(shown, chance, 5))):
+    file_and_expectation = rf"of {re.escape(str(shown.path))}: expected \S"
+    flipped = list(flips(shown, chance, 0.02))
+    for number, content in enumerate((*flipped, *splices(shown, chance, 5))):
         shown.put(content)
         dump = opened(capsys, shown, as_json=False)
-        text = dump.say(*EVERYTHING, f"pos {shown.rba}", "n", *WALKS)
+        text = dump.say(*EVERYTHING, f"pos {shown.rba}", "n", *NAVIGATION)
         assert "internal error" not in text
-        place = shown.rba if number < len(turned) else r"\d+"
-        assert re.search(rf"(Bad record found|\*\*\* Damaged record) at RBA {place} {somewhere}", text)
+        place = shown.rba if number < len(flipped) else r"\d+"
+        assert re.search(rf"(Bad record found|\*\*\* Damaged record) at RBA {place} {file_and_expectation}", text)
         close(dump)
 
 
 @pytest.mark.parametrize("name", ["insert, sole", "metadata", "fragment, middle"])
-def test_backwards_the_good_record_before_the_damage_is_found(
+def test_scanning_backwards_finds_the_good_record_before_the_damage(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(44)

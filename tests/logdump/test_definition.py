@@ -1,4 +1,4 @@
-"""Metadata records as public listings of Logdump show them."""
+"""Metadata records are formatted as in public listings of Logdump."""
 
 from __future__ import annotations
 

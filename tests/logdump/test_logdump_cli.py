@@ -17,7 +17,7 @@ def run(*words: str, typed: str = "", cwd: Path | None = None) -> subprocess.Com
     return subprocess.run(command, input=typed, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_a_heredoc_is_a_session_with_banner_and_prompts(tmp_path: Path) -> None:
+def test_a_heredoc_runs_as_a_session_with_banner_and_prompts(tmp_path: Path) -> None:
     file = small_trail(tmp_path).file(0)
     ran = run(typed=f"open {file}\ncount\nwonder\nexit\nn\n")
     assert ran.returncode == 0
@@ -38,7 +38,7 @@ def test_statements_and_a_file_on_the_command_line(tmp_path: Path) -> None:
     assert "usage:" in run("--help").stdout
 
 
-def test_a_link_of_that_name_is_that_program(tmp_path: Path) -> None:
+def test_a_link_named_logdump_runs_logdump(tmp_path: Path) -> None:
     file, link = small_trail(tmp_path).file(0), tmp_path / "logdump"
     link.symlink_to(Path(sys.executable).with_name("ggshell"))
     ran = subprocess.run([link, "-c", "count", file], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Whatever became of a file: no traceback, never endless, the place and what was expected, and a way on."""
+"""On any damaged file Logdump ends without a traceback, names the RBA and what was expected, and can go on."""
 
 from __future__ import annotations
 
@@ -10,53 +10,64 @@ from logdump.dumps import Dump, small_trail
 from trail.trail_kit import cut_records
 
 STATEMENTS = ("pos first", "fileheader on", "ghdr on", "detail data", "ggstoken detail", "headertoken detail")
-WALKS = ("n 100", "count detail", "pos last rev", "n 100", "pos first", "sfh", "sfet", "transhist 9", "sfmd", "env")
+NAVIGATION = (
+    "n 100",
+    "count detail",
+    "pos last rev",
+    "n 100",
+    "pos first",
+    "sfh",
+    "sfet",
+    "transhist 9",
+    "sfmd",
+    "env",
+)
 
 
-def look_at(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Everything said of a file; nothing but the project's own errors may come."""
+def read_everything(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Everything that Logdump prints about a file; only the project's own errors may occur."""
     dump = Dump(capsys)
-    text = dump.say(f"open {path}", *STATEMENTS, *WALKS)
+    text = dump.say(f"open {path}", *STATEMENTS, *NAVIGATION)
     if dump.talk.session.is_open:
         dump.talk.session.close()
     return text
 
 
-def test_every_flipped_bit_and_every_cut_is_looked_at_without_a_traceback(
+def test_flipped_bits_cuts_and_moved_blocks_never_give_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = small_trail(tmp_path).file(0).read_bytes()[:4000]
     chance = random.Random(5)
     path = tmp_path / "zz000000000"
     for _ in range(60):
-        spoilt = bytearray(content)
+        damaged = bytearray(content)
         for _ in range(chance.choice((1, 1, 8))):
-            spoilt[chance.randrange(len(spoilt))] ^= 1 << chance.randrange(8)
-        path.write_bytes(spoilt)
-        look_at(path, capsys)
+            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        read_everything(path, capsys)
     for size in chance.sample(range(len(content)), 40):
         path.write_bytes(content[:size])
-        look_at(path, capsys)
+        read_everything(path, capsys)
     for _ in range(20):
         first, second = sorted(chance.sample(range(len(content)), 2))
         path.write_bytes(content[:first] + content[second:] + content[first:second])
-        look_at(path, capsys)
+        read_everything(path, capsys)
 
 
-def test_damage_is_named_with_its_place_and_the_next_good_record_is_found(
+def test_damage_is_reported_with_its_rba_and_the_next_good_record_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = small_trail(tmp_path)
     content = bytearray(name.file(0).read_bytes())
     places = [place for place, _ in cut_records(bytes(content))]
-    bad, good = places[3], places[4]
-    content[bad] ^= 0xFF
+    bad_rba, good_rba = places[3], places[4]
+    content[bad_rba] ^= 0xFF
     name.file(0).write_bytes(content)
     dump = Dump(capsys)
     text = dump.say(f"open {name.file(0)}", "n 100")
-    assert f"Bad record found at RBA {bad} of {name.file(0)}: expected a record header token" in text
-    assert f"RBA {good}" in dump.say("sfh")
-    assert f"Damage at RBA {bad}" in dump.say("count")
+    assert f"Bad record found at RBA {bad_rba} of {name.file(0)}: expected a record header token" in text
+    assert f"RBA {good_rba}" in dump.say("sfh")
+    assert f"Damage at RBA {bad_rba}" in dump.say("count")
     dump.talk.session.close()
 
 
@@ -72,9 +83,9 @@ def test_a_changed_value_is_shown_as_damaged(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"G\1", b"\0" * 5000, b"F\0\0\10" + b"\0" * 100])
-def test_what_is_no_trail_is_said_to_be_none(
+def test_a_file_that_is_not_a_trail_gives_no_traceback(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "aa000000000"
     path.write_bytes(content)
-    look_at(path, capsys)
+    read_everything(path, capsys)

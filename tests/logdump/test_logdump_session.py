@@ -1,4 +1,4 @@
-"""Going through a trail, scanning, filtering, counting, saving."""
+"""Navigating a trail, scanning, filtering, counting and saving records."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def kinds(text: str) -> list[str]:
     return re.findall(r"^\S+ \S+ (\w+) +Len", text, re.MULTILINE)
 
 
-def test_every_line_of_the_manual_is_carried_out_or_says_why_not() -> None:
-    known = ACTIONS.load_all()
+def test_every_syntax_line_of_the_manual_is_implemented_or_has_a_reason() -> None:
+    actions = ACTIONS.load_all()
     for line, path in LINES:
         gaps = gaps_of(path)
         if not gaps.status and line.key not in ELSEWHERE | dict(gaps.missing).keys():
-            assert line.key in known, line.text
-    assert set(known) <= {line.key for line, _ in LINES}
+            assert line.key in actions, line.text
+    assert set(actions) <= {line.key for line, _ in LINES}
 
 
 @pytest.mark.parametrize("path", pages.index(grammar.LOGDUMP).values(), ids=lambda path: path.stem)
-def test_every_example_ends_in_an_answer_or_a_sentence(
+def test_every_example_of_the_manual_runs_without_an_internal_error(
     path: Path, dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -76,7 +76,7 @@ def test_every_example_ends_in_an_answer_or_a_sentence(
     assert dump.say("env").startswith("Current Volume")
 
 
-def test_records_come_in_order_and_back_again(dump: Dump) -> None:
+def test_records_are_read_forward_and_backward(dump: Dump) -> None:
     forward = rbas(dump.say("n 50"))
     assert forward == sorted(forward)
     assert forward[0] == 0
@@ -86,7 +86,7 @@ def test_records_come_in_order_and_back_again(dump: Dump) -> None:
     assert "End of the file" in dump.say("pos eof", "pos for", "n")
 
 
-def test_a_record_is_shown_as_listings_show_it(dump: Dump) -> None:
+def test_a_record_is_shown_as_in_public_listings(dump: Dump) -> None:
     text = dump.say("ghdr on", "detail data", "ggstoken detail", "timeoffset gmt", "pos first", "sft insert")
     lines = text.splitlines()
     assert lines[lines.index("_" * 67) + 1] == "Hdr-Ind    :     E  (x45)     Partition  :     .  (x0c)"
@@ -108,7 +108,7 @@ def test_the_file_header_is_shown_in_groups(dump: Dump) -> None:
     assert "GroupID x34 '4' ContinuityInfo" in text
 
 
-def test_scans_find_the_next_of_their_kind(dump: Dump) -> None:
+def test_scans_find_the_next_record_of_their_kind(dump: Dump) -> None:
     assert kinds(dump.say("pos first", "sft delete")) == ["Delete"]
     assert kinds(dump.say("sft GGSKeyFieldComp")) == ["GGSKeyFieldComp"]
     assert "no insert" in dump.say("pos eof", "sft insert")
@@ -137,7 +137,7 @@ def test_scans_find_the_next_of_their_kind(dump: Dump) -> None:
         (["filter reclen 0; rectype ggspurgedata", "filter match all"], ["GGSPurgedata"]),
     ],
 )
-def test_filters_let_through_what_they_say(dump: Dump, filters: list[str], expected: list[str]) -> None:
+def test_filters_select_matching_records(dump: Dump, filters: list[str], expected: list[str]) -> None:
     text = dump.say("pos first", *filters, "n 100")
     assert [kind for kind in kinds(text) if kind not in ("Metadata", "RecordFragment")] == expected
 
@@ -160,7 +160,7 @@ def test_filters_are_listed_cleared_and_switched(dump: Dump) -> None:
     assert "unknown Logdump command wonder" in dump.say("filter rectype delete; wonder 3")
 
 
-def test_counting_tells_types_tables_and_transactions(dump: Dump) -> None:
+def test_count_reports_types_tables_and_transactions(dump: Dump) -> None:
     text = dump.say("count detail")
     assert re.search(r"^Delete +2$", text, re.MULTILINE)
     assert re.search(r"^Insert +3$", text, re.MULTILINE)
@@ -173,7 +173,7 @@ def test_counting_tells_types_tables_and_transactions(dump: Dump) -> None:
     )
 
 
-def test_saved_records_are_a_trail_that_can_be_read(dump: Dump, trail: TrailName, tmp_path: Path) -> None:
+def test_saved_records_are_a_readable_trail(dump: Dump, trail: TrailName, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     dump.say("pos first", "sft insert")
@@ -187,7 +187,7 @@ def test_saved_records_are_a_trail_that_can_be_read(dump: Dump, trail: TrailName
     assert "exists already" in dump.say(f"save {out}/sv000000000 1 records")
 
 
-def test_saved_records_stand_between_comments_unless_these_are_not_wanted(
+def test_saved_records_are_enclosed_in_comments_unless_nocomment_is_given(
     dump: Dump, trail: TrailName, tmp_path: Path
 ) -> None:
     source = trail.file(0)
@@ -214,7 +214,7 @@ def test_two_records_are_compared_field_by_field(dump: Dump) -> None:
     assert "no record begins at RBA 3" in dump.say("compare 3, 4")
 
 
-def test_records_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_can_be_printed_as_json(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> None:
     dump = Dump(capsys, as_json=True)
     lines = dump.say(f"open {trail.file(0)}", "sft fieldcomp", "count").splitlines()
     record, counted = json.loads(lines[1]), json.loads(lines[2])
@@ -225,7 +225,7 @@ def test_records_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[st
     dump.talk.session.close()
 
 
-def test_the_next_file_of_the_trail_and_none_behind_it(dump: Dump, trail: TrailName) -> None:
+def test_nexttrail_opens_the_next_existing_file_and_reports_missing_ones(dump: Dump, trail: TrailName) -> None:
     assert "is the last file of its trail" in dump.say("nexttrail")
     trail.file(2).write_bytes(trail.file(0).read_bytes())
     text = dump.say("nt")
@@ -233,14 +233,16 @@ def test_the_next_file_of_the_trail_and_none_behind_it(dump: Dump, trail: TrailN
     assert str(trail.file(2)) in dump.say("open")
 
 
-def test_the_next_file_of_a_trail_that_lost_it_is_missed(dump: Dump, trail: TrailName) -> None:
-    """The durable mark names a file that is not there: this is not the last file."""
+def test_nexttrail_reports_a_missing_file_that_the_durable_mark_names(dump: Dump, trail: TrailName) -> None:
+    """The durable mark names a file that does not exist, so the open file is not the last one."""
     with contextlib.closing(MarkWriter(trail)) as mark:
         mark.write(DurableMark(TrailPosition(1, 900), None))
     assert f"{trail.file(1)} (sequence number 1) is missing" in dump.say("nexttrail")
 
 
-def test_without_a_file_and_with_wrong_words_there_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements_without_a_file_and_wrong_statements_give_an_error_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     dump = Dump(capsys)
     assert "no trail file is open" in dump.say("n")
     assert "cannot open" in dump.say("open /nowhere/ea000000000")
@@ -249,7 +251,7 @@ def test_without_a_file_and_with_wrong_words_there_is_a_sentence(capsys: pytest.
     assert "expected a time" in dump.say("begin tomorrow")
 
 
-def test_a_whole_file_is_counted_alike_in_chunks_and_record_by_record(
+def test_counting_in_chunks_equals_counting_record_by_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(3)
@@ -262,16 +264,16 @@ def test_a_whole_file_is_counted_alike_in_chunks_and_record_by_record(
     write_trail(name, [make_batch([each]) for each in [*sent, Tx(200, [Row(A, IoType.INSERT, b"y" * 150_000)])]])
     dump = Dump(capsys)
     dump.say(f"open {name.file(0)}")
-    slowly = dump.say("filter rba >= 0", "count detail")
+    one_by_one = dump.say("filter rba >= 0", "count detail")
     for chunk in (300, 5000, 1 << 20):
         monkeypatch.setattr(counting, "CHUNK", chunk)
-        quickly = dump.say("filter clear all", "count detail")
-        assert _figures(quickly) == _figures(slowly)
+        in_chunks = dump.say("filter clear all", "count detail")
+        assert _figures(in_chunks) == _figures(one_by_one)
     dump.talk.session.close()
 
 
 def _figures(text: str) -> list[str]:
-    """The lines of a count, but those of the file's header, which no filter lets through."""
-    of_all = ("LogTrail", "Total Data", "  Avg", "Records  ", "FileHeader")
-    kept = [line for line in text.splitlines() if not line.startswith(of_all)]
+    """The lines of a count, without those that include the file header, which passes no filter."""
+    with_header = ("LogTrail", "Total Data", "  Avg", "Records  ", "FileHeader")
+    kept = [line for line in text.splitlines() if not line.startswith(with_header)]
     return [line for line in kept if line.strip() and not line.startswith("*FileHeader*")]

@@ -1,4 +1,4 @@
-"""Statements and what becomes of them: several in a line, again and edited, logs, notices, times, bytes, bugs."""
+"""Statements: several in a line, repeated and edited, logs, notices, times, bytes, internal errors."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def dump(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> Iterator[Dump]
         (" ; ", []),
     ],
 )
-def test_semicolons_divide_statements(line: str, statements: list[str]) -> None:
+def test_semicolons_separate_statements(line: str, statements: list[str]) -> None:
     assert divided(line) == statements
 
 
 @given(st.text(max_size=60))
-def test_any_line_is_divided(line: str) -> None:
+def test_any_line_can_be_split_into_statements(line: str) -> None:
     assert all(part == part.strip() and part for part in divided(line))
 
 
-def test_earlier_statements_by_number_distance_and_beginning() -> None:
+def test_earlier_statements_are_found_by_number_distance_and_prefix() -> None:
     history = ["open a", "n 3", "count"]
     assert [earlier(history, each) for each in ("", "1", "-2", "OPEN")] == ["count", "open a", "n 3", "open a"]
     for missing in ("0", "4", "-4", "sft"):
@@ -89,7 +89,7 @@ def test_fc_shows_a_statement_and_takes_edits(trail: TrailName, capsys: pytest.C
     assert asked == ["Logdump 1 >", "Logdump 2 >", "..", "..", "Logdump 3 >", "..", "Logdump 4 >", "Logdump 5 >"]
 
 
-def test_an_obey_file_in_a_session_shows_its_statements(
+def test_an_obey_file_in_a_session_echoes_its_statements(
     trail: TrailName, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.oby").write_text("pos first\nexit\ncount\n")
@@ -102,7 +102,7 @@ def test_an_obey_file_in_a_session_shows_its_statements(
     assert next(typed) == "n"
 
 
-def test_a_log_keeps_what_is_shown_and_a_text_of_ones_own(dump: Dump, tmp_path: Path) -> None:
+def test_a_log_contains_the_output_and_the_text_of_writelog(dump: Dump, tmp_path: Path) -> None:
     assert "no log is kept" in dump.say("writelog here")
     assert dump.say("log") == "LOG is Off\n"
     dump.say(f"log to {tmp_path / 'seen'}", "dump 8", "writelog here it is", "log stop", "dump 4")
@@ -112,7 +112,7 @@ def test_a_log_keeps_what_is_shown_and_a_text_of_ones_own(dump: Dump, tmp_path: 
     assert dump.say("out") == "LOG is Off\n"
 
 
-def test_bytes_are_dumped_wherever_they_are_and_the_place_stays(dump: Dump, trail: TrailName) -> None:
+def test_dump_shows_bytes_at_any_position_and_does_not_move_it(dump: Dump, trail: TrailName) -> None:
     content = trail.file(0).read_bytes()
     text = dump.say("pos 17", "dump 21", "dump 21")
     assert text.count("21 bytes from RBA 17") == 2
@@ -120,7 +120,7 @@ def test_bytes_are_dumped_wherever_they_are_and_the_place_stays(dump: Dump, trai
     assert "28672" in dump.say("dump 28673")
 
 
-def test_notices_come_while_records_are_counted(dump: Dump) -> None:
+def test_notify_reports_progress_while_records_are_counted(dump: Dump) -> None:
     text = dump.say("notify 4", "count")
     assert text.count("Scanned ") == 3
     assert text.index("Scanned 12 records") < text.index("LogTrail")
@@ -149,16 +149,16 @@ def test_notices_come_while_records_are_counted(dump: Dump) -> None:
     ],
 )
 @pytest.mark.slow
-def test_answers_and_sentences(dump: Dump, statement: str, answer: str) -> None:
+def test_statements_print_their_result_or_an_error_message(dump: Dump, statement: str, answer: str) -> None:
     assert answer in dump.say(statement)
 
 
-def test_a_definition_as_a_statement(dump: Dump) -> None:
+def test_metadata_sqlformat_shows_a_definition_as_a_statement(dump: Dump) -> None:
     text = dump.say("metadata sqlformat on", "sfmd tdr 1")
     assert 'CREATE TABLE "hr"."a" (\n    "id" integer,\n    "t" text,\n    PRIMARY KEY ("id")\n);\n' in text
 
 
-def test_a_transaction_is_known_wherever_one_stands_in_it(dump: Dump) -> None:
+def test_a_transaction_filter_matches_from_any_position_within_the_transaction(dump: Dump) -> None:
     text = dump.say("sft delete", "filter transid 702", "pos last rev", "n 3")
     assert text.count(" Len ") == 4
     assert [line.split()[2] for line in text.splitlines() if " Len " in line] == [
@@ -170,9 +170,7 @@ def test_a_transaction_is_known_wherever_one_stands_in_it(dump: Dump) -> None:
 
 
 @pytest.mark.parametrize(("count", "kinds"), [(1, [5]), (2, [5, 3]), (5, [5, 3, 115, 100, 5])])
-def test_what_is_saved_from_within_a_transaction_is_made_whole(
-    dump: Dump, tmp_path: Path, count: int, kinds: list[int]
-) -> None:
+def test_saving_part_of_a_transaction_completes_it(dump: Dump, tmp_path: Path, count: int, kinds: list[int]) -> None:
     dump.say("pos first", "sft fieldcomp", "filter exclude rectype metadata")
     text = dump.say(f"save {tmp_path}/sv000000000 {count} records")
     assert "cut at an edge" in text
@@ -185,7 +183,7 @@ def test_what_is_saved_from_within_a_transaction_is_made_whole(
     assert "is the open file" in dump.say(f"save {dump.talk.session.file.path} ! 1 records")
 
 
-def test_a_value_in_pieces_is_saved_whole(dump: Dump, tmp_path: Path) -> None:
+def test_a_value_in_fragments_is_saved_whole(dump: Dump, tmp_path: Path) -> None:
     text = dump.say(
         "pos first",
         "filter rectype insert; reclen > 1000",
@@ -200,7 +198,9 @@ def test_a_value_in_pieces_is_saved_whole(dump: Dump, tmp_path: Path) -> None:
     reader.close()
 
 
-def test_user_tokens_by_name_with_lengths_or_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_user_tokens_are_shown_by_name_with_lengths_or_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = exhibit(tmp_path, KINDS["user tokens"])
     dump = Dump(capsys)
     dump.say(f"open {shown.path}", "usertoken on")
@@ -218,7 +218,9 @@ def test_user_tokens_by_name_with_lengths_or_values(tmp_path: Path, capsys: pyte
     dump.talk.session.close()
 
 
-def test_a_bug_is_shown_short_and_kept_whole(dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_shown_in_short_and_written_to_a_crash_file(
+    dump: Dump, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(session: object) -> None:
         raise ZeroDivisionError("a bug")
 
@@ -230,7 +232,7 @@ def test_a_bug_is_shown_short_and_kept_whole(dump: Dump, tmp_path: Path, monkeyp
     assert "in broken" in next(tmp_path.glob("ggshell-crash-*.txt")).read_text()
 
 
-def test_answers_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_of_statements_can_be_printed_as_json(trail: TrailName, capsys: pytest.CaptureFixture[str]) -> None:
     dump = Dump(capsys, as_json=True)
     lines = dump.say(
         f"open {trail.file(0)}",
@@ -252,7 +254,7 @@ def test_answers_are_data_too(trail: TrailName, capsys: pytest.CaptureFixture[st
     dump.talk.session.close()
 
 
-def test_encrypted_rows_are_shown_in_the_clear_with_the_wallet_of_the_home(
+def test_encrypted_rows_are_decrypted_with_the_wallet_of_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, folder = Home(tmp_path / "home"), tmp_path / "trail"

@@ -1,4 +1,4 @@
-"""Lag arithmetic: parts and the whole, bars, percentiles, objectives, and what the clocks leave certain."""
+"""Lag arithmetic: the parts and their total, bars, percentiles, objectives, and the uncertainty of the clocks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ moments = st.integers(-(10**12), 10**12)
 
 
 @given(moments, st.lists(st.none() | moments, min_size=3, max_size=3), moments)
-def test_the_parts_add_up_to_the_whole(sent: int, hops: list[int | None], received: int) -> None:
+def test_the_parts_add_up_to_the_total(sent: int, hops: list[int | None], received: int) -> None:
     total = parts_between((sent, *hops, received)).total
     assert total == pytest.approx((received - sent) / SECOND, abs=1e-6)
 
 
-def test_a_way_without_a_path_counts_reading_from_extract() -> None:
+def test_without_a_distribution_path_reading_is_measured_from_extract() -> None:
     assert parts_between((0, SECOND, None, 3 * SECOND, 4 * SECOND)) == Parts(1, None, 2, 1)
     assert parts_between((None, 1, 2, 3, 4)).total is None
 
 
-def test_a_clock_that_is_ahead_shows_as_a_negative_part() -> None:
+def test_a_clock_that_is_ahead_gives_a_negative_part() -> None:
     parts = parts_between((0, SECOND, 121 * SECOND, 2 * SECOND, 3 * SECOND))
     assert negative_parts(parts) == [("read", -119.0)]
     assert parts.total == 3
 
 
 @given(st.lists(st.none() | st.floats(-10, 1000), min_size=4, max_size=4), st.integers(8, 60))
-def test_a_bar_has_its_width_and_a_letter_for_each_hop_that_took_time(values: list[float | None], width: int) -> None:
+def test_a_bar_has_the_requested_width_and_a_letter_for_each_hop_that_took_time(
+    values: list[float | None], width: int
+) -> None:
     parts = Parts(*values)
     text = bar(parts, width)
     assert len(text) == width
@@ -40,7 +42,7 @@ def test_a_bar_has_its_width_and_a_letter_for_each_hop_that_took_time(values: li
         assert (mark in text) is (part is not None and part > 0)
 
 
-def test_a_path_has_one_style_whatever_is_missing() -> None:
+def test_the_path_text_leaves_out_missing_hops() -> None:
     assert path_text("E", "P,Q", "R") == "==> E ==> P,Q ==> R ==>"
     assert path_text("E", None, "R") == "==> E ==> R ==>"
     assert path_text(None, None, None) == ""
@@ -50,13 +52,13 @@ def arrival(seconds: float, lag: float) -> Arrival:
     return Arrival("north", "p", round(seconds * SECOND), Parts(lag, None, 0.0, 0.0))
 
 
-def test_percentiles_are_values_that_were_seen() -> None:
+def test_percentiles_are_observed_values() -> None:
     ordered = [float(number) for number in range(1, 101)]
     assert [percentile(ordered, share) for share in (0.5, 0.95, 0.99, 1)] == [50, 95, 99, 100]
     assert percentile([7.0], 0.5) == 7
 
 
-def test_lag_is_gathered_by_period_way_and_hop() -> None:
+def test_lag_is_grouped_by_period_path_and_hop() -> None:
     found = spreads([arrival(1, 5), arrival(59, 1), arrival(61, 9)], "MINUTE")
     totals = [each for each in found if each.hop == "total"]
     assert [(each.begin, each.beats, each.p50, each.longest) for each in totals] == [
@@ -66,7 +68,7 @@ def test_lag_is_gathered_by_period_way_and_hop() -> None:
     assert {each.hop for each in found} == {"extract", "read", "apply", "total"}
 
 
-def test_an_objective_says_how_much_of_its_error_budget_is_left() -> None:
+def test_an_objective_reports_the_remaining_error_budget() -> None:
     (found,) = objectives([arrival(n, 3 if n < 2 else 1) for n in range(1000)], 0.99, 2)
     assert (found.beats, found.within, found.held) == (1000, 998, True)
     assert found.share == 0.998
@@ -77,7 +79,7 @@ def test_an_objective_says_how_much_of_its_error_budget_is_left() -> None:
 
 
 @given(st.floats(-1000, 1000), st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50)), min_size=1, max_size=5))
-def test_the_clocks_true_difference_and_lag_lie_within_what_is_told(
+def test_the_true_clock_difference_and_lag_lie_within_the_reported_error(
     lead: float, times: list[tuple[float, float]]
 ) -> None:
     offset = estimate([there - lead for there, _ in times], [back + lead for _, back in times])
@@ -87,11 +89,11 @@ def test_the_clocks_true_difference_and_lag_lie_within_what_is_told(
     assert abs(set_right(shown, offset).seconds - truth) <= offset.error + 1e-9
 
 
-def test_one_direction_alone_tells_nothing_of_the_clocks() -> None:
+def test_one_direction_alone_does_not_give_a_clock_difference() -> None:
     assert estimate([1.0], []) is None
     assert Offset(120, 1).certain
     assert not Offset(0.5, 1).certain
 
 
-def test_a_database_is_asked_for_its_time() -> None:
+def test_the_clock_difference_is_estimated_from_the_times_around_a_query() -> None:
     assert between_clocks(10 * SECOND, 12 * SECOND, 14 * SECOND) == Offset(3.0, 1.0)

@@ -1,4 +1,4 @@
-"""The lag archive gives back what was put in, once, also after a crash, and its figures are the exact ones."""
+"""The lag archive returns what was written, each row once, also after a crash; its percentiles are exact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def row(received: int, lag: float = 1.0, remote: str = "north", path: str | None
     return ArchiveRow(beat, received)
 
 
-def test_what_is_written_is_read_by_day_and_remote_database(tmp_path: Path) -> None:
+def test_rows_are_read_by_time_and_remote_database(tmp_path: Path) -> None:
     rows = [row(NOON), row(NOON + DAY), row(NOON + DAY + 1, remote="east")]
     files = lag_archive.write(tmp_path, "REP1", rows)
     assert sorted(file.parent.name for file in files) == ["day=2023-11-14", "day=2023-11-15"]
@@ -35,7 +35,7 @@ def test_what_is_written_is_read_by_day_and_remote_database(tmp_path: Path) -> N
     assert east.path == "==> EXT1 ==> REP1 ==>"
 
 
-def test_days_that_are_over_become_one_file_and_no_row_counts_twice(tmp_path: Path) -> None:
+def test_files_of_past_days_are_merged_and_no_row_counts_twice(tmp_path: Path) -> None:
     for number in range(5):
         lag_archive.write(tmp_path, "REP1", [row(NOON + number * SECOND)])
     lag_archive.write(tmp_path, "REP2", [row(NOON, path="DP")])
@@ -47,21 +47,23 @@ def test_days_that_are_over_become_one_file_and_no_row_counts_twice(tmp_path: Pa
     assert lag_archive.gather(tmp_path, "REP1", "2023-11-14") == []
 
 
-def test_an_archive_that_is_not_there_has_nothing(tmp_path: Path) -> None:
+def test_a_missing_archive_is_empty(tmp_path: Path) -> None:
     assert lag_archive.read_arrivals(tmp_path / "none", 0) == []
     assert lag_archive.spreads(tmp_path / "none", "DAY", 0) == []
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3 * 86_400), st.floats(-5, 500)), min_size=1, max_size=40, unique=True))
-def test_its_percentiles_are_those_of_the_rows(tmp_path_factory: object, found: list[tuple[int, float]]) -> None:
+def test_percentiles_of_the_archive_are_those_of_its_rows(
+    tmp_path_factory: object, written: list[tuple[int, float]]
+) -> None:
     folder: Path = tmp_path_factory.mktemp("lag")  # type: ignore[attr-defined]
     lag_archive.write(
-        folder, "REP1", [row(NOON + seconds * SECOND + place, lag) for place, (seconds, lag) in enumerate(found)]
+        folder, "REP1", [row(NOON + seconds * SECOND + place, lag) for place, (seconds, lag) in enumerate(written)]
     )
     arrivals = lag_archive.read_arrivals(folder, 0)
-    assert len(arrivals) == len(found)
-    expected, told = spreads(arrivals, "HOUR"), lag_archive.spreads(folder, "HOUR", 0)
-    assert [each[:5] for each in told] == [each[:5] for each in expected]
-    for mine, theirs in zip(told, expected, strict=True):
-        assert all(abs(a - b) < 1e-6 for a, b in zip(mine[5:], theirs[5:], strict=True))
+    assert len(arrivals) == len(written)
+    expected, actual = spreads(arrivals, "HOUR"), lag_archive.spreads(folder, "HOUR", 0)
+    assert [each[:5] for each in actual] == [each[:5] for each in expected]
+    for actual_row, expected_row in zip(actual, expected, strict=True):
+        assert all(abs(a - b) < 1e-6 for a, b in zip(actual_row[5:], expected_row[5:], strict=True))

@@ -1,4 +1,4 @@
-"""When Manager speaks of lag."""
+"""The lag limits at which Manager writes a message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_rules_come_from_the_parameter_file(tmp_path: Path) -> None:
     assert load_lag_rules(path) == LagRules(300, 600, 1800)
 
 
-def test_every_unit_counts() -> None:
+def test_every_time_unit_is_converted_to_seconds() -> None:
     lines = [("LAGREPORTHOURS", 1), ("LAGINFOSECONDS", 5), ("LAGCRITICALMINUTES", 2), ("PORT", 7809)]
     assert lag_rules(Parameter(name, {"number": number}, 1, "") for name, number in lines) == LagRules(3600, 5, 120)
 
@@ -27,6 +27,6 @@ def test_every_unit_counts() -> None:
     ("lag", "severity"),
     [(0, None), (599, None), (600, Severity.INFO), (1799, Severity.INFO), (1800, Severity.WARNING)],
 )
-def test_a_lag_is_told_from_its_limits_on(lag: float, severity: Severity | None) -> None:
+def test_a_lag_is_reported_from_its_limit_on(lag: float, severity: Severity | None) -> None:
     assert judge(LagRules(60, 600, 1800), lag) is severity
     assert judge(LagRules(60), lag) is None

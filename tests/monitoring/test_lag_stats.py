@@ -1,4 +1,4 @@
-"""LAGSTATS: changes are counted when they are committed in the target, by how long that took."""
+"""LAGSTATS counts changes when they are committed in the target, by how long that took."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(count: int) -> list[Row]:
     return [Row(TABLE, IoType.INSERT, b"x")] * count
 
 
-def test_a_change_counts_when_it_is_committed_and_by_its_time() -> None:
+def test_a_change_counts_when_it_is_committed_in_the_target() -> None:
     stats = LagStats([500_000, 2_000_000])
     stats.fed(make_batch([Tx(1, rows(3)), Tx(2, rows(1))]))
     stats.applied(None, START)
@@ -34,7 +34,7 @@ def test_a_change_counts_when_it_is_committed_and_by_its_time() -> None:
     ]
 
 
-def test_what_is_read_again_counts_once() -> None:
+def test_a_change_that_is_read_again_counts_once() -> None:
     stats = LagStats([1000])
     stats.fed(make_batch([Tx(1, rows(1)), Tx(2, rows(1))]))
     stats.applied(Csn(1), START)

@@ -1,4 +1,4 @@
-"""Which conversions change a source's value silently: PostgreSQL itself is asked, for each pair of types."""
+"""Conversions that change a source value silently, compared with what PostgreSQL does for each pair of types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ VALUES = {
 AS_TEXT = {"text": ("text that ends in blanks  ", "x" * 100, '{"b": 1,  "a": 2}'), "character varying(5)": ("ab   ",)}
 
 
-def test_what_postgres_changes_without_an_error_is_named(north: str) -> None:
+def test_every_silent_change_that_postgres_makes_is_reported(north: str) -> None:
     silent: set[tuple[str, str]] = set()
     with psycopg.connect(north, autocommit=True) as connection:
         for number, target in enumerate(VALUES):
@@ -63,7 +63,7 @@ def test_what_postgres_changes_without_an_error_is_named(north: str) -> None:
 
 
 def _changes(connection: psycopg.Connection, table: str, source: str, value: str) -> bool:
-    """Whether a column takes a value's text without an error, and then holds another value."""
+    """Whether a column accepts a value's text without an error and then holds a different value."""
     query = f"INSERT INTO {table} VALUES (%s) RETURNING v::text::{source}::text IS DISTINCT FROM %s::{source}::text"
     try:
         return connection.execute(query, [value, value]).fetchone() == (True,)
@@ -71,8 +71,8 @@ def _changes(connection: psycopg.Connection, table: str, source: str, value: str
         return False
 
 
-def test_conversions_that_keep_everything_are_not_named() -> None:
-    wide = [
+def test_lossless_conversions_are_not_reported() -> None:
+    lossless_types = [
         "integer",
         "bigint",
         "numeric",
@@ -82,7 +82,7 @@ def test_conversions_that_keep_everything_are_not_named() -> None:
         "interval",
         "uuid",
     ]
-    kept = [(name, name) for name in wide] + [
+    lossless = [(name, name) for name in lossless_types] + [
         ("smallint", "integer"),
         ("integer", "bigint"),
         ("bigint", "numeric"),
@@ -99,10 +99,10 @@ def test_conversions_that_keep_everything_are_not_named() -> None:
         ("mood", "text"),
         ("public.pair", "public.pair"),
     ]
-    assert [pair for pair in kept if silent_changes(*pair)] == []
+    assert [pair for pair in lossless if silent_changes(*pair)] == []
 
 
-def test_arrays_narrow_as_their_elements_do() -> None:
+def test_arrays_narrow_like_their_elements() -> None:
     assert silent_changes("double precision[]", "real[]") == (Silent.CUT,)
     assert silent_changes("timestamp without time zone[]", "date[]") == (Silent.CUT,)
 
@@ -124,31 +124,32 @@ ZONED |= {
 KOLKATA = "Asia/Kolkata"
 
 
-def test_every_conversion_that_depends_on_the_time_zone_of_a_session_names_utc(north: str) -> None:
+def test_every_conversion_that_depends_on_the_session_time_zone_is_reported(north: str) -> None:
     """Finding: timestamp to timestamptz, and back, was converted as UTC and not reported.
 
-    A value goes from a source's text into a target's column, in sessions of UTC and then of another zone; where the target
-    holds something else, UTC is what ggshell has assumed."""
-    depends: set[tuple[str, str]] = set()
-    taken: set[tuple[str, str]] = set()
+    Each value is copied from a source's text into a target's column, in sessions in UTC and in another time zone. Where the
+    target holds different values, ggshell must report that it assumed UTC."""
+    zone_dependent: set[tuple[str, str]] = set()
+    accepted: set[tuple[str, str]] = set()
     pairs = [(source, target) for source in ZONED for target in ZONED if fits(source, target)]
     with psycopg.connect(north, autocommit=True) as connection:
         for number, (source, target) in enumerate(pairs):
             connection.execute(f"CREATE TEMP TABLE z{number} (v {target})")
             for value in ZONED[source]:
-                here, there = (_arrived(connection, number, source, value, zone) for zone in ("UTC", KOLKATA))
-                taken |= {(source, target)} if here is not None else set()
-                if here != there:
-                    depends.add((source, target))
-    assert len(depends) > 10
-    by_zone = {Silent.TAKEN_AS_UTC, Silent.SHOWN_IN_UTC}
-    named = {pair for pair in pairs if by_zone & {*silent_changes(*pair)}}
-    assert depends - named == set()
-    assert (named & taken) - depends == set()
+                in_utc, in_kolkata = (_stored(connection, number, source, value, zone) for zone in ("UTC", KOLKATA))
+                accepted |= {(source, target)} if in_utc is not None else set()
+                if in_utc != in_kolkata:
+                    zone_dependent.add((source, target))
+    assert len(zone_dependent) > 10
+    utc_reasons = {Silent.TAKEN_AS_UTC, Silent.SHOWN_IN_UTC}
+    reported = {pair for pair in pairs if utc_reasons & {*silent_changes(*pair)}}
+    assert zone_dependent - reported == set()
+    assert (reported & accepted) - zone_dependent == set()
 
 
-def _arrived(connection: psycopg.Connection, number: int, source: str, value: str, zone: str) -> str | None:
-    """What a target's column holds of a source's value when both sessions run in a time zone; None where it is refused."""
+def _stored(connection: psycopg.Connection, number: int, source: str, value: str, zone: str) -> str | None:
+    """The value that a target column stores for a source value when both sessions use a time zone; None if it is
+    refused."""
     connection.execute(f"SET TimeZone = '{zone}'")
     (text,) = connection.execute(f"SELECT '{value}'::{source}::text").fetchone() or ("",)
     try:
@@ -181,5 +182,5 @@ def _arrived(connection: psycopg.Connection, number: int, source: str, value: st
         ("timestamp without time zone", "TIMESTAMP_NS", ()),
     ],
 )
-def test_the_reason_says_what_becomes_of_the_values(source: str, target: str, expected: tuple[Silent, ...]) -> None:
+def test_the_reason_describes_the_change_of_the_values(source: str, target: str, expected: tuple[Silent, ...]) -> None:
     assert silent_changes(source, target) == expected
