@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Iterator
@@ -189,14 +190,22 @@ def test_no_value_goes_by_a_type_that_its_column_no_longer_has(pipeline: Pipelin
     for thread in threads:
         thread.start()
     try:
+        numbers = itertools.count()
         with psycopg.connect(pipeline.north, autocommit=True) as connection:
-            for row in range(RACE_ROWS):
-                value = f"0.1234567890{row:05d}"
-                connection.execute(f"INSERT INTO a.r VALUES ({row}, {value}, {value}::float8::text)")
-                done.wait(0.01)
+
+            def insert_until_each_target_had_both_types() -> bool:
+                for row in itertools.islice(numbers, RACE_ROWS):
+                    value = f"0.1234567890{row:05d}"
+                    connection.execute(f"INSERT INTO a.r VALUES ({row}, {value}, {value}::float8::text)")
+                    done.wait(0.01)
+                types = (f"SELECT count(DISTINCT kind) FROM {schema}_got" for schema in KINDS)
+                return all(pipeline.in_south(counted) == [(2,)] for counted in types)
+
+            until("each target had rows of both types", insert_until_each_target_had_both_types)
+        rows = next(numbers)
         for schema in KINDS:
             count = f"SELECT count(*) FROM {schema}_got"
-            until(f"all rows of {schema}", lambda count=count: pipeline.in_south(count)[0][0] >= RACE_ROWS)  # type: ignore[misc]
+            until(f"all rows of {schema}", lambda count=count: pipeline.in_south(count)[0][0] >= rows)  # type: ignore[misc]
     finally:
         done.set()
         for thread in threads:
