@@ -110,8 +110,8 @@ class StuckLog:
             raise CaptureError(
                 f"{self._reason}; attempt {self.times} at the same position",
                 code="GGS-00508",
-                hint="correct the cause that the server reports; or UNREGISTER and REGISTER EXTRACT, ALTER EXTRACT …, BEGIN NOW, and"
-                " load the tables again",
+                hint="correct the cause that the server reports; or UNREGISTER and REGISTER EXTRACT, ALTER EXTRACT …, BEGIN"
+                " NOW, and load the tables again",
             )
 
     def passed(self, read: int) -> bool:
