@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from logdump.dumps import Dump
-from trail.damage_kit import KINDS, Exhibit, cuts, exhibit, flips, rounds_of, splices
+from trail.damage_kit import KINDS, SampleRecord, cuts, flips, rounds_of, sample_record, splices
 from trail.trail_kit import cut_records
 
 EVERYTHING = (
@@ -56,9 +56,9 @@ def all_records(dump: Dump) -> Iterator[dict[str, Any]]:
     raise AssertionError("the file comes to no end")
 
 
-def opened(capsys: pytest.CaptureFixture[str], shown: Exhibit, *, as_json: bool) -> Dump:
+def opened(capsys: pytest.CaptureFixture[str], sample: SampleRecord, *, as_json: bool) -> Dump:
     dump = Dump(capsys, as_json=as_json)
-    assert str(shown.path) in dump.say(f"open {shown.path}", "timeoffset gmt")
+    assert str(sample.path) in dump.say(f"open {sample.path}", "timeoffset gmt")
     return dump
 
 
@@ -66,16 +66,16 @@ def close(dump: Dump) -> None:
     dump.talk.session.close()
 
 
-def good_records(capsys: pytest.CaptureFixture[str], shown: Exhibit) -> dict[int, dict[str, Any]]:
-    dump = opened(capsys, shown, as_json=True)
+def good_records(capsys: pytest.CaptureFixture[str], sample: SampleRecord) -> dict[int, dict[str, Any]]:
+    dump = opened(capsys, sample, as_json=True)
     found = {each["rba"]: each for each in all_records(dump)}
     close(dump)
-    assert list(found) == [0, *(rba for rba, _ in cut_records(shown.content))]
+    assert list(found) == [0, *(rba for rba, _ in cut_records(sample.content))]
     assert {each["fault"] for each in found.values()} == {""}
     return found
 
 
-def check(dump: Dump, shown: Exhibit, good: dict[int, dict[str, Any]]) -> None:
+def check(dump: Dump, sample: SampleRecord, good: dict[int, dict[str, Any]]) -> None:
     """No damaged record passes for good, the damage is reported, and every good record is found."""
     seen = list(all_records(dump))
     for each in seen:
@@ -89,7 +89,7 @@ def check(dump: Dump, shown: Exhibit, good: dict[int, dict[str, Any]]) -> None:
                 names = [*each.get(side, {})]
                 assert names == [*wanted.get(side, {})] or all(name.isdigit() for name in names)
                 assert [*each.get(side, {}).values()] == [*wanted.get(side, {}).values()]
-    assert {each["file"] for each in seen} == {str(shown.path)}
+    assert {each["file"] for each in seen} == {str(sample.path)}
     assert any(each["fault"] for each in seen)
 
 
@@ -98,20 +98,20 @@ def test_a_flipped_bit_is_reported_and_the_next_good_record_is_found(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     share = 0.2 * rounds_of(request)
-    shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(41)
-    good = good_records(capsys, shown)
-    for content in flips(shown, chance, share):
-        shown.put(content)
-        dump = opened(capsys, shown, as_json=True)
-        check(dump, shown, good)
-        (record,) = objects(dump, f"pos {shown.rba}", "n")[1:]
-        assert (record["rba"], bool(record["fault"])) == (shown.rba, True)
-        (found,) = objects(dump, f"pos {shown.rba}", "sfh")[1:]
-        assert (found["rba"], found["fault"]) == (shown.following, "")
+    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(41)
+    good = good_records(capsys, sample)
+    for content in flips(sample, chance, share):
+        sample.put(content)
+        dump = opened(capsys, sample, as_json=True)
+        check(dump, sample, good)
+        (record,) = objects(dump, f"pos {sample.rba}", "n")[1:]
+        assert (record["rba"], bool(record["fault"])) == (sample.rba, True)
+        (found,) = objects(dump, f"pos {sample.rba}", "sfh")[1:]
+        assert (found["rba"], found["fault"]) == (sample.following, "")
         damaged = objects(dump, "count")[0]["damaged"]
-        assert [each["rba"] for each in damaged] == [shown.rba]
-        refused = objects(dump, f"pos {shown.rba}", f"save {tmp_path}/sv000000000 ! 9 records")[-1]
-        assert f"the record at RBA {shown.rba} is damaged: expected " in refused["message"]
+        assert [each["rba"] for each in damaged] == [sample.rba]
+        refused = objects(dump, f"pos {sample.rba}", f"save {tmp_path}/sv000000000 ! 9 records")[-1]
+        assert f"the record at RBA {sample.rba} is damaged: expected " in refused["message"]
         assert not (tmp_path / "sv000000000").exists()
         close(dump)
 
@@ -121,14 +121,14 @@ def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(42)
-    good = good_records(capsys, shown)
-    cut_files = cuts(shown, chance, min(1.0, 0.8 * rounds))
-    for content in (*cut_files, *splices(shown, chance, int(60 * rounds))):
-        shown.put(content)
-        dump = opened(capsys, shown, as_json=True)
-        if len(content) > shown.rba:  # A file cut at the end of a record is not damaged.
-            check(dump, shown, good)
+    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(42)
+    good = good_records(capsys, sample)
+    cut_files = cuts(sample, chance, min(1.0, 0.8 * rounds))
+    for content in (*cut_files, *splices(sample, chance, int(60 * rounds))):
+        sample.put(content)
+        dump = opened(capsys, sample, as_json=True)
+        if len(content) > sample.rba:  # A file cut at the end of a record is not damaged.
+            check(dump, sample, good)
             assert objects(dump, "count")[0]["damaged"]
         close(dump)
 
@@ -137,15 +137,15 @@ def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
 def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(43)
-    file_and_expectation = rf"of {re.escape(str(shown.path))}: expected \S"
-    flipped = list(flips(shown, chance, 0.02))
-    for number, content in enumerate((*flipped, *splices(shown, chance, 5))):
-        shown.put(content)
-        dump = opened(capsys, shown, as_json=False)
-        text = dump.say(*EVERYTHING, f"pos {shown.rba}", "n", *NAVIGATION)
+    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(43)
+    file_and_expectation = rf"of {re.escape(str(sample.path))}: expected \S"
+    flipped = list(flips(sample, chance, 0.02))
+    for number, content in enumerate((*flipped, *splices(sample, chance, 5))):
+        sample.put(content)
+        dump = opened(capsys, sample, as_json=False)
+        text = dump.say(*EVERYTHING, f"pos {sample.rba}", "n", *NAVIGATION)
         assert "internal error" not in text
-        place = shown.rba if number < len(flipped) else r"\d+"
+        place = sample.rba if number < len(flipped) else r"\d+"
         assert re.search(rf"(Bad record found|\*\*\* Damaged record) at RBA {place} {file_and_expectation}", text)
         close(dump)
 
@@ -154,12 +154,12 @@ def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
 def test_scanning_backwards_finds_the_good_record_before_the_damage(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(44)
-    places = [rba for rba, _ in cut_records(shown.content)]
-    earlier = [rba for rba in places if rba < shown.rba]
-    for content in flips(shown, chance, 0.1):
-        shown.put(content)
-        dump = opened(capsys, shown, as_json=True)
-        (found,) = objects(dump, f"pos {shown.following}", "sfh prev")[1:]
+    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(44)
+    places = [rba for rba, _ in cut_records(sample.content)]
+    earlier = [rba for rba in places if rba < sample.rba]
+    for content in flips(sample, chance, 0.1):
+        sample.put(content)
+        dump = opened(capsys, sample, as_json=True)
+        (found,) = objects(dump, f"pos {sample.following}", "sfh prev")[1:]
         assert found["rba"] == earlier[-1] if earlier else "no undamaged record" in json.dumps(found)
         close(dump)

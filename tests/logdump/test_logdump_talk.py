@@ -11,7 +11,7 @@ from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from logdump.dumps import Dump, small_trail
-from trail.damage_kit import KINDS, exhibit
+from trail.damage_kit import KINDS, sample_record
 from trail.trail_kit import PRODUCER, A
 
 from ggshell.clock import FakeClock
@@ -201,9 +201,9 @@ def test_a_value_in_fragments_is_saved_whole(dump: Dump, tmp_path: Path) -> None
 def test_user_tokens_are_shown_by_name_with_lengths_or_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = exhibit(tmp_path, KINDS["user tokens"])
+    sample = sample_record(tmp_path, KINDS["user tokens"])
     dump = Dump(capsys)
-    dump.say(f"open {shown.path}", "usertoken on")
+    dump.say(f"open {sample.path}", "usertoken on")
     text = dump.say("filter usertoken TK-HOST=north", "n")
     assert (
         f"User tokens: {15 + 11 + 10:>4} bytes\nTK-HOST             : 5 bytes\nTK-EMPTY            : 0 bytes\n" in text
@@ -213,7 +213,7 @@ def test_user_tokens_are_shown_by_name_with_lengths_or_values(
     assert "TK-HOST" not in dump.say("pos first", "filter clear", "filter usertoken TK-HOST=south", "n")
     dump.talk.session.close()
     dump = Dump(capsys, as_json=True)
-    record = json.loads(dump.say(f"open {shown.path}", f"pos {shown.rba}", "n").splitlines()[-1])
+    record = json.loads(dump.say(f"open {sample.path}", f"pos {sample.rba}", "n").splitlines()[-1])
     assert record["user_tokens"]["TK-HOST"] == "north"
     dump.talk.session.close()
 

@@ -1,8 +1,7 @@
-"""A gallery of records of every kind, each in a small trail of its own, and every way to damage one.
+"""Sample records of every kind, each in a small trail of its own, and all kinds of damage to one.
 
-A trail of the gallery holds a good transaction before the record and one behind it, so that a test sees both what must be
-delivered and where looking goes on.
-"""
+The trail of a sample contains a good transaction before and after the record, so that a test can check both what must be
+delivered and where reading continues."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ TOKENS = encode_user_tokens([("TK-HOST", b"north"), ("TK-EMPTY", b""), ("TK-\u00
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Rows of the transaction in the middle, and which record of the trail is meant; None: the file header."""
+class RecordKind:
+    """The rows of the middle transaction, and which record of the trail is the sample; None: the file header."""
 
     rows: Sequence[Row]
     pick: Callable[[Record], bool] | None
@@ -82,47 +81,49 @@ def _metadata(index: int, count: int = 1) -> Callable[[Record], bool]:
 INSERT = _row(IoType.INSERT, IMAGE)
 THREE = [INSERT, _row(IoType.FIELD_COMP, IMAGE), _row(IoType.DELETE, KEY)]
 LARGE = [_row(IoType.INSERT, encode_image([(0, b"8"), (1, "\u00fcber ".encode() * 21_000)]), user=TOKENS)]
-KINDS: dict[str, Kind] = {
-    "file header": Kind([INSERT], None),
-    "header of a file within a transaction": Kind([INSERT] * 24, None, pieces=8, seqno=1, max_bytes=_LIMIT),
-    "header of a later file": Kind([INSERT] * 6, None, seqno=1, max_bytes=_LIMIT),
-    "metadata": Kind([INSERT], _metadata(1)),
-    "metadata of a changed table": Kind([Row(RENAMED, IoType.INSERT, IMAGE, 5000)], _metadata(2)),
-    "metadata, first piece": Kind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2)),
-    "metadata, last piece": Kind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2, 2)),
-    "restart": Kind([INSERT], lambda record: record.io_type == IoType.RESTART_OK, again=True),
-    "insert, sole": Kind([INSERT], _of(IoType.INSERT)),
-    "insert, begin": Kind(THREE, _of(IoType.INSERT, TransInd.BEGIN)),
-    "compressed update, middle": Kind(THREE, _of(IoType.FIELD_COMP, TransInd.MIDDLE)),
-    "delete, end": Kind(THREE, _of(IoType.DELETE, TransInd.END)),
-    "compressed update": Kind([_row(IoType.FIELD_COMP, IMAGE)], _of(IoType.FIELD_COMP)),
-    "full update": Kind([_row(IoType.UPDATE, IMAGE)], _of(IoType.UPDATE)),
-    "delete": Kind([_row(IoType.DELETE, KEY)], _of(IoType.DELETE)),
-    "delete of a whole row": Kind([_row(IoType.DELETE, IMAGE)], _of(IoType.DELETE)),
-    "before image": Kind(
+KINDS: dict[str, RecordKind] = {
+    "file header": RecordKind([INSERT], None),
+    "header of a file within a transaction": RecordKind([INSERT] * 24, None, pieces=8, seqno=1, max_bytes=_LIMIT),
+    "header of a later file": RecordKind([INSERT] * 6, None, seqno=1, max_bytes=_LIMIT),
+    "metadata": RecordKind([INSERT], _metadata(1)),
+    "metadata of a changed table": RecordKind([Row(RENAMED, IoType.INSERT, IMAGE, 5000)], _metadata(2)),
+    "metadata, first piece": RecordKind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2)),
+    "metadata, last piece": RecordKind([Row(WIDE, IoType.INSERT, KEY, 5000)], _metadata(2, 2)),
+    "restart": RecordKind([INSERT], lambda record: record.io_type == IoType.RESTART_OK, again=True),
+    "insert, sole": RecordKind([INSERT], _of(IoType.INSERT)),
+    "insert, begin": RecordKind(THREE, _of(IoType.INSERT, TransInd.BEGIN)),
+    "compressed update, middle": RecordKind(THREE, _of(IoType.FIELD_COMP, TransInd.MIDDLE)),
+    "delete, end": RecordKind(THREE, _of(IoType.DELETE, TransInd.END)),
+    "compressed update": RecordKind([_row(IoType.FIELD_COMP, IMAGE)], _of(IoType.FIELD_COMP)),
+    "full update": RecordKind([_row(IoType.UPDATE, IMAGE)], _of(IoType.UPDATE)),
+    "delete": RecordKind([_row(IoType.DELETE, KEY)], _of(IoType.DELETE)),
+    "delete of a whole row": RecordKind([_row(IoType.DELETE, IMAGE)], _of(IoType.DELETE)),
+    "before image": RecordKind(
         [_row(IoType.FIELD_COMP, WAS, before=True), _row(IoType.FIELD_COMP, IMAGE)],
         _of(IoType.FIELD_COMP, TransInd.BEGIN),
     ),
-    "key update": Kind([_row(IoType.KEY_FIELD_COMP, join_key_update(KEY, IMAGE))], _of(IoType.KEY_FIELD_COMP)),
-    "unified update": Kind([_row(IoType.UNIFIED_UPDATE, join_key_update(WAS, IMAGE))], _of(IoType.UNIFIED_UPDATE)),
-    "unified key update": Kind(
+    "key update": RecordKind([_row(IoType.KEY_FIELD_COMP, join_key_update(KEY, IMAGE))], _of(IoType.KEY_FIELD_COMP)),
+    "unified update": RecordKind(
+        [_row(IoType.UNIFIED_UPDATE, join_key_update(WAS, IMAGE))], _of(IoType.UNIFIED_UPDATE)
+    ),
+    "unified key update": RecordKind(
         [_row(IoType.UNIFIED_KEY_UPDATE, join_key_update(WAS, IMAGE), user=TOKENS)], _of(IoType.UNIFIED_KEY_UPDATE)
     ),
-    "truncate": Kind([_row(IoType.PURGE_DATA, b"")], _of(IoType.PURGE_DATA)),
-    "NULLs": Kind([_row(IoType.INSERT, encode_image([(0, None), (1, None)]))], _of(IoType.INSERT)),
-    "empty values": Kind([_row(IoType.INSERT, encode_image([(0, b""), (1, b"")]))], _of(IoType.INSERT)),
-    "user tokens": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT)),
-    "encrypted insert": Kind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT), sealed=True),
-    "header of an encrypted file": Kind([INSERT], None, sealed=True),
-    "encrypted fragment": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3), sealed=True),
-    "long value, first piece": Kind(LARGE, _of(IoType.INSERT, TransInd.BEGIN)),
-    "fragment, middle": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.MIDDLE, 2)),
-    "fragment, last": Kind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3)),
+    "truncate": RecordKind([_row(IoType.PURGE_DATA, b"")], _of(IoType.PURGE_DATA)),
+    "NULLs": RecordKind([_row(IoType.INSERT, encode_image([(0, None), (1, None)]))], _of(IoType.INSERT)),
+    "empty values": RecordKind([_row(IoType.INSERT, encode_image([(0, b""), (1, b"")]))], _of(IoType.INSERT)),
+    "user tokens": RecordKind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT)),
+    "encrypted insert": RecordKind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT), sealed=True),
+    "header of an encrypted file": RecordKind([INSERT], None, sealed=True),
+    "encrypted fragment": RecordKind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3), sealed=True),
+    "long value, first piece": RecordKind(LARGE, _of(IoType.INSERT, TransInd.BEGIN)),
+    "fragment, middle": RecordKind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.MIDDLE, 2)),
+    "fragment, last": RecordKind(LARGE, _of(IoType.RECORD_FRAGMENT, TransInd.END, 3)),
 }
 
 
-class Exhibit(NamedTuple):
-    """One record of the gallery: the file it stands in, that file's undamaged content, and its place and size."""
+class SampleRecord(NamedTuple):
+    """A sample record: its file, the undamaged content of that file, and the record's RBA and size."""
 
     name: TrailName
     seqno: int
@@ -140,20 +141,20 @@ class Exhibit(NamedTuple):
 
     @property
     def following(self) -> int | None:
-        """Where the next record of the file begins."""
+        """The RBA of the next record in the file."""
         return next((rba for rba, _ in cut_records(self.content) if rba > self.rba), None)
 
     def put(self, content: bytes) -> None:
-        """Let the file be this; a reader that is opened then sees it."""
+        """Replace the content of the file; readers opened afterwards see it."""
         self.path.write_bytes(content)
 
 
 def keys(name: str, version: int) -> list[Key]:
-    """The wallet of encrypted exhibits."""
+    """The wallet of encrypted samples."""
     return [Key(f"{name} {version}".encode().ljust(32, b"."))]
 
 
-def _open(name: TrailName, kind: Kind) -> TrailWriter:
+def _open(name: TrailName, kind: RecordKind) -> TrailWriter:
     protection = Protection("AES256", "MASTER", 1) if kind.sealed else None
     return TrailWriter.open(
         name,
@@ -164,7 +165,7 @@ def _open(name: TrailName, kind: Kind) -> TrailWriter:
     )
 
 
-def exhibit(folder: Path, kind: Kind) -> Exhibit:
+def sample_record(folder: Path, kind: RecordKind) -> SampleRecord:
     """Write the trail of a kind and find its record."""
     name = TrailName(folder, "ea")
     writer = _open(name, kind)
@@ -185,13 +186,13 @@ def exhibit(folder: Path, kind: Kind) -> Exhibit:
     writer.close()
     content = name.file(kind.seqno).read_bytes()
     if kind.pick is None:
-        return Exhibit(name, kind.seqno, content, 0, header_size(content))
+        return SampleRecord(name, kind.seqno, content, 0, header_size(content))
     rba, record = next((at, data) for at, data in cut_records(content) if kind.pick(decode_record(data)))
-    return Exhibit(name, kind.seqno, content, rba, len(record))
+    return SampleRecord(name, kind.seqno, content, rba, len(record))
 
 
 def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence[int]:
-    """All of them, of very many a sample with both ends; of these a share."""
+    """All positions; of very many a sample that includes both ends; of these a share."""
     if len(every) > _MANY:
         edge = _MANY // 32
         every = [*every[:edge], *chance.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
@@ -199,26 +200,27 @@ def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence
 
 
 def rounds_of(request: pytest.FixtureRequest) -> float:
-    """How often everything is tried: by default a tenth of it, with ``--rounds 1`` all."""
+    """The share of all cases to run: a tenth by default, all with ``--rounds 1``."""
     return float(request.config.getoption("--rounds")) or 0.1
 
 
-def cuts(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
-    """The file ended within the record, at every length, or a share of them."""
+def cuts(shown: SampleRecord, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """The file cut at every length within the record, or at a share of them."""
     for place in _some(range(shown.rba, shown.rba + shown.size), chance, share):
         yield shown.content[:place]
 
 
-def flips(shown: Exhibit, chance: random.Random, share: float = 1) -> Iterator[bytes]:
-    """Every single bit of the record turned, or a share of them."""
+def flips(shown: SampleRecord, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+    """Every single bit of the record flipped, or a share of them."""
     for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), chance, share):
         changed = bytearray(shown.content)
         changed[bit >> 3] ^= 1 << (bit & 7)
         yield bytes(changed)
 
 
-def splices(shown: Exhibit, chance: random.Random, count: int) -> Iterator[bytes]:
-    """Bytes of the record taken out, put in, doubled, exchanged, zeroed, or written over from elsewhere in the file."""
+def splices(shown: SampleRecord, chance: random.Random, count: int) -> Iterator[bytes]:
+    """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with bytes from elsewhere in the
+    file."""
     content = shown.content
     while count:
         first = shown.rba + chance.randrange(shown.size)

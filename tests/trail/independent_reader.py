@@ -1,7 +1,6 @@
-"""A reader of trails by somebody who has FORMAT.md and nothing else: the standard library, no line of the project.
+"""A trail reader written from FORMAT.md alone: it uses the standard library and no code of the project.
 
-It is slow and plain on purpose.  Anything that the format calls damage raises ValueError.
-"""
+It is deliberately slow and simple.  Anything that the format calls damage raises ValueError."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ METADATA, RESTART, FRAGMENT, DELETE = 170, 151, 161, 3
 Image = list[tuple[int, bytes | None]]
 
 
-class Told(NamedTuple):
-    """What a transaction's first record says of it; times in microseconds since 1970."""
+class Transaction(NamedTuple):
+    """What a transaction's first record says about it; times in microseconds since 1970."""
 
     csn: str
     xid: str
@@ -30,11 +29,11 @@ class Told(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One row, with its transaction and its table's definition."""
+    """One row, with its transaction and the definition of its table."""
 
     seqno: int
     rba: int
-    transaction: Told
+    transaction: Transaction
     begins: bool
     ends: bool
     table: dict[str, Any]
@@ -64,13 +63,13 @@ NAMES = (*_FIRST, *_LAST)
 
 
 def need(condition: object, expected: str) -> None:
-    """Refuse what the format does not allow."""
+    """Raise ValueError unless the condition of the format holds."""
     if not condition:
         raise ValueError(f"expected {expected}")
 
 
 def tokens_of(data: bytes, order: str) -> list[tuple[int, bytes]]:
-    """A run of tokens."""
+    """The tokens of a token area."""
     found, place = [], 0
     while place < len(data):
         need(place + 4 <= len(data), "a whole token")
@@ -82,7 +81,7 @@ def tokens_of(data: bytes, order: str) -> list[tuple[int, bytes]]:
 
 
 def file_header(data: bytes) -> tuple[int, dict[tuple[int, int], bytes]]:
-    """Length of the header record, and its tokens by group and number."""
+    """The length of the header record, and its tokens by group and number."""
     need(len(data) >= 16, "a file header")
     identity, info, size = struct.unpack_from(">BBH", data)
     need((identity, info) == (0x46, 0) and 16 <= size <= len(data), "a file header")
@@ -100,7 +99,7 @@ def file_header(data: bytes) -> tuple[int, dict[tuple[int, int], bytes]]:
 
 
 def records(data: bytes, place: int) -> Iterator[Piece]:
-    """The records of a file from the place behind its header on."""
+    """The records of a file, from the first one after the file header."""
     while place < len(data):
         need(place + 63 <= len(data), "a whole record")
         identity, info, size = struct.unpack_from("<BBH", data, place)
@@ -156,8 +155,8 @@ def images(operation: int, data: bytes) -> tuple[Image, Image]:
     return image(data[first : first + size]), image(data[first + size :])
 
 
-def named(user: bytes) -> dict[str, bytes]:
-    """User tokens."""
+def user_tokens_of(user: bytes) -> dict[str, bytes]:
+    """The user tokens by name."""
     found, place = {}, 0
     while place < len(user):
         value = place + 1 + user[place] + 2
@@ -168,15 +167,15 @@ def named(user: bytes) -> dict[str, bytes]:
     return found
 
 
-def told(tokens: dict[int, bytes], time: int) -> Told:
+def transaction_of(tokens: dict[int, bytes], time: int) -> Transaction:
     """A transaction from the GGS tokens of its first record and its IO Time."""
     need(0x4C in tokens and 0x36 in tokens, "LOGCSN and TRANID")
     restart = tokens[0x42].decode() if 0x42 in tokens else None
-    return Told(tokens[0x4C].decode(), tokens[0x36].decode(), restart, time - JULIAN)
+    return Transaction(tokens[0x4C].decode(), tokens[0x36].decode(), restart, time - JULIAN)
 
 
 def joined(pieces: Iterator[Piece]) -> Iterator[tuple[Piece, bytes, int, int]]:
-    """Records with their whole data area, the TransInd of the last piece, and where that ends."""
+    """Records with their whole data area, the TransInd of the last fragment, and where it ends."""
     for first in pieces:
         need(first.field["io_type"] != FRAGMENT, "the first record of a fragment")
         last, content, number = first, first.data, 1
@@ -192,16 +191,16 @@ def joined(pieces: Iterator[Piece]) -> Iterator[tuple[Piece, bytes, int, int]]:
 
 
 class IndependentReader:
-    """Reads all files of a trail, in order."""
+    """Reads all files of a trail in order."""
 
     def __init__(self, folder: Path, prefix: str) -> None:
         self.files = sorted(folder.glob(f"{prefix}" + "[0-9]" * 9))
         self.headers: list[dict[tuple[int, int], bytes]] = []
         self.restarts = 0
-        self._open: Told | None = None
+        self._open: Transaction | None = None
 
     def changes(self) -> Iterator[Change]:
-        """Every row.  Raises ValueError for damage."""
+        """Every row.  Raises ValueError on damage."""
         size_before = None
         for path in self.files:
             data = path.read_bytes()
@@ -215,7 +214,7 @@ class IndependentReader:
             if inside is None:
                 need(self._open is None, "a transaction that goes on")
             else:
-                same = told(dict(tokens_of(inside[8:], "<")), int.from_bytes(inside[:8], "big"))
+                same = transaction_of(dict(tokens_of(inside[8:], "<")), int.from_bytes(inside[:8], "big"))
                 need(same == self._open, "the transaction that is open")
             yield from self._file(seqno, data, first)
             size_before = len(data)
@@ -245,8 +244,8 @@ class IndependentReader:
         index = int.from_bytes(piece.tail, "little")
         need(index in tables, "a table that is defined")
         begins, ends = field["trans_ind"] in (0, 3), last_place in (2, 3)
-        need(begins == (self._open is None), "transactions one behind the other")
-        transaction = told(piece.tokens, field["io_time"]) if begins else self._open
+        need(begins == (self._open is None), "transactions one after the other")
+        transaction = transaction_of(piece.tokens, field["io_time"]) if begins else self._open
         assert transaction is not None
         need(transaction.time == field["io_time"] - JULIAN, "the commit time in every row")
         self._open = None if ends else transaction
@@ -255,12 +254,12 @@ class IndependentReader:
         is_before = chr(field["before_after"]) == "B" and operation != DELETE
         return Change(
             seqno, piece.rba, transaction, begins, ends, tables[index], operation, is_before, field["audit_pos"],
-            before, after, named(piece.user),
+            before, after, user_tokens_of(piece.user),
         )  # fmt: skip
 
 
 def durable_end(folder: Path, prefix: str) -> dict[str, int]:
-    """What the hidden file beside the trail says."""
+    """The content of the durable mark beside the trail."""
     data = (folder / f".{prefix}.durable").read_bytes()
     need(len(data) == 27 and struct.unpack_from("<I", data, 23)[0] == zlib.crc32(data[:23]), "a mark of 27 bytes")
     return dict(zip(("seqno", "rba", "csn", "kind", "tables"), struct.unpack_from("<IQQBH", data), strict=True))

@@ -1,4 +1,4 @@
-"""Checksums of many records in few calls find what a look at each record finds."""
+"""Computing the checksums of many records at once finds the same damage as checking each record."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def one_by_one(chunk: bytes, edges: list[int]) -> int | None:
     return None
 
 
-def laid_out(lengths: list[int], seed: int, before: bytes = b"") -> tuple[bytearray, list[int]]:
-    made = np.random.default_rng(seed)
-    records = [a_record(made.bytes(length - layout.UNSEALED)) for length in lengths]
+def records_in_a_row(lengths: list[int], seed: int, before: bytes = b"") -> tuple[bytearray, list[int]]:
+    generator = np.random.default_rng(seed)
+    records = [a_record(generator.bytes(length - layout.UNSEALED)) for length in lengths]
     edges = np.cumsum([len(before), *map(len, records)]).tolist()
     return bytearray(before + b"".join(records) + b"what is not whole"), edges
 
@@ -42,10 +42,10 @@ def laid_out(lengths: list[int], seed: int, before: bytes = b"") -> tuple[bytear
     st.binary(max_size=40),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), max_size=3),
 )
-def test_the_first_record_that_does_not_fit_is_found_as_by_looking_at_each(
+def test_the_first_bad_checksum_is_the_one_that_checking_each_record_finds(
     lengths: list[int], seed: int, before: bytes, damages: list[tuple[float, int]]
 ) -> None:
-    chunk, edges = laid_out(lengths, seed, before)
+    chunk, edges = records_in_a_row(lengths, seed, before)
     for place, change in damages:
         row = int(place * len(lengths))
         covered = edges[row + 1] - 4 - edges[row]
@@ -54,8 +54,8 @@ def test_the_first_record_that_does_not_fit_is_found_as_by_looking_at_each(
 
 
 @pytest.mark.parametrize("lengths", [[65_535] * 40, [210] * 6_000, [SMALLEST, 65_535, 300] * 30, [SMALLEST] * 30_000])
-def test_records_of_more_bytes_than_are_summed_together_are_all_looked_at(lengths: list[int]) -> None:
-    chunk, edges = laid_out(lengths, 7)
+def test_records_that_exceed_one_block_of_checksums_are_all_checked(lengths: list[int]) -> None:
+    chunk, edges = records_in_a_row(lengths, 7)
     assert first_unfit(bytes(chunk), np.array(edges)) is None
     for row in (0, len(lengths) // 2, len(lengths) - 1):
         chunk[edges[row] + 11] ^= 0x10
@@ -63,8 +63,8 @@ def test_records_of_more_bytes_than_are_summed_together_are_all_looked_at(length
         chunk[edges[row] + 11] ^= 0x10
 
 
-def test_damage_of_two_records_in_the_same_way_does_not_cancel_out() -> None:
-    chunk, edges = laid_out([210] * 500, 3)
+def test_identical_damage_in_two_records_does_not_cancel_out() -> None:
+    chunk, edges = records_in_a_row([210] * 500, 3)
     for row in (100, 101, 300):
         chunk[edges[row] + 60] ^= 0xFF
     assert first_unfit(bytes(chunk), np.array(edges)) == 100

@@ -1,4 +1,4 @@
-"""A trail as columns: the same rows as record by record, ranges that share a file, what is left out, and damage."""
+"""Trails as columns: the same rows as record by record, ranges that share a file, skipped files, and damage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows(draw: st.DrawFn) -> Row:
     size=st.sampled_from([1, 300, 100_000]),
 )
 @pytest.mark.slow
-def test_columns_are_what_each_record_says(
+def test_columns_equal_the_records(
     tmp_path_factory: pytest.TempPathFactory, sent: list[list[Row]], megabytes: int, size: int
 ) -> None:
     name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
@@ -113,7 +113,7 @@ def ids(path: Path, **how: object) -> list[str]:
     return [dict(row["columns"])["id"] for batch in batches for row in batch.to_pylist() if row["columns"] is not None]
 
 
-def test_only_what_is_wanted_comes(trail: TrailName) -> None:
+def test_only_requested_rows_are_read(trail: TrailName) -> None:
     path = trail.file(0)
     assert len(ids(path)) == 90
     assert ids(path, predicate=RowFilter(first_csn=Csn(30))) == ["300", "301", "302"]
@@ -124,7 +124,7 @@ def test_only_what_is_wanted_comes(trail: TrailName) -> None:
     assert ids(path, predicate=RowFilter(first_time=time, last_time=time)) == ["20", "21", "22"]
 
 
-def test_a_file_is_left_out_by_its_header_alone(tmp_path: Path) -> None:
+def test_a_file_is_skipped_by_its_header_alone(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [make_batch([small(csn)]) for csn in range(1, 31)], 900)
     assert len(name.sequences()) > 5
@@ -137,7 +137,7 @@ def test_a_file_is_left_out_by_its_header_alone(tmp_path: Path) -> None:
     assert ids(first, predicate=RowFilter(first_csn=Csn(20))) == []
 
 
-def test_a_tables_own_columns(trail: TrailName) -> None:
+def test_the_columns_of_one_table(trail: TrailName) -> None:
     found = list(read_table(trail.file(0), "hr.a", columns=["csn", "op"]))
     assert [definition for definition, _ in found] == [A]
     rows = [row for _, batch in found for row in batch.to_pylist()]
@@ -145,7 +145,7 @@ def test_a_tables_own_columns(trail: TrailName) -> None:
     assert len(rows) == 60
 
 
-def test_damage_is_an_error_or_left_out_or_told(trail: TrailName) -> None:
+def test_damage_raises_an_error_or_is_skipped_or_is_reported(trail: TrailName) -> None:
     path = trail.file(0)
     content = bytearray(path.read_bytes())
     places = [place for place, _ in cut_records(bytes(content))]
@@ -156,14 +156,14 @@ def test_damage_is_an_error_or_left_out_or_told(trail: TrailName) -> None:
         ids(path)
     left = ids(path, on_damage=OnDamage.DROP)
     assert 80 <= len(left) < 90
-    told = [row for batch in read_columnar(path, ["rba"], on_damage=OnDamage.TELL) for row in batch.to_pylist()]
-    faults = [row[FAULT] for row in told if row[FAULT]]
+    with_faults = [row for batch in read_columnar(path, ["rba"], on_damage=OnDamage.TELL) for row in batch.to_pylist()]
+    faults = [row[FAULT] for row in with_faults if row[FAULT]]
     assert len(faults) == 2
     assert f"RBA {places[10]}" in faults[0]
-    assert len(told) == len(left) + 2
+    assert len(with_faults) == len(left) + 2
 
 
-def test_wrong_names_are_refused(trail: TrailName, tmp_path: Path) -> None:
+def test_invalid_names_are_refused(trail: TrailName, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no column wonder"):
         list(read_columnar(trail.file(0), ["wonder"]))
     with pytest.raises(NotFoundError, match="is not a trail file"):
@@ -172,13 +172,13 @@ def test_wrong_names_are_refused(trail: TrailName, tmp_path: Path) -> None:
         list(read_columnar(tmp_path / "zz000000000"))
 
 
-def test_images_before_updates_are_before_whatever_else_is_left_out(tmp_path: Path) -> None:
+def test_before_images_of_updates_are_marked_before_when_other_columns_are_left_out(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    was, now = encode_image([(0, b"1"), (1, b"was")]), encode_image([(0, b"1"), (1, b"is")])
+    before_image, after_image = encode_image([(0, b"1"), (1, b"was")]), encode_image([(0, b"1"), (1, b"is")])
     rows = [
         Row(B, IoType.INSERT, encode_image([(0, b"9")])),
-        Row(A, IoType.FIELD_COMP, was, before=True, user=b"\x01a\x01\x00b"),
-        Row(A, IoType.FIELD_COMP, now),
+        Row(A, IoType.FIELD_COMP, before_image, before=True, user=b"\x01a\x01\x00b"),
+        Row(A, IoType.FIELD_COMP, after_image),
     ]
     write_trail(name, [make_batch([Tx(1, rows)])])
     for wanted in (RowFilter(), RowFilter(tables=("hr.a",)), RowFilter(operations=("FieldComp",))):
@@ -189,7 +189,7 @@ def test_images_before_updates_are_before_whatever_else_is_left_out(tmp_path: Pa
         ]
 
 
-def test_rows_are_counted_without_any_column(trail: TrailName) -> None:
+def test_rows_are_counted_without_reading_any_column(trail: TrailName) -> None:
     assert sum(batch.num_rows for batch in read_columnar(trail.file(0), [])) == 90
-    told = list(read_columnar(trail.file(0), [], on_damage=OnDamage.TELL))
-    assert (sum(batch.num_rows for batch in told), told[0].schema.names) == (90, [FAULT])
+    with_faults = list(read_columnar(trail.file(0), [], on_damage=OnDamage.TELL))
+    assert (sum(batch.num_rows for batch in with_faults), with_faults[0].schema.names) == (90, [FAULT])

@@ -1,4 +1,4 @@
-"""decode_record on every damaged record: refused with what was expected, never taken for a record."""
+"""decode_record on every damaged record: it is refused with what was expected, never accepted as a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from trail.damage_kit import KINDS, cuts, exhibit, flips, rounds_of, splices
+from trail.damage_kit import KINDS, cuts, flips, rounds_of, sample_record, splices
 
 from ggshell.errors import TrailError
 from ggshell.trail.record import decode_record
@@ -16,54 +16,54 @@ RECORDS = {name: kind for name, kind in KINDS.items() if kind.pick is not None}
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_damaged_record_is_refused(tmp_path: Path, name: str) -> None:
-    shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(11)
-    good = decode_record(shown.record, rba=shown.rba)
-    assert (good.checksum is not None, good.place) == (True, shown.rba)
+    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(11)
+    good = decode_record(sample.record, rba=sample.rba)
+    assert (good.checksum is not None, good.place) == (True, sample.rba)
     tried = 0
-    for content in (*cuts(shown, chance), *flips(shown, chance)):
-        damaged = content[shown.rba : shown.rba + shown.size]
+    for content in (*cuts(sample, chance), *flips(sample, chance)):
+        damaged = content[sample.rba : sample.rba + sample.size]
         with pytest.raises(TrailError, match=r"expected .+") as caught:
-            decode_record(damaged, rba=shown.rba, file=shown.path)
-        assert caught.value.where == f"{shown.path}, RBA {shown.rba}"
+            decode_record(damaged, rba=sample.rba, file=sample.path)
+        assert caught.value.where == f"{sample.path}, RBA {sample.rba}"
         tried += 1
-    assert tried == shown.size * 9 or shown.size > 400
+    assert tried == sample.size * 9 or sample.size > 400
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_spliced_record_is_refused_or_is_another_programs(
+def test_a_spliced_record_is_refused_or_has_no_checksum(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
-    """Bytes whose checksum token is gone altogether may pass for a record of a program that writes none."""
+    """Without its checksum token, a record may pass for one of a program that writes no checksums."""
     rounds = rounds_of(request)
-    shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(12)
+    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(12)
     refused = 0
-    for content in splices(shown, chance, int(200 * rounds)):
-        damaged = content[shown.rba : len(content) - (len(shown.content) - shown.rba - shown.size)]
+    for content in splices(sample, chance, int(200 * rounds)):
+        damaged = content[sample.rba : len(content) - (len(sample.content) - sample.rba - sample.size)]
         try:
-            found = decode_record(damaged, rba=shown.rba)
+            found = decode_record(damaged, rba=sample.rba)
         except TrailError as error:
             assert "expected " in str(error)
             refused += 1
         else:
-            assert found.checksum is None or damaged == shown.record
+            assert found.checksum is None or damaged == sample.record
     assert refused > 100 * rounds
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_record_at_another_place_is_refused(tmp_path: Path, name: str) -> None:
-    shown = exhibit(tmp_path, RECORDS[name])
-    with pytest.raises(TrailError, match=f"a record written for this position, not for RBA {shown.rba}"):
-        decode_record(shown.record, rba=shown.rba + shown.size)
+def test_a_record_at_a_wrong_rba_is_refused(tmp_path: Path, name: str) -> None:
+    sample = sample_record(tmp_path, RECORDS[name])
+    with pytest.raises(TrailError, match=f"a record written for this position, not for RBA {sample.rba}"):
+        decode_record(sample.record, rba=sample.rba + sample.size)
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_without_a_check_nothing_but_a_trail_error_comes(tmp_path: Path, name: str) -> None:
-    """As Logdump takes damaged records apart, and other programs'."""
-    shown, chance = exhibit(tmp_path, RECORDS[name]), random.Random(13)
+def test_without_checksum_verification_only_trail_errors_occur(tmp_path: Path, name: str) -> None:
+    """As Logdump decodes damaged records, and those of other programs."""
+    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(13)
     taken = 0
-    for content in (*flips(shown, chance), *splices(shown, chance, 150)):
+    for content in (*flips(sample, chance), *splices(sample, chance, 150)):
         try:
-            found = decode_record(content[shown.rba : shown.rba + shown.size], checked=False)
+            found = decode_record(content[sample.rba : sample.rba + sample.size], checked=False)
             taken += 1
             found.columns()
             found.before_columns()

@@ -1,4 +1,4 @@
-"""A CSN or a time is found where going through the whole trail finds it."""
+"""Searching a trail for a CSN or a time finds the same position as reading the whole trail."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ggshell.types import Csn, TrailPosition
 TIME = 1_700_000_000_000_000
 
 
-def begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
-    """Every transaction's begin and its CSN, record by record."""
+def transaction_begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
+    """The begin of every transaction and its CSN, record by record."""
     found = []
     for seqno in name.sequences():
         for place, data in cut_records(name.file(seqno).read_bytes()):
@@ -39,13 +39,13 @@ def begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
     size=st.sampled_from([300, 2000, 1 << 30]),
     close=st.sampled_from([100, 1 << 20]),
 )
-def test_what_is_found_is_the_first_of_its_kind(
+def test_a_search_finds_the_first_matching_transaction(
     tmp_path_factory: pytest.TempPathFactory, csns: list[int], wanted: int, size: int, close: int
 ) -> None:
     name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
     changes = [Row(A, IoType.INSERT, b"x" * 40)] * 3
     write_trail(name, [make_batch([Tx(csn, changes)]) for csn in csns], size)
-    every = begins(name)
+    every = transaction_begins(name)
     expected = next((place for place, csn in every if csn >= wanted), None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finding, "_CLOSE", close)
@@ -55,10 +55,10 @@ def test_what_is_found_is_the_first_of_its_kind(
         assert last_csn(name) == Csn(csns[-1])
 
 
-def test_damage_in_the_way_is_passed_over(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_search_skips_damage(tmp_path_factory: pytest.TempPathFactory) -> None:
     name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
     write_trail(name, [make_batch([Tx(csn, [Row(A, IoType.INSERT, b"x" * 40)])]) for csn in range(1, 50)])
-    every = begins(name)
+    every = transaction_begins(name)
     content = bytearray(name.file(0).read_bytes())
     content[every[10][0].rba] ^= 0xFF
     name.file(0).write_bytes(content)
@@ -67,7 +67,7 @@ def test_damage_in_the_way_is_passed_over(tmp_path_factory: pytest.TempPathFacto
     assert position_of_csn(name, Csn(99)) is None
 
 
-def test_the_transactions_of_the_last_csn_are_found_over_files(tmp_path: Path) -> None:
+def test_transactions_of_the_last_csn_are_found_across_files(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     for csn, number in [(1, 0), (2, 1), (2, 2), (2, 3), (2, 4)]:

@@ -1,4 +1,4 @@
-"""What the writer writes, read by a reader that was made from FORMAT.md alone."""
+"""What the writer writes is read by a reader that was written from FORMAT.md alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trail import independent_reader
-from trail.damage_kit import KINDS, WIDE, exhibit, flips, splices
+from trail.damage_kit import KINDS, WIDE, flips, sample_record, splices
 from trail.independent_reader import Change, IndependentReader, durable_end
 from trail.trail_kit import A, B, open_writer
 
@@ -29,7 +29,7 @@ TWO = (IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE)
 
 
 class Sent(NamedTuple):
-    """A row as it is meant: its columns before and after, its user tokens."""
+    """A row to write: its columns before and after, its user tokens."""
 
     row: Row
     before: independent_reader.Image
@@ -67,7 +67,7 @@ PLANS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(PLANS, st.integers(400, 90_000))
-def test_random_trails_are_read_by_an_independent_reader_equal_to_what_was_written(
+def test_an_independent_reader_reads_random_trails_as_written(
     plan: list[tuple[list[Sent], str]], max_bytes: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -113,8 +113,8 @@ def _compare(change: Change, sent: Sent, csn: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["insert, sole", "metadata", "file header", "fragment, last", "user tokens"])
-def test_an_independent_reader_sees_damage_too(tmp_path: Path, name: str) -> None:
-    shown, chance = exhibit(tmp_path, KINDS[name]), random.Random(51)
+def test_an_independent_reader_detects_damage(tmp_path: Path, name: str) -> None:
+    shown, chance = sample_record(tmp_path, KINDS[name]), random.Random(51)
     good = list(IndependentReader(tmp_path, "ea").changes())
     for content in (*flips(shown, chance, 0.5), *splices(shown, chance, 30)):
         shown.put(content)
@@ -125,8 +125,8 @@ def test_an_independent_reader_sees_damage_too(tmp_path: Path, name: str) -> Non
         assert read == good[: len(read)]
 
 
-def test_the_header_says_what_the_format_says(tmp_path: Path) -> None:
-    shown = exhibit(tmp_path, KINDS["header of a file within a transaction"])
+def test_the_file_header_has_the_fields_that_the_format_describes(tmp_path: Path) -> None:
+    shown = sample_record(tmp_path, KINDS["header of a file within a transaction"])
     reader = IndependentReader(tmp_path, "ea")
     list(reader.changes())
     second = reader.headers[1]
@@ -137,21 +137,21 @@ def test_the_header_says_what_the_format_says(tmp_path: Path) -> None:
     assert second[0x33, 0x30][2:] == b"EXT1"
 
 
-def test_the_independent_reader_imports_nothing_of_the_project() -> None:
+def test_the_independent_reader_imports_nothing_from_the_project() -> None:
     tree = ast.parse(Path(independent_reader.__file__).read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names == {"__future__", "json", "struct", "zlib", "collections.abc", "pathlib", "typing"}
 
 
-def test_the_worked_example_of_the_format(tmp_path: Path) -> None:
+def test_the_worked_example_of_the_format_page(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "ggshell/trail/FORMAT.md").read_text(encoding="utf-8")
     section = text.split("## Worked example")[1].split("\n## ")[0]
     lines = [line[4:].split("  ")[0] for line in section.splitlines() if line.startswith("    ")]
     record = b"".join(bytes.fromhex("".join(re.findall(r"\b(?:[0-9a-f]{2}){1,2}\b", line))) for line in lines)
     (piece,) = independent_reader.records(bytes(700) + record, 700)
     assert independent_reader.image(piece.data) == [(0, b"1"), (1, None)]
-    assert independent_reader.told(piece.tokens, piece.field["io_time"]) == (
+    assert independent_reader.transaction_of(piece.tokens, piece.field["io_time"]) == (
         "00000000/0000002A",
         "742",
         "00000000/0000002A",

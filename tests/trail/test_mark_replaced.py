@@ -23,7 +23,7 @@ def _rename_older(mark: Path, older: Path) -> None:
 
 
 def _rename_older_and_keep(mark: Path, older: Path) -> None:
-    """As a backup by hard links does: the file that writer and reader have open still has a name."""
+    """As a backup that uses hard links does: the file that writer and reader have open still has a name."""
     os.link(mark, mark.with_name("kept"))
     _rename_older(mark, older)
 
@@ -37,10 +37,10 @@ def _write_over(mark: Path, older: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_rename_older, _rename_older_and_keep, _delete, _write_over])
-def test_a_mark_that_is_replaced_under_its_writer_is_written_again(
+def test_a_mark_that_is_replaced_while_open_is_written_again(
     tmp_path: Path, damage: Callable[[Path, Path], None]
 ) -> None:
-    """The reader waited at the older mark, RUNNING with lag 0, while the writer wrote the mark that nobody saw."""
+    """Finding: the reader waited at the older mark, RUNNING with lag 0, while the writer updated a mark that nobody read."""
     name, older = TrailName(tmp_path, "ea"), tmp_path / "older"
     with contextlib.closing(open_writer(name)) as writer, contextlib.closing(TrailReader(name)) as reader:
         shutil.copyfile(mark_file(name), older)
@@ -59,7 +59,7 @@ def test_a_mark_that_is_replaced_under_its_writer_is_written_again(
     assert rows == [row for csn in (1, 2, 3) for row in read_rows(small(csn))]
 
 
-def test_a_folder_in_place_of_the_mark_ends_the_writer_with_the_remedy(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_mark_stops_the_writer_with_a_hint(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     with contextlib.closing(open_writer(name)) as writer:
         mark_file(name).unlink()

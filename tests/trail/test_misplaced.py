@@ -1,4 +1,4 @@
-"""A place that does not follow its CSN is told from one that does, also where a trail was written again in other steps."""
+"""Positions that do not match their CSN are recognized, also in a trail that was written again with different file sizes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ REMEDY = "ALTER REPLICAT r, EXTSEQNO {seqno}, EXTRBA {rba}"
 def written(
     root: Path, rows: list[int], session: int, size: int
 ) -> tuple[TrailName, list[TrailPosition], list[TrailPosition]]:
-    """A trail of transactions with CSN 1, 2, 3 and so many rows, by a writer that begins again every ``session`` of them; where
-    each begins and ends."""
+    """A trail of transactions with CSN 1, 2, 3 … and the given numbers of rows; the writer restarts every ``session``
+    transactions.  Also where each transaction begins and ends."""
     name = TrailName(root, "ea")
     begins, ends = [], []
     for first in range(0, len(rows), session):
@@ -42,7 +42,7 @@ def written(
 @given(
     rows=SIZES, session=st.integers(1, 40), size=st.sampled_from([2000, 1 << 30]), probe=st.sampled_from([100, 1 << 17])
 )
-def test_the_place_after_each_transaction_fits_its_csn(
+def test_the_position_after_each_transaction_matches_its_csn(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], session: int, size: int, probe: int
 ) -> None:
     name, _, ends = written(tmp_path_factory.mktemp("trail"), rows, session, size)
@@ -55,7 +55,7 @@ def test_the_place_after_each_transaction_fits_its_csn(
 
 @settings(max_examples=40, deadline=None)
 @given(rows=SIZES, size=st.sampled_from([2000, 1 << 30]), probe=st.sampled_from([100, 1 << 17]), data=st.data())
-def test_a_place_after_a_later_csn_names_where_to_go_on(
+def test_a_position_after_a_later_csn_is_reported_with_the_position_to_continue_from(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], size: int, probe: int, data: st.DataObject
 ) -> None:
     name, begins, ends = written(tmp_path_factory.mktemp("trail"), rows, 40, size)
@@ -71,7 +71,7 @@ def test_a_place_after_a_later_csn_names_where_to_go_on(
 
 @settings(max_examples=40, deadline=None)
 @given(rows=SIZES, more=st.integers(1, 40), data=st.data())
-def test_a_place_within_a_record_is_named(
+def test_a_position_within_a_record_is_reported(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], more: int, data: st.DataObject
 ) -> None:
     name, begins, _ = written(tmp_path_factory.mktemp("trail"), rows, 40, 1 << 30)
@@ -83,7 +83,7 @@ def test_a_place_within_a_record_is_named(
     assert (begins[which - 1] if which else TrailPosition(0, 0)) <= found.resume <= begins[which]
 
 
-def test_a_damaged_record_at_the_place_is_left_to_the_reader(tmp_path: Path) -> None:
+def test_a_damaged_record_at_the_position_is_left_to_the_reader(tmp_path: Path) -> None:
     name, begins, _ = written(tmp_path, [1, 1, 1], 40, 1 << 30)
     content = bytearray(name.file(0).read_bytes())
     content[begins[1].rba] ^= 0xFF
@@ -91,7 +91,7 @@ def test_a_damaged_record_at_the_place_is_left_to_the_reader(tmp_path: Path) -> 
     assert misplaced(name, begins[1], Csn(1)) is None
 
 
-def test_the_refusal_names_the_statement_that_goes_on(tmp_path: Path) -> None:
+def test_the_error_names_the_statement_that_repositions_the_group(tmp_path: Path) -> None:
     name, begins, ends = written(tmp_path, [1, 1, 1], 40, 1 << 30)
     require_placed(name, ends[1], Csn(2), "REPLICAT R", REMEDY)
     require_placed(name, ends[1], None, "REPLICAT R", REMEDY)

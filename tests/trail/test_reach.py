@@ -1,4 +1,4 @@
-"""Whether a position of a trail can be reached: the same answer for its writer, its readers and its questions."""
+"""Whether a position of a trail can be reached: writer, readers and queries agree."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(name: TrailName, position: TrailPosition) -> object:
 
 
 def reopen(name: TrailName, reached: TrailPosition | None = None) -> TrailPosition:
-    """The place at which a writer goes on that remembers so much."""
+    """The position at which a writer resumes that remembers ``reached``."""
     opened = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=900, reached=reached)
     with contextlib.closing(opened) as writer:
         return writer.position
@@ -65,24 +65,24 @@ def delete_all(trail: Trail) -> None:
         trail.name.file(seqno).unlink()
 
 
-def cut(trail: Trail) -> None:
+def truncate(trail: Trail) -> None:
     os.truncate(trail.newest, trail.end.rba - 1)
 
 
-def folder_in_its_place(trail: Trail) -> None:
+def replace_with_folder(trail: Trail) -> None:
     trail.newest.unlink()
     trail.newest.mkdir()
 
 
-LOSSES = {"deleted": delete, "all deleted": delete_all, "cut": cut, "a folder": folder_in_its_place}
+DAMAGES = {"deleted": delete, "all deleted": delete_all, "cut": truncate, "a folder": replace_with_folder}
 
 
-@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
-def test_a_trail_that_lost_its_newest_file_is_refused_by_writer_and_reader(
-    trail: Trail, lose: Callable[[Trail], None]
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_trail_without_its_newest_file_is_refused_by_writer_and_reader(
+    trail: Trail, damage: Callable[[Trail], None]
 ) -> None:
-    """Finding 3: the writer began again silently, and readers waited at a place that could not come."""
-    lose(trail)
+    """Finding 3: the writer silently started over, and readers waited at a position that could never be written."""
+    damage(trail)
     left = {path: path.stat().st_size for path in trail.name.folder.iterdir() if path.is_file()}
     for refused in (open_writer, lambda name: read(name, trail.end)):
         with pytest.raises(TrailError) as raised:
@@ -94,11 +94,11 @@ def test_a_trail_that_lost_its_newest_file_is_refused_by_writer_and_reader(
     assert left.items() <= {p: p.stat().st_size for p in trail.name.folder.iterdir() if p.is_file()}.items()
 
 
-@pytest.mark.parametrize("lose", [delete_all, cut], ids=["deleted", "cut"])
-def test_a_trail_that_lost_its_mark_as_well_is_refused_by_what_its_writer_remembers(
-    trail: Trail, lose: Callable[[Trail], None]
+@pytest.mark.parametrize("damage", [delete_all, truncate], ids=["deleted", "cut"])
+def test_a_trail_that_also_lost_its_mark_is_refused_by_the_position_its_writer_remembers(
+    trail: Trail, damage: Callable[[Trail], None]
 ) -> None:
-    lose(trail)
+    damage(trail)
     mark_file(trail.name).unlink()
     with pytest.raises(TrailError, match=r"shorter|has no file|ends at"):
         reopen(trail.name, trail.end)
@@ -106,21 +106,21 @@ def test_a_trail_that_lost_its_mark_as_well_is_refused_by_what_its_writer_rememb
         read(trail.name, trail.end)
 
 
-def test_a_place_past_the_end_of_an_intact_file_is_not_waited_for(trail: Trail) -> None:
+def test_a_position_past_the_end_of_an_intact_file_is_refused(trail: Trail) -> None:
     with pytest.raises(TrailError) as raised:
         read(trail.name, trail.end._replace(rba=trail.end.rba + 1))
     assert raised.value.code == "GGS-00562"
     assert "EXTSEQNO 0, EXTRBA 0, FILTERDUPTRANSACTIONS" in raised.value.hint
 
 
-def test_the_hint_for_a_place_that_was_not_reached_names_the_first_file_that_the_trail_has(trail: Trail) -> None:
+def test_the_hint_for_an_unreachable_position_names_the_first_file_of_the_trail(trail: Trail) -> None:
     trail.name.file(0).unlink()
     error = unreachable(trail.name, trail.end._replace(rba=trail.end.rba + 1))
     assert error is not None
     assert error.hint.count("EXTSEQNO 1, EXTRBA 0") == 2
 
 
-def test_a_reader_notices_a_trail_that_is_made_again_while_it_waits(trail: Trail) -> None:
+def test_a_waiting_reader_notices_that_the_trail_was_created_again(trail: Trail) -> None:
     with contextlib.closing(TrailReader(trail.name, trail.end)) as reader:
         assert reader.read() is None
         delete_all(trail)
@@ -134,19 +134,19 @@ def test_a_reader_notices_a_trail_that_is_made_again_while_it_waits(trail: Trail
 @pytest.mark.parametrize(
     ("seqno", "rba"), [(0, 0), (0, 500), (1, 0), (99, 0)], ids=["begin", "within", "next", "a file to come"]
 )
-def test_places_that_are_there_or_may_come_are_reachable(trail: Trail, seqno: int, rba: int) -> None:
+def test_existing_and_future_positions_are_reachable(trail: Trail, seqno: int, rba: int) -> None:
     assert unreachable(trail.name, TrailPosition(seqno, rba)) is None
 
 
-def test_a_trail_that_was_not_begun_is_waited_for_at_its_beginning_only(tmp_path: Path) -> None:
+def test_in_a_trail_without_files_only_the_first_position_is_waited_for(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     assert unreachable(name, TrailPosition(0, 0)) is None
     assert read(name, TrailPosition(0, 0)) is None
     assert unreachable(name, TrailPosition(0, 1)) is not None
 
 
-def test_an_older_durable_mark_beside_a_longer_trail_is_followed_by_its_writer(trail: Trail) -> None:
-    """As a power failure leaves it: nothing is lost, and readers that stand past the mark are right to wait."""
+def test_an_older_durable_mark_beside_a_longer_trail_is_extended_by_its_writer(trail: Trail) -> None:
+    """As a power failure leaves it: nothing is lost, and readers past the mark are right to wait."""
     older = mark_file(trail.name).read_bytes()
     with contextlib.closing(open_writer(trail.name, 900)) as writer:
         writer.write(small(20))
@@ -156,11 +156,11 @@ def test_an_older_durable_mark_beside_a_longer_trail_is_followed_by_its_writer(t
     assert reopen(trail.name, end) >= end
 
 
-def test_a_writer_that_remembers_less_goes_on_from_the_trail(trail: Trail) -> None:
+def test_a_writer_that_remembers_less_resumes_at_the_end_of_the_trail(trail: Trail) -> None:
     assert reopen(trail.name, TrailPosition(0, 400)) > trail.end
 
 
-def test_a_purged_file_is_no_place_to_begin(trail: Trail) -> None:
+def test_a_position_in_a_purged_file_is_refused(trail: Trail) -> None:
     trail.name.file(0).unlink()
     with pytest.raises(TrailError) as raised:
         read(trail.name, TrailPosition(0, 0))
@@ -168,8 +168,8 @@ def test_a_purged_file_is_no_place_to_begin(trail: Trail) -> None:
     assert reopen(trail.name, TrailPosition(0, 0)) > trail.end
 
 
-def unbegun(trail: Trail, length: int) -> tuple[Path, bytes]:
-    """The next file of a trail with so many bytes of its header, as a writer or a copy leaves it for a moment."""
+def incomplete_next_file(trail: Trail, length: int) -> tuple[Path, bytes]:
+    """The next file of a trail with ``length`` bytes of its header, as a writer or a copy leaves it for a moment."""
     seqno = trail.end.seqno + 1
     header = encode_header(str(trail.name.file(seqno)), seqno, 0, PRODUCER, Continuity())
     path = trail.name.file(seqno)
@@ -182,11 +182,11 @@ LENGTHS = {"empty": 0, "two bytes": 2, "half": 300}
 
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("has_mark", [True, False], ids=["with a mark", "without"])
-def test_a_file_whose_header_is_not_complete_yet_is_waited_for(trail: Trail, length: int, has_mark: bool) -> None:
-    """A reader that opened a file in the moment that its writer created it ended with OGG-01028 at RBA 0."""
+def test_a_file_with_an_incomplete_header_is_waited_for(trail: Trail, length: int, has_mark: bool) -> None:
+    """Finding: a reader that opened a file while its writer created it ended with OGG-01028 at RBA 0."""
     if not has_mark:
         mark_file(trail.name).unlink()
-    path, header = unbegun(trail, length)
+    path, header = incomplete_next_file(trail, length)
     place = TrailPosition(trail.end.seqno + 1, 0)
     with pytest.raises(FileNotFoundError):
         open_file(trail.name, place.seqno)
@@ -205,20 +205,20 @@ def test_a_file_whose_header_is_not_complete_yet_is_waited_for(trail: Trail, len
         assert batch.seqno == place.seqno
 
 
-def marked(trail: Trail) -> None:
-    """The mark stands in the file."""
+def mark_in_the_file(trail: Trail) -> None:
+    """The durable mark is in the file."""
     assert mark_file(trail.name).exists()
 
 
-def followed(trail: Trail) -> None:
-    """Another file follows, and the mark says nothing of either."""
+def another_file_follows(trail: Trail) -> None:
+    """Another file follows, and the mark names neither."""
     mark_file(trail.name).unlink()
     trail.name.file(trail.end.seqno + 1).write_bytes(b"")
 
 
 @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
-@pytest.mark.parametrize("more", [marked, followed], ids=["the mark", "a later file"])
-def test_a_file_cut_within_its_header_is_damage_when_it_had_more(
+@pytest.mark.parametrize("more", [mark_in_the_file, another_file_follows], ids=["the mark", "a later file"])
+def test_a_file_cut_within_its_header_is_damaged_if_more_was_written(
     trail: Trail, length: int, more: Callable[[Trail], None]
 ) -> None:
     os.truncate(trail.newest, length)
@@ -232,7 +232,7 @@ def test_a_file_cut_within_its_header_is_damage_when_it_had_more(
         read(trail.name, place)
 
 
-def test_zeros_and_other_bytes_are_not_a_header_that_is_being_written(trail: Trail) -> None:
+def test_zeros_and_other_bytes_are_not_an_incomplete_header(trail: Trail) -> None:
     path = trail.name.file(trail.end.seqno + 1)
     for content in (b"\0", b"GG", b"F\0\0\0", bytes(300), b"x" * 5):
         path.write_bytes(content)
@@ -240,10 +240,8 @@ def test_zeros_and_other_bytes_are_not_a_header_that_is_being_written(trail: Tra
             open_file(trail.name, trail.end.seqno + 1)
 
 
-def test_a_new_file_gets_its_name_together_with_its_whole_header(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before and after each call that writes or syncs, every file that has a name can be opened."""
+def test_a_new_file_is_visible_only_with_its_complete_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before and after each call that writes or syncs, every visible file can be opened."""
     name = TrailName(tmp_path, "ea")
     seen: set[int] = set()
 
@@ -252,23 +250,23 @@ def test_a_new_file_gets_its_name_together_with_its_whole_header(
             open_file(name, seqno).close()
             seen.add(seqno)
 
-    def looks(original: Callable[..., int]) -> Callable[..., int]:
-        def call(*given: object) -> int:
+    def checked(original: Callable[..., int]) -> Callable[..., int]:
+        def call(*arguments: object) -> int:
             check()
-            done = original(*given)
+            done = original(*arguments)
             check()
             return done
 
         return call
 
     for each in ("write", "pwrite", "fsync", "fdatasync"):
-        monkeypatch.setattr(os, each, looks(getattr(os, each)))
+        monkeypatch.setattr(os, each, checked(getattr(os, each)))
     write_trail(name, [small(csn) for csn in range(1, 9)], 900)
     assert seen == set(name.sequences())
     assert not name.unfinished().exists()
 
 
-def test_what_a_killed_writer_left_of_a_new_file_is_taken_away(trail: Trail) -> None:
+def test_files_that_a_killed_writer_left_incomplete_are_removed(trail: Trail) -> None:
     trail.name.unfinished().write_bytes(b"F\0")
     assert reopen(trail.name) >= trail.end
     assert not trail.name.unfinished().exists()

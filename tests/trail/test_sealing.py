@@ -1,4 +1,4 @@
-"""Encrypted trails: what is read is what was written, and nothing of it stands in the file."""
+"""Encrypted trails: they are read back as written, and no value appears in the file in clear text."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def write(name: TrailName, wanted: WriterOptions, *batches: ChangeBatch) -> None
         writer.flush()
 
 
-def read(name: TrailName, given: Keys | None = keys) -> list[tuple[object, ...]]:
+def read(name: TrailName, with_keys: Keys | None = keys) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
-    with contextlib.closing(TrailReader(name, keys=given)) as reader:
+    with contextlib.closing(TrailReader(name, keys=with_keys)) as reader:
         while (batch := reader.read()) is not None:
             rows += read_rows(batch)
     return rows
 
 
 @pytest.mark.parametrize("algorithm", ["AES128", "AES192", "AES256"])
-def test_rows_come_back_and_their_values_stand_nowhere_in_the_file(tmp_path: Path, algorithm: str) -> None:
+def test_rows_are_read_back_and_their_values_appear_nowhere_in_the_file(tmp_path: Path, algorithm: str) -> None:
     clear, sealed = TrailName(tmp_path, "ea"), TrailName(tmp_path, "eb")
     batches = [
         make_batch([Tx(1, [Row(A, IoType.INSERT, b"a secret", 1), Row(A, IoType.PURGE_DATA, b"", 2)])]),
@@ -66,15 +66,15 @@ def test_rows_come_back_and_their_values_stand_nowhere_in_the_file(tmp_path: Pat
     ]
     write(clear, WriterOptions(), *batches)
     write(sealed, options(algorithm), *batches)
-    without_place = [row[:-1] for row in read(clear)]
-    assert [row[:-1] for row in read(sealed)] == without_place
+    without_rba = [row[:-1] for row in read(clear)]
+    assert [row[:-1] for row in read(sealed)] == without_rba
     assert b"a secret" in clear.file(0).read_bytes()
     assert b"a secret" not in sealed.file(0).read_bytes()
 
 
 @settings(max_examples=30)
 @given(rows=st.lists(hand_made_rows(), min_size=1, max_size=40))
-def test_any_rows_come_back(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_random_rows_are_read_back(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> None:
     name = TrailName(tmp_path_factory.mktemp("trail"), "ea")
     batch = make_batch([Tx(1, rows)])
     write(name, options(), batch)
@@ -82,7 +82,7 @@ def test_any_rows_come_back(rows: list[Row], tmp_path_factory: pytest.TempPathFa
     assert [row[2] for row in found] == [row[2] for row in read_rows(batch)]
 
 
-def test_user_tokens_are_sealed_too(tmp_path: Path) -> None:
+def test_user_tokens_are_encrypted_too(tmp_path: Path) -> None:
     name, token = TrailName(tmp_path, "ea"), encode_user_tokens([("TK", b"hidden")])
     write(
         name,
@@ -93,7 +93,7 @@ def test_user_tokens_are_sealed_too(tmp_path: Path) -> None:
     assert b"hidden" not in name.file(0).read_bytes()
 
 
-def test_a_renewed_key_takes_a_new_file_and_older_files_are_read_on(tmp_path: Path) -> None:
+def test_a_renewed_key_starts_a_new_file_and_older_files_stay_readable(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, options(version=1), small(1))
     write(name, options(version=1), small(2))
@@ -104,7 +104,7 @@ def test_a_renewed_key_takes_a_new_file_and_older_files_are_read_on(tmp_path: Pa
     assert [row[0] for row in read(name)] == [row[0] for csn in (1, 2, 3, 4) for row in read_rows(small(csn))]
 
 
-def test_the_same_rows_never_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_rows_never_give_the_same_ciphertext(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     for _ in range(2):
         write(name, options(), small(1, rows=1))
@@ -117,7 +117,7 @@ def test_the_same_rows_never_give_the_same_bytes(tmp_path: Path) -> None:
     assert len(set(rows)) == len(rows) > 1
 
 
-def test_without_keys_rows_stay_closed_and_a_wrong_key_is_noticed(tmp_path: Path) -> None:
+def test_rows_cannot_be_read_without_keys_or_with_a_wrong_key(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, options(), small(1))
     assert read(name, None) != read(name)
@@ -127,7 +127,7 @@ def test_without_keys_rows_stay_closed_and_a_wrong_key_is_noticed(tmp_path: Path
         read(name, lambda *_: keys("gone", 1))
 
 
-def test_logdump_looks_into_encrypted_rows_with_the_keys(tmp_path: Path) -> None:
+def test_logdump_decrypts_rows_with_the_keys(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, options(), small(1, rows=1, size=20))
     file = InspectedFile(name.file(0))
@@ -139,7 +139,7 @@ def test_logdump_looks_into_encrypted_rows_with_the_keys(tmp_path: Path) -> None
     assert b"B" * 20 in found
 
 
-def test_a_changed_bit_is_damage_even_where_the_checksum_was_made_right(tmp_path: Path) -> None:
+def test_a_changed_bit_is_detected_even_with_a_corrected_checksum(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write(name, options(), small(1, rows=1, size=20))
     content = name.file(0).read_bytes()
@@ -157,8 +157,9 @@ def test_read_all_without_encryption_needs_no_key(tmp_path: Path) -> None:
     assert read_all(name) == read(name, None)
 
 
-def test_questions_about_values_need_the_key_and_counts_do_not(tmp_path: Path) -> None:
-    """Lengths are those of the values, with and without the key; a wrong or missing one is no damage that a mode leaves out."""
+def test_queries_for_values_need_the_key_and_counts_do_not(tmp_path: Path) -> None:
+    """Lengths are those of the values, with and without the key.  A wrong or missing key is not damage that a mode may
+    skip."""
     name, clear = TrailName(tmp_path, "ea"), TrailName(tmp_path, "eb")
     batches = [small(number) for number in range(1, 9)]
     write(name, options(), *batches)
@@ -175,11 +176,11 @@ def test_questions_about_values_need_the_key_and_counts_do_not(tmp_path: Path) -
 
 
 def wallet_keys(*wallets: str) -> Keys:
-    """The keys of wallets that all name theirs MASTER, version 1; the first one encrypts."""
+    """The keys of wallets whose key is MASTER, version 1, each; the first wallet encrypts."""
     return lambda name, version: [Key(wallet.encode() * 4, wallet) for wallet in wallets]
 
 
-def of_wallet(wallet: str, *more: str) -> WriterOptions:
+def options_of_wallet(wallet: str, *more: str) -> WriterOptions:
     return WriterOptions(
         protection=Protection("AES256", "MASTER", 1, wallet), keys=wallet_keys(wallet, *more), follows=(wallet, *more)
     )
@@ -188,21 +189,21 @@ def of_wallet(wallet: str, *more: str) -> WriterOptions:
 FIRST, SECOND = "11" * 8, "22" * 8
 
 
-def test_a_file_names_its_wallet_and_another_one_is_refused_by_reader_and_writer(tmp_path: Path) -> None:
+def test_a_file_names_its_wallet_and_another_wallet_is_refused_by_reader_and_writer(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    write(name, of_wallet(FIRST), small(1))
+    write(name, options_of_wallet(FIRST), small(1))
     text = f"MASTER, version 1 of wallet {FIRST}, but the wallet here is {SECOND}"
     with pytest.raises(TrailError, match=text):
         read(name, wallet_keys(SECOND))
     with pytest.raises(TrailError, match=text):
-        open_writer(name, of_wallet(SECOND))
+        open_writer(name, options_of_wallet(SECOND))
     assert name.sequences() == [0]
 
 
-def test_a_wallet_that_changes_under_a_running_writer_begins_no_file(tmp_path: Path) -> None:
+def test_a_wallet_that_is_replaced_under_a_running_writer_starts_no_file(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     held = [FIRST]
-    wanted = of_wallet(FIRST)._replace(keys=lambda *_: wallet_keys(*held)("MASTER", 1))
+    wanted = options_of_wallet(FIRST)._replace(keys=lambda *_: wallet_keys(*held)("MASTER", 1))
     with contextlib.closing(open_writer(name, wanted)) as writer:
         writer.write(small(1))
         writer.rollover()
@@ -212,28 +213,28 @@ def test_a_wallet_that_changes_under_a_running_writer_begins_no_file(tmp_path: P
     assert name.sequences() == [0]
 
 
-def test_a_merged_wallet_goes_on_with_both_wallets_trails_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_merged_wallet_continues_the_trails_of_both_wallets_in_a_new_file(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    write(name, of_wallet(FIRST), small(1))
-    write(name, of_wallet(SECOND, FIRST), small(2))
+    write(name, options_of_wallet(FIRST), small(1))
+    write(name, options_of_wallet(SECOND, FIRST), small(2))
     assert name.sequences() == [0, 1]
     assert len(read(name, wallet_keys(SECOND, FIRST))) == len(small(1)) + len(small(2))
 
 
-def test_a_trail_of_before_wallets_had_ids_is_read_and_gone_on_with_by_its_own_key_alone(tmp_path: Path) -> None:
+def test_a_trail_from_before_wallets_had_ids_is_read_and_continued_only_with_its_own_key(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     old = WriterOptions(protection=Protection("AES256", "MASTER", 1), keys=lambda *_: [Key(FIRST.encode() * 4)])
     write(name, old, small(1))
     assert read(name, wallet_keys(FIRST)) == read(name, old.keys)
     with pytest.raises(TrailError, match="is encrypted with key MASTER, version 1, but"):
-        open_writer(name, of_wallet(SECOND))
-    write(name, of_wallet(FIRST), small(2))
+        open_writer(name, options_of_wallet(SECOND))
+    write(name, options_of_wallet(FIRST), small(2))
     assert len(read(name, wallet_keys(FIRST))) == len(small(1)) + len(small(2))
 
 
-def test_a_writer_with_an_older_copy_of_its_wallet_or_another_key_of_the_version_begins_no_file(tmp_path: Path) -> None:
+def test_a_writer_with_an_older_wallet_copy_or_another_key_of_the_version_starts_no_file(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    newest = of_wallet(FIRST)
+    newest = options_of_wallet(FIRST)
     second = newest._replace(protection=Protection("AES256", "MASTER", 2, FIRST))
     write(name, second, small(1))
     with pytest.raises(NotFoundError, match="version 2 of wallet"):
@@ -242,10 +243,10 @@ def test_a_writer_with_an_older_copy_of_its_wallet_or_another_key_of_the_version
         with pytest.raises(TrailError, match="but the wallet here holds a different key for that version"):
             open_writer(name, smaller._replace(keys=lambda *_: [Key(b"k" * 32, FIRST)]))
     assert name.sequences() == [0]
-    both = second._replace(keys=lambda *_: [Key(b"k" * 32, FIRST), *wallet_keys(FIRST)("MASTER", 2)])
-    write(name, both, small(2))
-    write(name, both._replace(compatibility=6), small(3))
-    assert len(read(name, both.keys)) == sum(len(small(csn)) for csn in (1, 2, 3))
+    with_both_keys = second._replace(keys=lambda *_: [Key(b"k" * 32, FIRST), *wallet_keys(FIRST)("MASTER", 2)])
+    write(name, with_both_keys, small(2))
+    write(name, with_both_keys._replace(compatibility=6), small(3))
+    assert len(read(name, with_both_keys.keys)) == sum(len(small(csn)) for csn in (1, 2, 3))
 
 
 def no_key() -> list[Key]:

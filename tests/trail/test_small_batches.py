@@ -1,4 +1,4 @@
-"""Few rows read one by one are what the way for many reads, and whatever is unusual is left to that."""
+"""Small batches decode to the same rows as the vectorized decoder gives, and anything unusual is left to that decoder."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def read_from(name: TrailName, place: TrailPosition) -> list[ChangeBatch]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_rows=transactions)
-def test_both_ways_read_the_same(
+def test_small_batches_decode_to_the_same_rows(
     given_rows: list[list[Row]], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = TrailName(tmp_path_factory.mktemp("few"), "ea")
+    name = TrailName(tmp_path_factory.mktemp("small"), "ea")
     writer = open_writer(name)
     writer.write(make_batch([Tx(1, [Row(A, IoType.INSERT, b"a"), Row(B, IoType.INSERT, b"b")])]))
     place = writer.flush()
@@ -47,14 +47,14 @@ def test_both_ways_read_the_same(
     writer.flush()
     writer.close()
     monkeypatch.setattr("ggshell.trail.reader.SMALL_BATCH_BYTES", 0)
-    many = read_from(name, place)
+    vectorized = read_from(name, place)
     monkeypatch.setattr("ggshell.trail.reader.SMALL_BATCH_BYTES", 1 << 20)
-    few = read_from(name, place)
-    assert len(many) == len(few) == 1
-    assert read_rows(few[0]) == read_rows(many[0])
-    assert (few[0].seqno, few[0].end_rba) == (many[0].seqno, many[0].end_rba)
+    small = read_from(name, place)
+    assert len(vectorized) == len(small) == 1
+    assert read_rows(small[0]) == read_rows(vectorized[0])
+    assert (small[0].seqno, small[0].end_rba) == (vectorized[0].seqno, vectorized[0].end_rba)
     for column in ("io_type", "position", "length", "rba"):
-        left, right = getattr(few[0], column), getattr(many[0], column)
+        left, right = getattr(small[0], column), getattr(vectorized[0], column)
         assert left.dtype == right.dtype
         assert left.tolist() == right.tolist()
 
@@ -76,7 +76,7 @@ def chunk(tmp_path: Path) -> tuple[bytes, int]:
 DEFINITIONS = {1: A}
 
 
-def test_whole_transactions_are_read_and_none_is_open_behind_them(chunk: tuple[bytes, int]) -> None:
+def test_whole_transactions_are_read_and_none_stays_open(chunk: tuple[bytes, int]) -> None:
     data, base = chunk
     assert len(data) <= SMALL_BATCH_BYTES
     found = read_small_batch(data, base, 0, DEFINITIONS, None)
@@ -85,7 +85,7 @@ def test_whole_transactions_are_read_and_none_is_open_behind_them(chunk: tuple[b
     assert found[1] is None
 
 
-def test_every_flipped_bit_and_every_length_is_left_to_the_way_for_many(chunk: tuple[bytes, int]) -> None:
+def test_any_flipped_bit_or_cut_is_left_to_the_vectorized_decoder(chunk: tuple[bytes, int]) -> None:
     data, base = chunk
     for bit in range(len(data) * 8):
         changed = bytearray(data)
@@ -99,7 +99,7 @@ def test_every_flipped_bit_and_every_length_is_left_to_the_way_for_many(chunk: t
             assert read_small_batch(data[:length], base, 0, DEFINITIONS, None) is None, f"length {length}"
 
 
-def test_what_stands_elsewhere_or_is_of_an_unknown_table_or_within_another_transaction_is_left(
+def test_a_wrong_rba_an_unknown_table_or_an_open_transaction_is_left_to_the_vectorized_decoder(
     chunk: tuple[bytes, int],
 ) -> None:
     data, base = chunk

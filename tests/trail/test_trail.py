@@ -1,4 +1,4 @@
-"""What is written to a trail is read back equal, whatever rolls, ends or is cut in between."""
+"""What is written to a trail is read back unchanged, whatever rolls over, ends or is cut in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ plans = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(plans, st.integers(200, 4000), st.integers(100, 3000))
-def test_any_transactions_with_rollovers_and_restarts_are_read_back_equal(
+def test_random_transactions_with_rollovers_and_restarts_are_read_back_unchanged(
     plan: list[tuple[list[Row], str]], max_bytes: int, chunk: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def test_any_transactions_with_rollovers_and_restarts_are_read_back_equal(
 
 @pytest.mark.parametrize("size", [0, 40_000, 44_001, 59_999, 60_000, 130_000])
 @pytest.mark.parametrize("user", [1, 16_000])
-def test_user_tokens_travel_with_rows_of_any_length(tmp_path: Path, size: int, user: int) -> None:
+def test_user_tokens_are_read_back_with_rows_of_any_length(tmp_path: Path, size: int, user: int) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     long = Row(A, IoType.INSERT, random.Random(1).randbytes(size), user=random.Random(2).randbytes(user))
@@ -68,7 +68,7 @@ def test_user_tokens_travel_with_rows_of_any_length(tmp_path: Path, size: int, u
         assert read_all(name, size=chunk) == read_rows(batch)
 
 
-def test_a_transaction_in_pieces_shows_only_when_it_has_ended(tmp_path: Path) -> None:
+def test_a_transaction_written_in_pieces_is_read_only_when_complete(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     reader = TrailReader(name)
@@ -91,7 +91,7 @@ def test_a_transaction_in_pieces_shows_only_when_it_has_ended(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("size", [59_999, 60_000, 60_001, 250_000])
-def test_a_long_data_area_goes_in_fragments_and_comes_back_whole(tmp_path: Path, size: int) -> None:
+def test_a_long_data_area_is_split_into_fragments_and_read_back_whole(tmp_path: Path, size: int) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     data = random.Random(1).randbytes(size)
@@ -106,7 +106,7 @@ def test_a_long_data_area_goes_in_fragments_and_comes_back_whole(tmp_path: Path,
     assert open_writer(name).last_csn == Csn(2)
 
 
-def test_cutting_the_tail_anywhere_keeps_every_whole_transaction_and_goes_on(tmp_path: Path) -> None:
+def test_after_a_cut_at_any_length_every_whole_transaction_is_kept_and_the_writer_resumes(tmp_path: Path) -> None:
     name = TrailName(tmp_path / "t", "ea")
     writer = open_writer(name)
     ends = [writer.position.rba]
@@ -126,7 +126,7 @@ def test_cutting_the_tail_anywhere_keeps_every_whole_transaction_and_goes_on(tmp
         found = find_end(name)
         assert found is not None
         assert found.csn == (Csn(whole) if whole else None)
-        if cut % 7 and cut not in ends:  # syncs take their time: not at every length
+        if cut % 7 and cut not in ends:  # Syncs are slow: not at every length.
             continue
         again = open_writer(name)
         assert again.last_csn == found.csn
@@ -137,7 +137,7 @@ def test_cutting_the_tail_anywhere_keeps_every_whole_transaction_and_goes_on(tmp
         assert read_all(name) == expected
 
 
-def test_a_flipped_bit_is_an_error_naming_file_and_rba_and_never_a_wrong_row(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_an_error_with_file_and_rba_and_never_a_wrong_row(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     batch = make_batch(
@@ -157,7 +157,7 @@ def test_a_flipped_bit_is_an_error_naming_file_and_rba_and_never_a_wrong_row(tmp
         assert "RBA" in str(raised.value)
 
 
-def test_a_missing_middle_file_is_named_by_its_sequence_number(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_middle_file_names_its_sequence_number(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     for csn in (1, 2, 3):
@@ -170,7 +170,7 @@ def test_a_missing_middle_file_is_named_by_its_sequence_number(tmp_path: Path) -
         read_all(name)
 
 
-def test_two_writers_of_one_trail_are_refused(tmp_path: Path) -> None:
+def test_a_second_writer_of_a_trail_is_refused(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     with pytest.raises(ConflictError):
@@ -179,7 +179,7 @@ def test_two_writers_of_one_trail_are_refused(tmp_path: Path) -> None:
     open_writer(name).close()
 
 
-def test_reading_goes_on_from_any_transaction_end(tmp_path: Path) -> None:
+def test_reading_resumes_after_any_transaction(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name, 600)
     places, expected = [], []

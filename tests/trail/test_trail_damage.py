@@ -1,4 +1,4 @@
-"""Files changed at random: whatever is delivered is right, whatever is wrong is an error, and nothing hangs."""
+"""Files damaged at random: every row delivered is correct, every damage is an error, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ggshell.trail.recover import find_end
 
 
 def change(content: bytes, chance: random.Random) -> bytes:
-    """A file with one to three damages: random bytes, a hole, something twice, zeros, a flipped bit, a cut."""
+    """A file with one to three damages: random bytes, a hole, a repeated part, zeros, a flipped bit, a cut."""
     changed = bytearray(content)
     for _ in range(chance.choice([1, 1, 1, 3])):
         first = chance.randrange(len(changed) + 1)
@@ -39,7 +39,7 @@ def change(content: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_damage_delivers_a_wrong_row_or_anything_but_a_trail_error(tmp_path: Path, seed: int) -> None:
+def test_random_damage_gives_no_wrong_row_and_only_trail_errors(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     name = TrailName(tmp_path, "ea")
     batches = [small(csn, rows=1 + csn % 4, size=csn * 7 % 60) for csn in range(1, 25)]
@@ -64,7 +64,7 @@ def test_no_damage_delivers_a_wrong_row_or_anything_but_a_trail_error(tmp_path: 
         name.file(seqno).write_bytes(files[seqno])
 
 
-def test_a_middle_file_cut_at_a_transactions_end_is_noticed_by_the_next_one(tmp_path: Path) -> None:
+def test_the_next_file_reveals_that_a_middle_file_was_cut_between_transactions(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(csn) for csn in range(1, 12)], 900)
     content = name.file(1).read_bytes()

@@ -1,4 +1,4 @@
-"""Both ways of making records give the same bytes, and one record at a time decodes to what a batch said."""
+"""Both encoders give the same bytes, and records decode one by one to the rows of the batch."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from ggshell.trail.tokens import transaction_header, transaction_headers, transa
 from ggshell.types import Csn
 
 INDEXES = np.array([3, 65_535], dtype=np.uint16)
-lists = st.lists(hand_made_rows(), min_size=1, max_size=4)
+row_lists = st.lists(hand_made_rows(), min_size=1, max_size=4)
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> ChangeBatch:
-    """Whole transactions, perhaps with the rest of one before them and the beginning of one behind."""
-    whole = draw(st.lists(lists, min_size=1, max_size=4))
+    """Whole transactions, sometimes after the end of another one and before the beginning of a third."""
+    whole = draw(st.lists(row_lists, min_size=1, max_size=4))
     parts = [Tx(csn, changes) for csn, changes in enumerate(whole, 2)]
     if draw(st.booleans()):
-        parts.insert(0, Tx(1, draw(lists), begins=False))
+        parts.insert(0, Tx(1, draw(row_lists), begins=False))
     if draw(st.booleans()):
-        parts.append(Tx(50, draw(lists), ends=False))
+        parts.append(Tx(50, draw(row_lists), ends=False))
     return make_batch(parts)
 
 
 @settings(max_examples=80, deadline=None)
 @given(batches(), st.integers(0, 2**33))
-def test_row_by_row_and_all_at_once_give_the_same_bytes(batch: ChangeBatch, rba: int) -> None:
+def test_both_encoders_give_the_same_bytes(batch: ChangeBatch, rba: int) -> None:
     assert bytes(encode_at_once(batch, INDEXES, rba)) == encode_one_by_one(batch, INDEXES, rba)
 
 
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.integers(0, 2**33))
-def test_a_batchs_records_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba: int) -> None:
+def test_the_records_of_a_batch_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba: int) -> None:
     data = bytes(encode_batch(batch, INDEXES, rba))
     records = good_records(data, "x", rba)
     assert records.end == len(data)
@@ -63,7 +63,7 @@ def test_a_batchs_records_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba:
         assert record.table_index == int(INDEXES[batch.table[row]])
 
 
-def test_fragments_are_numbered_and_place_the_transactions_end_on_the_last() -> None:
+def test_fragments_are_numbered_and_the_last_one_has_the_transaction_end() -> None:
     data = bytes(range(256)) * 600
     data = bytes(encode_batch(make_batch([Tx(9, [Row(A, IoType.INSERT, data)])]), INDEXES, 0))
     records = good_records(data, "x", 0)
@@ -79,7 +79,7 @@ def test_fragments_are_numbered_and_place_the_transactions_end_on_the_last() -> 
 @pytest.mark.parametrize("restart", [0, 1, 2**63 + 5])
 @pytest.mark.parametrize("csn", [Csn(0), Csn(2**64 - 1), Csn(123456, lsn=False), Csn(10**16, lsn=False)])
 @pytest.mark.parametrize("xid", ["", "742", "10.2.33", "ü" * 100, "x" * 300])
-def test_a_transactions_tokens_say_what_it_is(xid: str, csn: Csn, restart: int) -> None:
+def test_the_tokens_of_a_transaction_are_read_back(xid: str, csn: Csn, restart: int) -> None:
     header = TransactionHeader(xid, csn, 5, restart)
     data = transaction_tokens(header)
     assert data.startswith(layout.token(layout.LOGCSN, str(csn).encode()) + layout.token(layout.TRANID, xid.encode()))
@@ -96,7 +96,7 @@ _HEADERS = st.builds(
 
 
 @given(st.lists(_HEADERS, min_size=17, max_size=40))
-def test_many_transactions_tokens_are_read_as_one_is(headers: list[TransactionHeader]) -> None:
+def test_the_tokens_of_many_transactions_are_read_like_those_of_one(headers: list[TransactionHeader]) -> None:
     parts = [b"" if header.csn.value > 2**64 - 1 else transaction_tokens(header) for header in headers]
     kept = [header for header, part in zip(headers, parts, strict=True) if part]
     parts = [part for part in parts if part]
@@ -107,7 +107,7 @@ def test_many_transactions_tokens_are_read_as_one_is(headers: list[TransactionHe
 
 
 @pytest.mark.parametrize("bad", [b"", b"L\0\x11\0", b"6\0\x01\0\xff", b"L\0\x11\x0000000000/0000002A6\0\x01\0\xff"])
-def test_among_many_the_record_without_a_transaction_is_named(bad: bytes) -> None:
+def test_a_record_without_transaction_tokens_is_named_among_many(bad: bytes) -> None:
     good = transaction_tokens(TransactionHeader("742", Csn(42), 0, 0))
     parts = [*[good] * 20, bad, *[good] * 20]
     ends = np.cumsum([len(part) for part in parts])

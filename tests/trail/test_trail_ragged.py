@@ -1,4 +1,4 @@
-"""Pieces of any lengths land where they should, and nothing else is touched."""
+"""Pieces of any length are copied to their places, and no other byte is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader at every place it can stand, and at everything it must refuse."""
+"""A reader at every position where it can start, and everything it must refuse."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from ggshell.types import Csn, TableName, TrailPosition
 
 
 def without_mark(name: TrailName, content: bytes) -> None:
-    """Give the first file this content, all of it visible."""
+    """Set the content of the first file, all of it visible."""
     name.file(0).write_bytes(content)
     mark_file(name).unlink(missing_ok=True)
 
 
-def test_a_reader_may_begin_at_any_record_also_within_a_transaction_over_files(tmp_path: Path) -> None:
+def test_a_reader_may_start_at_any_record_also_within_a_transaction_across_files(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name, 700)
     expected = []
@@ -65,7 +65,7 @@ def test_a_reader_may_begin_at_any_record_also_within_a_transaction_over_files(t
     assert read_all(name, end) == []
 
 
-def test_a_large_transaction_streams_in_pieces_that_share_one_header(tmp_path: Path) -> None:
+def test_a_large_transaction_is_read_in_pieces_that_share_one_header(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1, rows=400, size=50)])
     pieces = []
@@ -78,7 +78,7 @@ def test_a_large_transaction_streams_in_pieces_that_share_one_header(tmp_path: P
     assert [piece.ends for piece in pieces] == [False] * (len(pieces) - 1) + [True]
 
 
-def test_a_position_that_is_no_records_begin_is_refused(tmp_path: Path) -> None:
+def test_a_position_that_is_not_the_begin_of_a_record_is_refused(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     places = write_trail(name, [small(1), small(2)])
     for place in (places[1].rba - 1, places[1].rba + 1, places[0].rba + 5):
@@ -86,7 +86,7 @@ def test_a_position_that_is_no_records_begin_is_refused(tmp_path: Path) -> None:
             read_all(name, TrailPosition(0, place))
 
 
-def test_records_moved_doubled_or_left_out_are_refused(tmp_path: Path) -> None:
+def test_moved_doubled_or_missing_records_are_refused(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(csn) for csn in range(1, 5)])
     content = name.file(0).read_bytes()
@@ -113,7 +113,7 @@ def test_records_moved_doubled_or_left_out_are_refused(tmp_path: Path) -> None:
         assert rows == good[: len(rows)]
 
 
-def test_what_stands_before_damage_is_delivered_first(tmp_path: Path) -> None:
+def test_rows_before_the_damage_are_delivered_first(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     places = write_trail(name, [small(1), small(2), small(3)])
     content = bytearray(name.file(0).read_bytes())
@@ -129,20 +129,20 @@ def test_what_stands_before_damage_is_delivered_first(tmp_path: Path) -> None:
     reader.close()
 
 
-def test_a_later_kind_of_token_is_passed_over(tmp_path: Path) -> None:
+def test_tokens_of_unknown_kinds_are_skipped(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1, rows=1)])
     content = name.file(0).read_bytes()
     rba, record = cut_records(content)[-1]
     area = 48 + 9
-    for place in (44, area):  # before D, and between D and T
+    for place in (44, area):  # Before D, and between D and T.
         for more in (b"W\0\5\0hello", b"q\1\0\0"):
             longer = seal(record[:place] + more + record[place:], rba)
             without_mark(name, content[:rba] + longer)
             assert read_all(name) == read_rows(small(1, rows=1))
 
 
-def test_transactions_that_interleave_are_refused_by_writer_and_reader(tmp_path: Path) -> None:
+def test_interleaved_transactions_are_refused_by_writer_and_reader(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     with pytest.raises(TrailError, match="continues, but never began"):
@@ -209,7 +209,7 @@ def test_a_file_of_another_kind_is_refused(
         read_all(name)
 
 
-def test_the_file_header_says_where_the_file_stands(tmp_path: Path) -> None:
+def test_the_file_header_has_the_position_of_the_file_in_the_trail(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     writer.write(small(7))
@@ -227,7 +227,7 @@ def test_the_file_header_says_where_the_file_stands(tmp_path: Path) -> None:
     assert second.inside is None
 
 
-def test_unknown_tokens_of_a_file_header_are_ignored_and_missing_ones_take_defaults() -> None:
+def test_unknown_tokens_of_a_file_header_are_ignored_and_missing_ones_have_defaults() -> None:
     data = encode_header("x", 5, 1, PRODUCER, Continuity())
     assert decode_header(data + b"behind").file_name == "x"
     body = struct.pack(">BBH", 0x30, 0, 12) + struct.pack(">BBH", 0x30, 0, 8) + fileheader.SIGNATURE
@@ -244,7 +244,7 @@ def test_unknown_tokens_of_a_file_header_are_ignored_and_missing_ones_take_defau
     )
 
 
-def test_a_reader_follows_a_living_writer_over_files_and_is_woken(tmp_path: Path) -> None:
+def test_a_reader_follows_a_running_writer_across_files_and_is_woken(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name, 5000)
     batches = [small(csn, rows=1 + csn % 5, size=csn % 90) for csn in range(1, 200)]
@@ -277,7 +277,7 @@ def test_a_reader_follows_a_living_writer_over_files_and_is_woken(tmp_path: Path
     writer.close()
 
 
-def test_listeners_come_and_go_without_leaving_anything(tmp_path: Path) -> None:
+def test_listeners_that_come_and_go_leave_no_files(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     first, second = TrailReader(name), TrailReader(name)
@@ -296,7 +296,7 @@ def test_listeners_come_and_go_without_leaving_anything(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_purged_file_is_named_and_a_trail_without_files_just_waits(tmp_path: Path) -> None:
+def test_a_purged_file_is_named_and_a_trail_without_files_is_waited_for(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     assert TrailReader(name).read() is None
     assert TrailReader(name).end() is None
@@ -319,10 +319,12 @@ def test_a_purged_file_is_named_and_a_trail_without_files_just_waits(tmp_path: P
 @pytest.mark.parametrize("read_before", [0, 1, 2], ids=["nothing read", "within the file", "at its end"])
 @pytest.mark.parametrize("max_bytes", [1 << 30, 1], ids=["in one file", "over files"])
 @pytest.mark.parametrize("cut", [False, True], ids=["deleted", "cut off"])
-def test_a_reader_goes_on_in_the_copy_that_is_restored_over_its_file(
+def test_a_reader_continues_in_a_copy_that_is_restored_over_its_file(
     tmp_path: Path, read_before: int, max_bytes: int, cut: bool
 ) -> None:
-    """Its own is deleted or cut off: it said that the good copy is damaged, and to restore that again lost what came later."""
+    """The reader's own file is deleted or truncated.  Finding: it reported the good copy as damaged, and restoring once more
+    lost
+    later transactions."""
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1), small(2)])
     path = name.file(0)
@@ -339,7 +341,7 @@ def test_a_reader_goes_on_in_the_copy_that_is_restored_over_its_file(
     assert found == [row for csn in (1, 2, 3) for row in read_rows(small(csn))]
 
 
-def test_a_six_digit_file_is_read(tmp_path: Path) -> None:
+def test_a_file_with_a_six_digit_sequence_number_is_read(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1)])
     name.file(0).rename(tmp_path / "ea000000")
@@ -347,7 +349,7 @@ def test_a_six_digit_file_is_read(tmp_path: Path) -> None:
     assert read_all(name) == read_rows(small(1))
 
 
-def test_the_time_of_a_position_is_that_of_its_next_row_within_a_transaction_too(tmp_path: Path) -> None:
+def test_the_time_of_a_position_is_that_of_the_next_row_also_within_a_transaction(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1), small(2, rows=5)], 300)
     times = []

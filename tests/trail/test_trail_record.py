@@ -1,4 +1,4 @@
-"""One record taken apart: the listings' own records, the example of FORMAT.md, and every kind of damage."""
+"""Decoding one record: the records of public listings, the example of FORMAT.md, and every kind of damage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DELETE_DATA = "0000 0a00 0000 0000 0000 0000 0002"
 
 
 def frame(header: str, data: str, tokens: bytes = b"", order: str = "<") -> bytes:
-    """A record as the listings frame it: no checksum."""
+    """A record framed as in the listings: without a checksum."""
     head, area = bytes.fromhex(header), bytes.fromhex(data)
     body = b"H\0" + struct.pack(f"{order}H", len(head)) + head
     body += b"D\0" + struct.pack(f"{order}H", len(area)) + area if area else b""
@@ -37,7 +37,7 @@ def frame(header: str, data: str, tokens: bytes = b"", order: str = "<") -> byte
     return b"G\1" + total + body + b"Z\1" + total
 
 
-def test_a_listings_update_has_the_printed_values() -> None:
+def test_the_update_of_a_listing_has_the_printed_values() -> None:
     tokens = b"L\0\x11\x0000000000/050056B86\0\3\x00715"
     record = decode_record(frame(HEADER, DATA, tokens))
     assert (record.hdr_ind, record.partition, record.undo_flag, record.before_after) == ("E", 0x0C, 0, "A")
@@ -51,7 +51,7 @@ def test_a_listings_update_has_the_printed_values() -> None:
     assert record.checksum is None
 
 
-def test_a_listings_delete_and_its_total() -> None:
+def test_the_delete_of_a_listing_and_its_total() -> None:
     tokens = b"L\0\x11\x0000000000/050056B86\0\3\x00715"
     data = frame(DELETE_HEADER, DELETE_DATA, tokens)
     record = decode_record(data)
@@ -60,7 +60,7 @@ def test_a_listings_delete_and_its_total() -> None:
     assert record.columns() == [(0, b"\0\0\0\0\0\0\0\2")]
 
 
-def test_a_key_update_shows_the_columns_before_and_after() -> None:
+def test_a_key_update_has_the_columns_before_and_after() -> None:
     data = "0a00 0000 0600 0000 0000 000a 0000 0600 0000 0000 0009"
     record = decode_record(frame("450c 0041 1600 73ff" + HEADER[19:], data))
     assert record.before_columns() == [(0, b"\0\0\0\x0a")]
@@ -80,7 +80,7 @@ def test_a_restart_record_has_an_empty_name() -> None:
     assert record.table_index is None
 
 
-def test_an_older_big_endian_data_area_is_recognised() -> None:
+def test_an_older_big_endian_data_area_is_recognized() -> None:
     data = "0000 000a 0000 0000 0000 0000 0001 0001 000b 0000 0007 7465 7374 696e 67"
     for order in "<>":
         record = decode_record(frame(HEADER, data, struct.pack(f"{order}BBH", 0x36, 0, 1) + b"7", order))
@@ -88,7 +88,7 @@ def test_an_older_big_endian_data_area_is_recognised() -> None:
         assert record.tokens == {"6": b"7"}
 
 
-def test_a_null_and_a_very_long_value_come_as_columns() -> None:
+def test_null_and_very_long_values_are_decoded_as_columns() -> None:
     image = encode_image([(3, None), (0, b"x" * 100), (1, b"")])
     assert columns_of(image) == [(3, None), (0, struct.pack("<H", 100) + b"x" * 100), (1, b"\0\0")]
     image = encode_image([(0, b"x" * 65_531), (1, b"y")])
@@ -96,13 +96,13 @@ def test_a_null_and_a_very_long_value_come_as_columns() -> None:
 
 
 def columns_of(image: bytes) -> list[tuple[int, bytes | None]]:
-    """The columns of a data area that may be longer than one record holds, as fragments joined again are."""
+    """The columns of a data area that may exceed one record, as joined fragments are."""
     record = decode_record(frame("450c 0041 0000 05ff" + HEADER[19:], ""))
     return replace(record, data=image).columns()
 
 
 def ours(tmp_path: Path) -> list[tuple[int, bytes]]:
-    """Records of every kind that a writer makes."""
+    """Records of every kind that the writer makes."""
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     image = encode_image([(0, b"1"), (1, None)])
@@ -120,7 +120,7 @@ def ours(tmp_path: Path) -> list[tuple[int, bytes]]:
     return cut_records(name.file(0).read_bytes())
 
 
-def test_every_record_of_a_writer_decodes_with_its_place(tmp_path: Path) -> None:
+def test_every_record_of_the_writer_decodes_with_its_rba(tmp_path: Path) -> None:
     records = [decode_record(data, rba=rba) for rba, data in ours(tmp_path)]
     kinds = [record.io_type for record in records]
     assert kinds == [170, 170, 5, 15, 3, 115, 100, 5, 151]
@@ -136,7 +136,7 @@ def test_every_record_of_a_writer_decodes_with_its_place(tmp_path: Path) -> None
     assert records[2].io_time == datetime(2023, 11, 14, 22, 13, 20, 1000, tzinfo=UTC)
 
 
-def test_every_truncation_and_every_bit_of_a_record_is_noticed(tmp_path: Path) -> None:
+def test_every_truncation_and_every_flipped_bit_of_a_record_is_detected(tmp_path: Path) -> None:
     for rba, data in ours(tmp_path):
         for length in range(len(data)):
             with pytest.raises(TrailError):
@@ -149,7 +149,7 @@ def test_every_truncation_and_every_bit_of_a_record_is_noticed(tmp_path: Path) -
                     decode_record(bytes(flipped), rba=rba)
 
 
-def test_random_splices_are_noticed(tmp_path: Path) -> None:
+def test_random_splices_are_detected(tmp_path: Path) -> None:
     records, chance = [data for _, data in ours(tmp_path)], random.Random(5)
     for _ in range(3000):
         first, second = chance.choice(records), chance.choice(records)
@@ -160,14 +160,14 @@ def test_random_splices_are_noticed(tmp_path: Path) -> None:
             decode_record(data)
 
 
-def test_a_record_at_another_place_is_refused_when_the_place_is_known(tmp_path: Path) -> None:
+def test_a_record_at_another_rba_is_refused_if_the_rba_is_known(tmp_path: Path) -> None:
     rba, data = ours(tmp_path)[3]
     assert decode_record(data).place == rba
     with pytest.raises(TrailError, match="written for this position"):
         decode_record(data, rba=rba + 1)
 
 
-def test_the_example_of_the_format_page_is_what_the_writer_makes() -> None:
+def test_the_writer_makes_the_example_of_the_format_page() -> None:
     page = (Path(ggshell.trail.__file__).parent / "FORMAT.md").read_text(encoding="utf-8")
     block = page.split("## Worked example")[1].split("## The end")[0]
     lines = [line.strip().split("  ")[0] for line in block.splitlines() if line.startswith("    ")]

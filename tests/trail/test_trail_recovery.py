@@ -1,4 +1,4 @@
-"""What a writer finds after any end, and what it cuts, keeps, or refuses."""
+"""What a writer finds when it opens a trail after any kind of end, and what it cuts, keeps or refuses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ggshell.trail.recover import find_end
 from ggshell.types import Csn, TrailPosition
 
 
-def both_ways(name: TrailName) -> Iterator[str]:
-    """Once with the mark there is, once without one."""
+def with_and_without_mark(name: TrailName) -> Iterator[str]:
+    """Once with the durable mark, once without it."""
     yield "marked"
     mark_file(name).unlink()
     yield "unmarked"
@@ -31,12 +31,12 @@ def both_ways(name: TrailName) -> Iterator[str]:
 @pytest.mark.parametrize(
     "tail", [b"\0" * 5000, b"G", b"G\1\x80\0" + b"x" * 200, b"G\1\0\0" * 40, os.urandom(3000)], ids=len
 )
-def test_a_tail_that_is_no_record_is_cut(tmp_path: Path, tail: bytes) -> None:
+def test_a_tail_that_is_not_a_record_is_cut(tmp_path: Path, tail: bytes) -> None:
     name = TrailName(tmp_path, "ea")
     end = write_trail(name, [small(1), small(2)])[-1]
     with name.file(0).open("ab") as file:
         file.write(tail)
-    for _ in both_ways(name):
+    for _ in with_and_without_mark(name):
         found = find_end(name)
         assert found is not None
         assert (found.position, found.csn) == (end, Csn(2))
@@ -51,14 +51,14 @@ def test_a_tail_that_was_written_twice_is_cut(tmp_path: Path) -> None:
     places = write_trail(name, [small(1), small(2)])
     content = name.file(0).read_bytes()
     name.file(0).write_bytes(content + content[places[1].rba :])
-    for _ in both_ways(name):
+    for _ in with_and_without_mark(name):
         found = find_end(name)
         assert found is not None
         assert found.position == places[2]
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_an_unfinished_transaction_is_cut_over_files(tmp_path: Path, marked: bool) -> None:
+def test_an_unfinished_transaction_across_files_is_cut(tmp_path: Path, marked: bool) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name, 900)
     writer.write(small(1))
@@ -79,7 +79,7 @@ def test_an_unfinished_transaction_is_cut_over_files(tmp_path: Path, marked: boo
     assert read_all(name) == read_rows(small(1)) + read_rows(small(2))
 
 
-def test_damage_before_good_transactions_is_refused_and_nothing_cut(tmp_path: Path) -> None:
+def test_damage_before_good_transactions_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     places = write_trail(name, [small(1), small(2), small(3)])
     mark_file(name).unlink()
@@ -99,7 +99,7 @@ def test_a_trail_shorter_than_its_mark_is_refused(tmp_path: Path) -> None:
         open_writer(name)
 
 
-def test_a_torn_mark_counts_as_none(tmp_path: Path) -> None:
+def test_a_torn_mark_is_treated_as_missing(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     end = write_trail(name, [small(1)])[-1]
     mark_file(name).write_bytes(b"\0" * 27)
@@ -108,7 +108,7 @@ def test_a_torn_mark_counts_as_none(tmp_path: Path) -> None:
     assert (found.position, found.csn) == (end, Csn(1))
 
 
-def test_an_old_mark_is_only_where_the_search_begins(tmp_path: Path) -> None:
+def test_an_old_mark_is_only_the_start_of_the_search(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1)])
     old = mark_file(name).read_bytes()
@@ -119,7 +119,7 @@ def test_an_old_mark_is_only_where_the_search_begins(tmp_path: Path) -> None:
     assert (found.position, found.csn) == (end, Csn(11))
 
 
-def test_the_last_csn_is_known_when_older_files_are_purged(tmp_path: Path) -> None:
+def test_the_last_csn_is_known_after_older_files_are_purged(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     writer.write(small(7))
@@ -133,7 +133,7 @@ def test_the_last_csn_is_known_when_older_files_are_purged(tmp_path: Path) -> No
     assert open_writer(name).last_csn == Csn(7)
 
 
-def test_a_file_with_a_torn_header_is_begun_again(tmp_path: Path) -> None:
+def test_a_file_with_a_torn_header_is_started_again(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [])
     content = name.file(0).read_bytes()
@@ -147,7 +147,7 @@ def test_a_file_with_a_torn_header_is_begun_again(tmp_path: Path) -> None:
         assert len(read_all(name)) == 2
 
 
-def test_table_indexes_are_never_given_twice_in_a_file(tmp_path: Path) -> None:
+def test_table_indexes_are_not_reused_in_a_file(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     for csn in (1, 2, 3):
         write_trail(name, [small(csn)])
@@ -159,7 +159,7 @@ def test_table_indexes_are_never_given_twice_in_a_file(tmp_path: Path) -> None:
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Writes behind this size fail, the one across it is short: what a full disk does."""
+    """Writes past this size fail, and the one across it is short: what a full disk does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -169,7 +169,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 333])
-def test_a_full_disk_ends_the_writer_and_the_next_one_mends_the_trail(tmp_path: Path, room: int) -> None:
+def test_a_full_disk_stops_the_writer_and_the_next_writer_repairs_the_trail(tmp_path: Path, room: int) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     writer.write(small(1))
@@ -185,38 +185,38 @@ def test_a_full_disk_ends_the_writer_and_the_next_one_mends_the_trail(tmp_path: 
     assert writer.position == end
     writer.close()
     assert len(read_all(name)) == 2
-    again = open_writer(name)
-    assert again.last_csn == Csn(1)
-    again.write(small(2))
-    again.flush()
-    again.close()
+    reopened = open_writer(name)
+    assert reopened.last_csn == Csn(1)
+    reopened.write(small(2))
+    reopened.flush()
+    reopened.close()
     assert read_all(name) == read_rows(small(1)) + read_rows(small(2))
 
 
-def test_a_failed_sync_is_never_taken_back(tmp_path: Path) -> None:
+def test_a_failed_sync_is_final(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     writer.write(small(1))
-    inner, outer = os.pipe()  # takes the bytes, but cannot be synced
-    os.dup2(outer, writer._descriptor)
+    read_end, write_end = os.pipe()  # A pipe accepts the bytes but cannot be synced.
+    os.dup2(write_end, writer._descriptor)
     with pytest.raises(DiskError):
         writer.flush()
     with pytest.raises(DiskError):
         writer.flush()
     assert writer.last_csn is None
     writer.close()
-    os.close(inner)
-    os.close(outer)
+    os.close(read_end)
+    os.close(write_end)
     assert read_all(name) == []
 
 
-def test_an_unwritable_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DiskError, match="cannot write trail"):
         open_writer(TrailName(tmp_path / "file", "ea"))
 
 
-def test_a_bad_record_that_is_sealed_correctly_is_an_error_not_a_traceback(tmp_path: Path) -> None:
+def test_an_invalid_record_with_a_correct_checksum_is_an_error_without_a_traceback(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     write_trail(name, [small(1)])
     content = name.file(0).read_bytes()
@@ -248,7 +248,7 @@ def test_a_reader_without_a_mark_sees_whole_transactions_only(tmp_path: Path) ->
 
 @pytest.mark.parametrize("pieces", [0, 1, 30], ids=["none", "one", "several files"])
 @pytest.mark.parametrize("flushed", [True, False])
-def test_settling_keeps_whole_transactions_and_takes_the_unfinished_one_back(
+def test_settling_keeps_whole_transactions_and_removes_the_unfinished_one(
     tmp_path: Path, pieces: int, flushed: bool
 ) -> None:
     name = TrailName(tmp_path, "ea")
@@ -274,7 +274,7 @@ def test_settling_keeps_whole_transactions_and_takes_the_unfinished_one_back(
     assert read_all(name) == expected
 
 
-def test_a_rollover_that_was_asked_for_outlives_the_transaction_that_was_taken_back(tmp_path: Path) -> None:
+def test_a_requested_rollover_is_kept_when_the_open_transaction_is_removed(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)
     writer.write(small(1))

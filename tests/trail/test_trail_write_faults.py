@@ -1,4 +1,4 @@
-"""A disk that fails at the n-th call, for every n: the writer ends, and the next one goes on without loss or repetition."""
+"""A disk that fails at the n-th call, for every n: the writer ends, and the next one resumes without loss or repetition."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MAX_BYTES = 900
 EXPECTED = [row for csn in TRANSACTIONS for row in read_rows(small(csn, rows=1 + csn % 4))]
 
 
-class Disk:
-    """Fails at one call of those that write or sync: before it does anything, or, of a write, when half is written."""
+class FailingDisk:
+    """Fails at one call that writes or syncs: before it does anything, or, for a write, after half of the bytes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, place: int, *, half: bool) -> None:
         self._left = place
@@ -32,29 +32,29 @@ class Disk:
         self.failed = False
         self.short = False
         for name in CALLS:
-            monkeypatch.setattr(os, name, self._spoilt(name, getattr(os, name)))
+            monkeypatch.setattr(os, name, self._failing(name, getattr(os, name)))
 
-    def _spoilt(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(descriptor: int, *given: Any) -> Any:
+    def _failing(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(descriptor: int, *arguments: Any) -> Any:
             self._left -= 1
             if self._left >= 0 or self.failed:
                 if name == "write" and self.short:
-                    return original(descriptor, bytes(given[0])[: max(1, len(given[0]) // 3)])
-                return original(descriptor, *given)
+                    return original(descriptor, bytes(arguments[0])[: max(1, len(arguments[0]) // 3)])
+                return original(descriptor, *arguments)
             self.failed = True
             if self._half and name == "write":
-                original(descriptor, bytes(given[0])[: len(given[0]) // 2])
+                original(descriptor, bytes(arguments[0])[: len(arguments[0]) // 2])
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
         return call
 
 
-def carry_on(name: TrailName) -> None:
-    """One writer, from behind what the trail holds to the last transaction; flushed after some of them."""
+def write_the_rest(name: TrailName) -> None:
+    """A writer resumes after the last transaction in the trail and writes the others, flushing after some of them."""
     writer = open_writer(name, MAX_BYTES)
     try:
-        known = writer.last_csn.value if writer.last_csn is not None else 0
-        for csn in TRANSACTIONS[known:]:
+        last_csn = writer.last_csn.value if writer.last_csn is not None else 0
+        for csn in TRANSACTIONS[last_csn:]:
             writer.write(small(csn, rows=1 + csn % 4))
             if csn % 3:
                 writer.flush()
@@ -64,21 +64,21 @@ def carry_on(name: TrailName) -> None:
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["nothing written", "half written"])
-def test_an_error_at_any_call_ends_the_writer_and_the_next_one_goes_on(tmp_path: Path, half: bool) -> None:
+def test_an_error_at_any_call_ends_the_writer_and_the_next_one_resumes(tmp_path: Path, half: bool) -> None:
     for place in range(200):
         name = TrailName(tmp_path / f"at{place}", "ea")
         name.folder.mkdir()
         with pytest.MonkeyPatch.context() as monkeypatch:
-            disk = Disk(monkeypatch, place, half=half)
+            disk = FailingDisk(monkeypatch, place, half=half)
             try:
-                carry_on(name)
+                write_the_rest(name)
             except DiskError:
                 assert disk.failed
             else:
                 assert not disk.failed, f"call {place} failed, and nobody noticed"
         before = read_all(name) if name.sequences() else []
         assert before == EXPECTED[: len(before)]
-        carry_on(name)
+        write_the_rest(name)
         assert read_all(name) == EXPECTED, f"call {place}"
         if not disk.failed:
             assert place > 40, "all calls were tried"
@@ -87,18 +87,19 @@ def test_an_error_at_any_call_ends_the_writer_and_the_next_one_goes_on(tmp_path:
     raise AssertionError("the writer calls the disk too often")
 
 
-def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = TrailName(tmp_path, "ea")
-    disk = Disk(monkeypatch, 1 << 30, half=False)
+    disk = FailingDisk(monkeypatch, 1 << 30, half=False)
     disk.short = True
-    carry_on(name)
+    write_the_rest(name)
     monkeypatch.undo()
     assert read_all(name) == EXPECTED
 
 
-def test_a_file_rolls_exactly_at_its_size(tmp_path: Path) -> None:
-    """A file that has its size, to the byte, is full; one byte below it is not."""
-    names = [TrailName(tmp_path / f"at{number}", "ea") for number in range(4)]  # a header holds its path: of one length
+def test_a_file_rolls_over_exactly_at_its_size(tmp_path: Path) -> None:
+    """A file that reaches its size to the byte is full; one byte less is not."""
+    # The header contains the path, which must have the same length.
+    names = [TrailName(tmp_path / f"at{number}", "ea") for number in range(4)]
     for name in names:
         name.folder.mkdir()
     places = []
@@ -117,8 +118,8 @@ def test_a_file_rolls_exactly_at_its_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced", "emptied"])
-def test_a_file_that_is_taken_away_while_it_is_written_ends_its_writer(tmp_path: Path, how: str) -> None:
-    """Otherwise rows go on into a file that is in no folder, and their source is told that they are safe."""
+def test_deleting_a_file_while_it_is_written_stops_its_writer(tmp_path: Path, how: str) -> None:
+    """Otherwise rows would be written to a file without a name while their source is confirmed."""
     name = TrailName(tmp_path, "ea")
     with contextlib.closing(open_writer(name)) as writer:
         writer.write(small(1))

@@ -1,4 +1,4 @@
-"""The folder through which a writer wakes readers: it belongs to one user, and nothing but sockets of readers is touched."""
+"""The folder through which a writer wakes readers: it belongs to one user, and only sockets of readers are touched."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_awake(listener: Listener) -> bool:
     return bool(select.select([listener.fileno()], [], [], 0)[0])
 
 
-def test_a_writer_wakes_every_reader_through_a_folder_of_the_trail(
+def test_a_writer_wakes_every_reader_through_the_folder_of_the_trail(
     waker: Waker, listener: Listener, name: TrailName
 ) -> None:
     other = Listener(name)
@@ -57,7 +57,7 @@ def test_a_writer_wakes_every_reader_through_a_folder_of_the_trail(
     assert len(list(folder(name).iterdir())) == 1
 
 
-def test_a_folder_that_was_removed_is_made_again(waker: Waker, name: TrailName) -> None:
+def test_a_deleted_folder_is_created_again(waker: Waker, name: TrailName) -> None:
     waker.wake()
     folder(name).rmdir()
     listener = Listener(name)
@@ -66,32 +66,30 @@ def test_a_folder_that_was_removed_is_made_again(waker: Waker, name: TrailName) 
     listener.close()
 
 
-def test_a_writer_removes_the_socket_of_a_killed_reader_and_nothing_else(waker: Waker, name: TrailName) -> None:
+def test_a_writer_removes_only_the_socket_of_a_killed_reader(waker: Waker, name: TrailName) -> None:
     folder(name).mkdir(mode=0o700)
     named_as_one, other = folder(name) / "1-0123abcd", folder(name) / "precious"
-    dead = folder(name) / "2-0123abcd"
+    stale = folder(name) / "2-0123abcd"
     for path in (named_as_one, other):
         path.write_text("kept")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
         home = os.open(folder(name), os.O_RDONLY)
-        reader.bind(f"/proc/self/fd/{home}/{dead.name}")
+        reader.bind(f"/proc/self/fd/{home}/{stale.name}")
         os.close(home)
     waker.wake()
     assert sorted(path.name for path in folder(name).iterdir()) == ["1-0123abcd", "precious"]
 
 
-def test_a_link_in_the_place_of_the_folder_leads_nobody_elsewhere(
-    waker: Waker, name: TrailName, tmp_path: Path
-) -> None:
-    victim = tmp_path / "victim"
-    victim.mkdir(mode=0o755)
-    (victim / "1-0123abcd").write_text("kept")
-    folder(name).symlink_to(victim)
+def test_a_symbolic_link_in_place_of_the_folder_is_not_followed(waker: Waker, name: TrailName, tmp_path: Path) -> None:
+    linked_folder = tmp_path / "victim"
+    linked_folder.mkdir(mode=0o755)
+    (linked_folder / "1-0123abcd").write_text("kept")
+    folder(name).symlink_to(linked_folder)
     listener = Listener(name)
     waker.wake()
     assert not is_awake(listener)
     listener.close()
-    assert [path.read_text() for path in victim.iterdir()] == ["kept"]
+    assert [path.read_text() for path in linked_folder.iterdir()] == ["kept"]
 
 
 def test_a_folder_of_another_user_is_left_alone_and_the_reader_still_starts(

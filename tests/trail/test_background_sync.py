@@ -1,4 +1,4 @@
-"""A sync behind the writer's back: nothing shows before it is durable, nothing is lost when it fails."""
+"""Syncs in the background: rows become visible only when they are durable, and nothing is lost if a sync fails."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from ggshell.trail import writer
 from ggshell.trail.name import TrailName
 
 
-def test_rows_show_only_when_their_sync_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, go, begun = TrailName(tmp_path, "ea"), threading.Event(), threading.Event()
+def test_rows_become_visible_only_when_their_sync_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, may_sync, sync_began = TrailName(tmp_path, "ea"), threading.Event(), threading.Event()
 
-    def slowly(descriptor: int) -> None:
-        begun.set()
-        assert go.wait(20)
+    def slow_sync(descriptor: int) -> None:
+        sync_began.set()
+        assert may_sync.wait(20)
         os.fsync(descriptor)
 
     trail = open_writer(name)
-    monkeypatch.setattr(writer.os, "fdatasync", slowly)
+    monkeypatch.setattr(writer.os, "fdatasync", slow_sync)
     trail.write(small(1))
     trail.flush_behind()
-    assert begun.wait(20)
+    assert sync_began.wait(20)
     trail.write(small(2))
     trail.flush_behind()
     assert read_all(name) == []
     assert trail.last_csn is None
-    go.set()
+    may_sync.set()
     trail.flush()
     assert [row[0] for row in read_all(name)] == [1, 1, 2, 2]
     trail.close()
 
 
-def test_a_writer_closed_meanwhile_leaves_a_trail_that_goes_on(tmp_path: Path) -> None:
+def test_a_writer_closed_during_a_sync_leaves_a_trail_that_can_be_continued(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     trail = open_writer(name)
     for csn in (1, 2, 3):
         trail.write(small(csn))
         trail.flush_behind()
-    trail.close()  # waits for the sync on its way; what was not synced is left for the source to send again
+    trail.close()  # Waits for the running sync; the source sends everything else again.
     shown = [row[0] for row in read_all(name)]
     again = open_writer(name)
     assert again.last_csn is not None
@@ -56,15 +56,15 @@ def test_a_writer_closed_meanwhile_leaves_a_trail_that_goes_on(tmp_path: Path) -
     again.close()
 
 
-def test_a_sync_that_fails_behind_stops_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: int) -> None:
+def test_a_failed_background_sync_stops_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing_sync(_: int) -> None:
         raise OSError(5, "Input/output error")
 
     name = TrailName(tmp_path, "ea")
     trail = open_writer(name)
     trail.write(small(1))
     with monkeypatch.context() as patch:
-        patch.setattr(writer.os, "fdatasync", fails)
+        patch.setattr(writer.os, "fdatasync", failing_sync)
         trail.flush_behind()
         with pytest.raises(DiskError, match="Input/output"):
             trail.flush()
