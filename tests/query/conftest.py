@@ -1,4 +1,4 @@
-"""What the log of the run's one Spark session says."""
+"""The log of the test run's Spark session."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from ggshell.query.session import WarmSession
 
 @pytest.fixture(scope="session")
 def spark_log(warm: WarmSession) -> Path:
-    """What Java writes to, once it has started."""
+    """The file that Java writes its log to, once it has started."""
     warm.get()
     return Path(warm.facts().log)

@@ -1,4 +1,4 @@
-"""TRAIL ASOF: at every transaction the rows that a database would have had, from either engine."""
+"""TRAIL ASOF: at every transaction both engines return the rows that the database had."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from batches import Row
-from both import local_engine, spark_engine
+from both_engines import local_engine, spark_engine
 from trail_samples import (
     BEGIN,
     EMPLOYEES,
     ODD,
     delete,
     insert,
-    move,
+    key_update,
     random_transactions,
     trail_in,
     update,
@@ -44,8 +44,8 @@ def image(data: bytes | memoryview) -> dict[str, str | None]:
     return {NAMES[index]: None if value is None else value.decode() for index, value in decode_image(data)}
 
 
-def applied(table: Table, row: Row) -> None:
-    """What a database does with a change."""
+def apply(table: Table, row: Row) -> None:
+    """Apply a change to a table, as a database does."""
     if row.table != EMPLOYEES:
         return
     if row.io_type == IoType.PURGE_DATA:
@@ -66,67 +66,67 @@ def rows_of(table: Table) -> list[tuple[str | None, ...]]:
 
 
 @pytest.mark.parametrize("seed", [11, 12])
-def test_the_rows_are_those_that_a_database_had(tmp_path: Path, seed: int) -> None:
+def test_asof_returns_the_rows_that_the_database_had(tmp_path: Path, seed: int) -> None:
     transactions = random_transactions(seed, 40)
     truncate = Row(EMPLOYEES, IoType.PURGE_DATA, b"")
     transactions = [*transactions, [transactions[0][0], truncate], *random_transactions(seed + 1, 30)]
-    asked = written(tmp_path, transactions)
+    queried = written(tmp_path, transactions)
     table: Table = {}
     for csn, rows in enumerate(transactions, 1):
         for row in rows:
-            applied(table, row)
+            apply(table, row)
         if csn % 7 == 0 or csn in (40, 41, len(transactions)):
-            found = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(csn))))
+            found = as_of(queried, EMPLOYEES, Moment(csn=str(Csn(csn))))
             assert found.rows == rows_of(table)
             assert (found.unknown, found.older) == ((), 0)
-            assert as_of(asked, EMPLOYEES, Moment(time=BEGIN + csn * 1000)).rows == found.rows
+            assert as_of(queried, EMPLOYEES, Moment(time=BEGIN + csn * 1000)).rows == found.rows
 
 
-def test_both_engines_give_the_same_rows(warm: WarmSession, tmp_path: Path) -> None:
-    asked = written(tmp_path, random_transactions(13, 120))
+def test_both_engines_return_the_same_rows_as_of_a_csn(warm: WarmSession, tmp_path: Path) -> None:
+    queried = written(tmp_path, random_transactions(13, 120))
     moment = Moment(csn=str(Csn(90)))
-    here = as_of(asked, EMPLOYEES, moment)
-    there = as_of(QueriedTrails(asked.files, spark_engine(warm)), EMPLOYEES, moment)
-    assert there.rows == here.rows
-    assert here.rows
+    on_duckdb = as_of(queried, EMPLOYEES, moment)
+    on_spark = as_of(QueriedTrails(queried.files, spark_engine(warm)), EMPLOYEES, moment)
+    assert on_spark.rows == on_duckdb.rows
+    assert on_duckdb.rows
 
 
-def test_a_column_that_no_record_holds_is_unknown_and_said(tmp_path: Path) -> None:
-    asked = written(tmp_path, [[update(EMPLOYEES, id="1", name=None)], [insert(EMPLOYEES, id="2", name="b")]])
-    found = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(2))))
+def test_a_column_that_no_record_contains_is_reported_as_unknown(tmp_path: Path) -> None:
+    queried = written(tmp_path, [[update(EMPLOYEES, id="1", name=None)], [insert(EMPLOYEES, id="2", name="b")]])
+    found = as_of(queried, EMPLOYEES, Moment(csn=str(Csn(2))))
     assert found.rows == [("1", None, None, None, None), ("2", "b", None, None, None)]
     assert found.older == 1
     assert found.unknown[:3] == ((0, "salary"), (0, "hired"), (0, "active"))
 
 
-def test_values_come_along_when_a_key_changes_and_not_from_a_row_that_had_the_key_before(tmp_path: Path) -> None:
+def test_values_follow_a_key_change_and_do_not_come_from_an_earlier_row_with_the_key(tmp_path: Path) -> None:
     full = {"salary": "1", "hired": None, "active": "t"}
-    asked = written(
+    queried = written(
         tmp_path,
         [
             [insert(EMPLOYEES, id="1", name="one", **full), insert(EMPLOYEES, id="2", name="two", **full)],
-            [delete(EMPLOYEES, id="2"), move(EMPLOYEES, {"id": "1"}, {"id": "2"})],
+            [delete(EMPLOYEES, id="2"), key_update(EMPLOYEES, {"id": "1"}, {"id": "2"})],
             [insert(EMPLOYEES, id="1", name="new")],
         ],
     )
-    found = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(3))))
+    found = as_of(queried, EMPLOYEES, Moment(csn=str(Csn(3))))
     assert found.rows == [("1", "new", None, None, None), ("2", "one", "1", None, "t")]
     assert found.unknown == ((0, "salary"), (0, "hired"), (0, "active"))
 
 
-def test_an_initial_load_beside_the_changes_gives_what_nobody_changed(tmp_path: Path) -> None:
+def test_an_initial_load_trail_supplies_unchanged_rows(tmp_path: Path) -> None:
     load, changes = trail_in(tmp_path, "ia"), trail_in(tmp_path, "ea")
     write_trail(load, [[insert(EMPLOYEES, id=str(n), name="loaded") for n in range(5)]], first_csn=10)
     write_trail(changes, [[update(EMPLOYEES, id="1", name="early")]], first_csn=9)
     write_trail(changes, [[update(EMPLOYEES, id="2", name="late")]], first_csn=11)
     write_trail(changes, [[update(EMPLOYEES, id="3", name="later")]], first_csn=12)
-    asked = trails([str(load), str(changes)], tmp_path, local_engine())
-    found = as_of(asked, EMPLOYEES, Moment(csn=str(Csn(12))))
+    queried = trails([str(load), str(changes)], tmp_path, local_engine())
+    found = as_of(queried, EMPLOYEES, Moment(csn=str(Csn(12))))
     assert [row[1] for row in found.rows] == ["loaded", "loaded", "late", "later", "loaded"]
-    assert found.older == 0  # also of the row that changed before the load
+    assert found.older == 0  # Also of the row that changed before the load.
 
 
 def test_a_table_without_a_key_is_refused(tmp_path: Path) -> None:
-    asked = written(tmp_path, [[insert(ODD, t="2026-11-20")]])
+    queried = written(tmp_path, [[insert(ODD, t="2026-11-20")]])
     with pytest.raises(UsageError, match="has no key"):
-        as_of(asked, ODD, Moment(csn=str(Csn(1))))
+        as_of(queried, ODD, Moment(csn=str(Csn(1))))

@@ -1,4 +1,4 @@
-"""Questions about encrypted trails: the wallet opens them on both engines and in the data source; counts need none."""
+"""Queries of encrypted trails: the wallet decrypts them in both engines and in the data source; counts need no key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from both import local_engine, spark_engine
+from both_engines import local_engine, spark_engine
 from trail_samples import random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock
@@ -46,11 +46,11 @@ def engines(warm: WarmSession) -> list[Engine]:
     return [local_engine(), spark_engine(warm)]
 
 
-def test_both_engines_read_with_the_wallet_and_count_without(home: Path, warm: WarmSession) -> None:
+def test_both_engines_decrypt_with_the_wallet_and_count_without_it(home: Path, warm: WarmSession) -> None:
     for engine in engines(warm):
         sealed = trails(["./dirdat/ea"], home, engine, keys=HomeKeys(str(home)))
         clear = trails(["./dirdat/ec"], home, engine)
-        places = slice(2, None)  # encrypted rows are longer in the file
+        places = slice(2, None)  # Encrypted rows are longer in the file.
         assert [row[places] for row in sealed.ask("q", ROWS).rows] == [row[places] for row in clear.ask("q", ROWS).rows]
         shutil.rmtree(home / "dirwlt")
         assert count(sealed, "", TrailSpan()).rows == count(clear, "", TrailSpan()).rows
@@ -69,7 +69,7 @@ def kept(home: Path) -> None:
     shutil.copytree(home / "dirwlt", home / "kept")
 
 
-def test_the_data_source_reads_with_the_wallet_of_a_home(home: Path, spark: SparkSession) -> None:
+def test_the_data_source_decrypts_with_the_wallet_of_a_home(home: Path, spark: SparkSession) -> None:
     files = json.dumps([str(trail_in(home).file(0))])
     reader = spark.read.format("ggtrail").option("files", files)
     own = reader.option("home", str(home)).option("table", "hr.employees").load()
@@ -78,15 +78,15 @@ def test_the_data_source_reads_with_the_wallet_of_a_home(home: Path, spark: Spar
         spark.read.format("ggtrail").option("files", files).load().collect()
 
 
-def test_trail_gaps_names_the_files_that_this_wallet_does_not_open(home: Path) -> None:
-    """Finding 63: it said ok, though a part of the files had been written with another wallet."""
-    asked = trails(["./dirdat/ea"], home, local_engine(), keys=HomeKeys(str(home)))
-    (found,) = [each for each in gaps(asked) if each.check == "keys"]
+def test_trail_gaps_names_the_files_that_this_wallet_cannot_decrypt(home: Path) -> None:
+    """Finding 63: it reported ok although some of the files had been written with another wallet."""
+    queried = trails(["./dirdat/ea"], home, local_engine(), keys=HomeKeys(str(home)))
+    (found,) = [each for each in gaps(queried) if each.check == "keys"]
     assert found.state is TrailState.GOOD
     shutil.rmtree(home / "dirwlt")
     Wallet(Home(home)).create(another=True)
     Wallet(Home(home)).add(FakeClock())
-    closed = [each for each in gaps(asked) if each.check == "keys"]
+    closed = [each for each in gaps(queried) if each.check == "keys"]
     assert {each.state for each in closed} == {TrailState.GAP}
     assert [each.seqno for each in closed] == trail_in(home).sequences()
     clear = gaps(trails(["./dirdat/ec"], home, local_engine()))

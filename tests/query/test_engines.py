@@ -1,4 +1,4 @@
-"""Who answers: by size and settings; what was asked; when Spark is started early."""
+"""Choice of the engine by size and settings; the log of queries; when Spark is started in advance."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ROWS = RowsView("rows", pa.table({"id": [1, 2, 3], "t": ["a", None, "ü"]}))
         (EngineChoice.SPARK, 0, "spark"),
     ],
 )
-def test_the_engine_follows_size_and_settings(tmp_path: Path, choice: EngineChoice, size: int, engine: str) -> None:
+def test_the_engine_depends_on_size_and_settings(tmp_path: Path, choice: EngineChoice, size: int, engine: str) -> None:
     engines = Engines(QuerySettings(engine=choice, threshold=1000), tmp_path / "spark.log")
     assert engines.choose(size) == engine
 
 
-def test_small_questions_never_start_spark(tmp_path: Path) -> None:
+def test_small_queries_never_start_spark(tmp_path: Path) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log", warm_early=True, clock=FakeClock())
     answer = engines.ask("numbers", "SELECT sum(id) AS n, count(t) AS m FROM rows", [ROWS])
     assert (answer.columns, answer.rows, answer.engine) == (("n", "m"), [(6, 2)], "local")
@@ -42,8 +42,8 @@ def test_small_questions_never_start_spark(tmp_path: Path) -> None:
     assert not (tmp_path / "spark.log").exists()
 
 
-def test_from_a_quarter_of_the_threshold_on_spark_is_started_behind(tmp_path: Path, port: int) -> None:
-    """Nobody listens at that port, so what is started ends at once, and the question is answered all the same."""
+def test_spark_is_started_in_the_background_from_a_quarter_of_the_threshold_on(tmp_path: Path, port: int) -> None:
+    """Nothing listens at that port, so the start fails at once, and the query is still answered."""
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(1, 30))
     view = TrailView("trail", (str(name.file(0)),), ("op",))
@@ -57,7 +57,7 @@ def test_from_a_quarter_of_the_threshold_on_spark_is_started_behind(tmp_path: Pa
             thread.join()
 
 
-def test_a_large_question_goes_to_spark_and_gives_the_same(tmp_path: Path, warm: WarmSession) -> None:
+def test_a_large_query_runs_on_spark_and_returns_the_same_rows(tmp_path: Path, warm: WarmSession) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(1, 60))
     view = TrailView("trail", (str(name.file(0)),), ("op", "table"))
@@ -75,7 +75,7 @@ def test_a_large_question_goes_to_spark_and_gives_the_same(tmp_path: Path, warm:
     ]
 
 
-def test_the_last_questions_are_kept(tmp_path: Path) -> None:
+def test_the_last_queries_are_logged(tmp_path: Path) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
     for number in range(KEPT + 3):
         engines.ask(f"q{number}", "SELECT 1 AS n", [])
@@ -89,7 +89,7 @@ def test_the_last_questions_are_kept(tmp_path: Path) -> None:
         *("SELECT 1; SELECT 2", "SELECT 1; COPY rows TO 'x'", "/* ; */ SELECT 1; -- ;\nSELECT 2"),
     ],
 )
-def test_only_questions_are_asked(tmp_path: Path, sql: str) -> None:
+def test_only_select_statements_are_accepted(tmp_path: Path, sql: str) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
     with pytest.raises(UsageError, match="only questions are asked here"):
         engines.ask("bad", sql, [ROWS])
@@ -98,12 +98,12 @@ def test_only_questions_are_asked(tmp_path: Path, sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["SELECT ';' AS n; ; ", "/* a; 'b */ SELECT ';' AS n -- ; SELECT 2", "\n(SELECT ';' AS n);"]
 )
-def test_a_semicolon_need_not_be_another_statement(tmp_path: Path, sql: str) -> None:
+def test_a_semicolon_within_one_statement_is_accepted(tmp_path: Path, sql: str) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
     assert engines.ask("one", sql, []).rows == [(";",)]
 
 
-def test_settings_of_a_file(tmp_path: Path) -> None:
+def test_settings_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "spark.conf"
     assert load_settings(file) == QuerySettings()
     file.write_text(
@@ -112,7 +112,7 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
     found = load_settings(file)
     assert (found.engine, found.threshold, found.master) == (EngineChoice.SPARK, 3 << 30, "spark://host:7077")
     assert dict(found.options) == {"spark.executor.memory": "4g", "spark.x": "-Da=b"}
-    for line, said in (
+    for line, message in (
         ("engine quick", "engine must be auto, local or spark, not quick"),
         ("threshold some", "some is not a valid size"),
         ("memory", "memory has no value"),
@@ -121,17 +121,17 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
         ("= 3", "unknown setting "),
     ):
         file.write_text(f"engine auto\n{line}\n")
-        with pytest.raises(ParameterError, match=said) as caught:
+        with pytest.raises(ParameterError, match=message) as caught:
             load_settings(file)
         assert caught.value.where == f"{file}:2"
 
 
 @pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("2K", 2048), ("256MB", 256 << 20), ("1g", 1 << 30)])
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_with_units_are_parsed(text: str, size: int) -> None:
     assert read_size(text) == size
 
 
-def test_settings_that_cannot_be_read_are_an_error_of_theirs(tmp_path: Path) -> None:
+def test_invalid_settings_are_a_settings_error(tmp_path: Path) -> None:
     file = tmp_path / "spark.conf"
     file.write_bytes(b"\xff\xfeengine\0")
     with pytest.raises(ParameterError, match="not UTF-8 text"):

@@ -1,4 +1,4 @@
-"""TRAIL GAPS: a whole trail is proven whole, and each way to lose something is told with its place."""
+"""TRAIL GAPS: an intact trail is reported as such, and every kind of loss is reported with its position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from batches import Tx, make_batch
-from both import local_engine, spark_engine
+from both_engines import local_engine, spark_engine
 from trail.trail_kit import cut_records
 from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
 
@@ -32,7 +32,7 @@ def check(name: TrailName, pause: float = 3600) -> list[TrailFinding]:
     return gaps(trails([str(name)], name.folder, local_engine()), pause)
 
 
-def bad(found: list[TrailFinding]) -> list[tuple[str, int | None]]:
+def gaps_of(found: list[TrailFinding]) -> list[tuple[str, int | None]]:
     return [(each.check, each.seqno) for each in found if each.state is TrailState.GAP]
 
 
@@ -44,44 +44,44 @@ def name(tmp_path: Path) -> TrailName:
     return found
 
 
-def test_a_whole_trail_is_proven_whole(name: TrailName) -> None:
+def test_an_intact_trail_has_no_gaps(name: TrailName) -> None:
     found = check(name)
     assert [(each.check, each.state) for each in found] == [(check, TrailState.GOOD) for check in CHECKS]
     assert next(each.detail for each in found if each.check == "transactions").startswith("150 transactions with ")
 
 
-def test_a_missing_file_is_told(name: TrailName) -> None:
+def test_a_missing_file_is_reported(name: TrailName) -> None:
     name.file(2).unlink()
-    assert bad(check(name)) == [("files", 2)]
+    assert gaps_of(check(name)) == [("files", 2)]
 
 
-def test_a_file_of_another_size_is_told_by_the_next_ones_header(name: TrailName) -> None:
-    """Cut behind a whole transaction: nothing in the file itself is wrong."""
+def test_a_file_of_another_size_is_reported_from_the_next_files_header(name: TrailName) -> None:
+    """Cut after a whole transaction: nothing in the file itself is wrong."""
     content = name.file(2).read_bytes()
     ends = [rba for rba, record in cut_records(content) if record[8 + 28] in (TransInd.BEGIN, TransInd.SOLE)]
     name.file(2).write_bytes(content[: ends[-1]])
-    assert ("continuity", 3) in bad(check(name))
+    assert ("continuity", 3) in gaps_of(check(name))
 
 
-def test_damage_is_told_with_file_and_place_and_the_rest_is_still_looked_at(name: TrailName) -> None:
+def test_damage_is_reported_with_file_and_rba_and_the_rest_is_still_checked(name: TrailName) -> None:
     content = bytearray(name.file(1).read_bytes())
     place = len(content) // 2
     content[place] ^= 0xFF
     name.file(1).write_bytes(content)
     found = check(name)
-    told = next(each for each in found if each.check == "damage")
-    assert told.state is TrailState.GAP
-    assert f"{name.file(1)}" in told.detail
+    reported = next(each for each in found if each.check == "damage")
+    assert reported.state is TrailState.GAP
+    assert f"{name.file(1)}" in reported.detail
     assert ("files", TrailState.GOOD) in [(each.check, each.state) for each in found]
 
 
-def test_what_a_damaged_trail_hides_is_not_said_to_be_well(name: TrailName) -> None:
-    """It said "ok" of the positions in a trail that no group can read to its end."""
+def test_nothing_that_damage_hides_is_reported_as_ok(name: TrailName) -> None:
+    """Finding: it reported "ok" for positions in a trail that no group can read to its end."""
     content = bytearray(name.file(1).read_bytes())
     content[len(content) // 2] ^= 0xFF
     name.file(1).write_bytes(content)
-    asked = trails([str(name)], name.folder, local_engine())
-    found = gaps(asked, stands=[Stand(str(name), "REPLICAT REP1", unreachable(name, TrailPosition(0, 0)))])
+    queried = trails([str(name)], name.folder, local_engine())
+    found = gaps(queried, stands=[Stand(str(name), "REPLICAT REP1", unreachable(name, TrailPosition(0, 0)))])
     assert [each.check for each in found if each.state is TrailState.GOOD] == ["files"]
     (place,) = [each for each in found if each.check == "positions"]
     assert place.state is TrailState.NOTE
@@ -89,8 +89,8 @@ def test_what_a_damaged_trail_hides_is_not_said_to_be_well(name: TrailName) -> N
 
 
 @pytest.fixture
-def long(tmp_path: Path) -> TrailName:
-    """A trail with a transaction that lies in files 0 to 4 and more."""
+def long_transaction(tmp_path: Path) -> TrailName:
+    """A trail with a transaction in files 0 to 4 and more."""
     name = trail_in(tmp_path)
     writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=3000)
     for csn, begins, ends in ((1, True, True), *((2, n == 0, n == 19) for n in range(20)), (3, True, True)):
@@ -102,35 +102,35 @@ def long(tmp_path: Path) -> TrailName:
     return name
 
 
-def test_both_engines_tell_damage_alike(name: TrailName, warm: WarmSession) -> None:
+def test_both_engines_report_the_same_damage(name: TrailName, warm: WarmSession) -> None:
     for seqno in (1, 3):
         content = bytearray(name.file(seqno).read_bytes())
         content[len(content) // 2] ^= 0xFF
         name.file(seqno).write_bytes(content)
-    asked = trails([str(name)], name.folder, local_engine())
-    here = gaps(asked)
-    assert gaps(QueriedTrails(asked.files, spark_engine(warm))) == here
-    assert [each.check for each in here if each.state is TrailState.GAP].count("damage") == 2
+    queried = trails([str(name)], name.folder, local_engine())
+    on_duckdb = gaps(queried)
+    assert gaps(QueriedTrails(queried.files, spark_engine(warm))) == on_duckdb
+    assert [each.check for each in on_duckdb if each.state is TrailState.GAP].count("damage") == 2
 
 
-def test_a_transaction_in_many_files_is_whole(long: TrailName) -> None:
-    assert [each.state for each in check(long)] == [TrailState.GOOD] * len(CHECKS)
+def test_a_transaction_across_many_files_is_whole(long_transaction: TrailName) -> None:
+    assert [each.state for each in check(long_transaction)] == [TrailState.GOOD] * len(CHECKS)
 
 
-def test_a_transaction_that_lost_its_middle_is_told(long: TrailName) -> None:
-    long.file(2).unlink()
-    assert bad(check(long)) == [("files", 2), ("transactions", 3)]
+def test_a_transaction_without_its_middle_file_is_reported(long_transaction: TrailName) -> None:
+    long_transaction.file(2).unlink()
+    assert gaps_of(check(long_transaction)) == [("files", 2), ("transactions", 3)]
 
 
-def test_a_purged_beginning_is_no_gap(long: TrailName) -> None:
-    long.file(0).unlink()
-    long.file(1).unlink()
-    found = check(long)
-    assert bad(found) == []
+def test_purged_files_at_the_beginning_are_not_a_gap(long_transaction: TrailName) -> None:
+    long_transaction.file(0).unlink()
+    long_transaction.file(1).unlink()
+    found = check(long_transaction)
+    assert gaps_of(found) == []
     assert [(each.check, each.seqno) for each in found if each.state is TrailState.NOTE] == [("transactions", 2)]
 
 
-def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailName) -> None:
+def test_a_last_file_that_was_cut_is_read_up_to_the_cut_and_reported(name: TrailName) -> None:
     last = name.file(max(name.sequences()))
     size = last.stat().st_size
     os.truncate(last, size - 20)
@@ -139,40 +139,40 @@ def test_a_last_file_that_was_cut_off_is_read_up_to_there_and_told(name: TrailNa
     assert found.detail.startswith("20 bytes that were durable are missing")
     (note,) = unread_notes([str(last)])
     assert note.endswith(f"it is read up to RBA {found.rba:,}")
-    asked = trails([str(name)], name.folder, local_engine())
-    assert counts.count(asked, "OP").rows
+    queried = trails([str(name)], name.folder, local_engine())
+    assert counts.count(queried, "OP").rows
 
 
-def test_a_last_file_that_is_gone_is_told_by_the_mark(name: TrailName) -> None:
+def test_a_missing_last_file_is_reported_by_the_durable_mark(name: TrailName) -> None:
     last = max(name.sequences())
     name.file(last).unlink()
-    assert bad(check(name)) == [("files", last)]
+    assert gaps_of(check(name)) == [("files", last)]
 
 
-def test_three_thousand_pauses_are_summed_up(tmp_path: Path) -> None:
+def test_three_thousand_pauses_are_summarized(tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     csns = [100_000 * number + 50_000 * (number > 9) for number in range(1, 41)]
     writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
     writer.write(make_batch([Tx(csn, [insert(EMPLOYEES, id=str(csn))]) for csn in csns]))
     writer.flush()
     writer.close()
-    told = [each.detail for each in check(name, 60) if each.check == "pauses"]
-    assert len(told) == LISTED_PAUSES + 1
-    assert any("150 seconds" in each for each in told)
-    assert told[-1].startswith("34 shorter pauses beside these")
+    reported = [each.detail for each in check(name, 60) if each.check == "pauses"]
+    assert len(reported) == LISTED_PAUSES + 1
+    assert any("150 seconds" in each for each in reported)
+    assert reported[-1].startswith("34 shorter pauses beside these")
 
 
-def test_a_group_that_cannot_continue_from_its_position_is_a_gap(name: TrailName) -> None:
+def test_a_group_that_cannot_continue_from_its_position_is_reported_as_a_gap(name: TrailName) -> None:
     end = TrailPosition(max(name.sequences()), 1 << 20)
-    stands = [
+    positions = [
         Stand(str(name), "REPLICAT REP1", unreachable(name, TrailPosition(0, 0))),
         Stand(str(name), "EXTRACT PMP1", unreachable(name, end)),
     ]
-    asked = trails([str(name)], name.folder, local_engine())
-    (found,) = [each for each in gaps(asked, stands=stands) if each.check == "positions"]
+    queried = trails([str(name)], name.folder, local_engine())
+    (found,) = [each for each in gaps(queried, stands=positions) if each.check == "positions"]
     assert found.state is TrailState.GAP
     assert found.detail.startswith("EXTRACT PMP1 cannot continue")
-    (whole,) = [each for each in gaps(asked, stands=stands[:1]) if each.check == "positions"]
+    (whole,) = [each for each in gaps(queried, stands=positions[:1]) if each.check == "positions"]
     assert whole.state is TrailState.GOOD
 
 
@@ -183,24 +183,24 @@ def test_a_trail_without_a_mark_is_read_up_to_its_last_whole_transaction(name: T
     with last.open("ab") as file:
         file.write(b"torn")
     found = check(name)
-    assert bad(found) == []
+    assert gaps_of(found) == []
     assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE] == [("end", end)]
 
 
-def test_a_file_that_is_none_of_a_trail_is_refused_and_one_that_is_begun_is_told(name: TrailName) -> None:
+def test_a_file_of_another_kind_is_refused_and_an_incomplete_one_is_reported(name: TrailName) -> None:
     other = name.file(max(name.sequences()) + 1)
     other.write_text("hello")
     with pytest.raises(UsageError, match="has the name of a trail file but is not one"):
         check(name)
     other.write_bytes(b"")
     found = check(name)
-    assert (bad(found), [each.detail for each in found if each.state is TrailState.NOTE]) == (
+    assert (gaps_of(found), [each.detail for each in found if each.state is TrailState.NOTE]) == (
         [],
         ["the file has only just been created"],
     )
 
 
-def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
+def test_csns_that_do_not_rise_are_reported(tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
     for csn in (1, 2, 5, 4, 6):
@@ -211,8 +211,8 @@ def test_csns_that_do_not_rise_are_told(tmp_path: Path) -> None:
     assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
 
 
-def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_are_not(tmp_path: Path) -> None:
-    """A load has a transaction for each table, all with the CSN of its snapshot."""
+def test_a_repeated_transaction_is_reported_and_different_ones_with_the_same_csn_are_not(tmp_path: Path) -> None:
+    """An initial load has one transaction for each table, all with the CSN of its snapshot."""
     name = trail_in(tmp_path)
     writer = TrailWriter.open(name, clock=FakeClock(), producer=PRODUCER, max_bytes=1 << 30)
     batch = make_batch([Tx(4, [insert(EMPLOYEES, id=str(number))]) for number in range(3)])
@@ -221,7 +221,7 @@ def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_
     ]
     writer.write(replace(batch, pieces=tuple(own)))
     writer.flush()
-    assert bad(check(name)) == []
+    assert gaps_of(check(name)) == []
     writer.write(replace(batch, pieces=(*own[:2], replace(own[1], first=2))))
     writer.flush()
     writer.close()
@@ -229,16 +229,16 @@ def test_a_transaction_that_comes_twice_is_told_and_different_ones_with_one_csn_
     assert [(each.check, each.csn) for each in found] == [("csn", str(Csn(4)))]
 
 
-def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp_path: Path) -> None:
+def test_restarts_pauses_and_bytes_past_the_durable_mark_are_reported_but_are_not_gaps(tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(8, 20))
     end = name.file(0).stat().st_size
-    write_trail(name, random_transactions(9, 20), first_csn=500_000)  # a millisecond a CSN
+    write_trail(name, random_transactions(9, 20), first_csn=500_000)  # One millisecond per CSN.
     size = name.file(0).stat().st_size
     with name.file(0).open("ab") as file:
         file.write(b"torn")
     found = check(name, pause=400)
-    assert bad(found) == []
+    assert gaps_of(found) == []
     assert [(each.check, each.rba) for each in found if each.state is TrailState.NOTE][:2] == [
         ("restarts", end),
         ("end", size),
@@ -246,17 +246,17 @@ def test_restarts_pauses_and_bytes_that_are_not_durable_are_told_and_no_gaps(tmp
     assert "in the 500 seconds before" in next(each.detail for each in found if each.check == "pauses")
 
 
-def test_files_that_a_trail_lacks_are_told_with_every_answer(tmp_path: Path) -> None:
+def test_every_query_reports_the_missing_files_of_a_trail(tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(3, 60), max_bytes=4_000)
     files = [str(name.file(seqno)) for seqno in name.sequences()]
     assert len(files) > 4
-    assert unread_notes([files[0], files[-1]]) == []  # the others are there, and were not asked for
+    assert unread_notes([files[0], files[-1]]) == []  # The other files exist, and were not queried.
     name.file(1).unlink()
     name.file(2).unlink()
     name.file(len(files) - 1).unlink()
-    told = unread_notes([file for file in files if Path(file).exists()])
-    assert told == [
+    reported = unread_notes([file for file in files if Path(file).exists()])
+    assert reported == [
         f"files 000000001 to 000000002 of {name} missing: the answer does not include their records",
         f"{name} reached to file {len(files) - 1:09d}, which does not exist",
     ]

@@ -1,4 +1,4 @@
-"""The lag pipeline: the same figures as heartbeat arithmetic gives, the same rows from either engine, from every source."""
+"""The lag pipeline: the same figures as the heartbeat arithmetic, the same rows from both engines and from every source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from both import local_engine, spark_engine
+from both_engines import local_engine, spark_engine
 
 from ggshell.clock import to_datetime
 from ggshell.monitoring import lag_archive
@@ -30,10 +30,10 @@ SECOND = 1_000_000
 NOON = 1_700_000_000 * SECOND // (86_400 * SECOND) * 86_400 * SECOND + 43_200 * SECOND
 
 
-def beat(
+def heartbeat(
     sent: int, seconds: float, remote: str = "north", local: str = "south", path: str | None = "DP1"
 ) -> ArchiveRow:
-    """A heartbeat whose lag is one half to Extract, the rest evenly behind it."""
+    """A heartbeat with half of its lag before Extract and the rest divided evenly among the later hops."""
     half = sent + round(seconds * SECOND / 2)
     step = round(seconds * SECOND / 6)
     routed = half + step if path else None
@@ -41,18 +41,18 @@ def beat(
     return ArchiveRow(row, sent + round(seconds * SECOND))
 
 
-def random_beats(seed: int, count: int = 400) -> list[ArchiveRow]:
+def random_heartbeats(seed: int, count: int = 400) -> list[ArchiveRow]:
     chance = random.Random(seed)
     found = []
     for number in range(count):
         remote, local = chance.choice([("north", "south"), ("south", "north")])
         sent = NOON + number * 30 * SECOND + chance.randrange(SECOND)
-        found.append(beat(sent, chance.expovariate(1.0) + 0.01, remote, local, chance.choice([None, "DP1"])))
+        found.append(heartbeat(sent, chance.expovariate(1.0) + 0.01, remote, local, chance.choice([None, "DP1"])))
     return found
 
 
 def copied(rows: Sequence[ArchiveRow]) -> list[bytes]:
-    """Rows as a database copies its history out, in pieces that end anywhere."""
+    """Rows as the text of COPY, in pieces that end anywhere."""
     places = [HISTORY_COLUMNS.index(name) for name in ASKED]
     lines = (",".join(_field(row.values[place]) for place in places) for row in rows)
     text = "".join(f"{line}\n" for line in lines).encode()
@@ -70,13 +70,13 @@ def archived(folder: Path, rows: list[ArchiveRow]) -> Heartbeats:
     return Heartbeats((archive(1, "home", folder),), local_engine())
 
 
-def test_percentiles_are_those_of_heartbeat_arithmetic(tmp_path: Path) -> None:
-    beats = archived(tmp_path, random_beats(1))
+def test_percentiles_equal_those_of_the_heartbeat_arithmetic(tmp_path: Path) -> None:
+    heartbeats = archived(tmp_path, random_heartbeats(1))
     wanted = {
         (each.begin, each.remote, each.path, each.hop): each
         for each in spreads(lag_archive.read_arrivals(tmp_path, 0), "HOUR")
     }
-    found = lag.windows(beats, "HOUR")
+    found = lag.windows(heartbeats, "HOUR")
     assert sum(each.beats for each in found) == 400
     for window in found:
         for hop in HOPS:
@@ -89,36 +89,36 @@ def test_percentiles_are_those_of_heartbeat_arithmetic(tmp_path: Path) -> None:
     assert wanted == {}
 
 
-def test_the_hops_add_up_to_the_whole(tmp_path: Path) -> None:
-    for window in lag.windows(archived(tmp_path, random_beats(2)), "MINUTE"):
+def test_the_hops_add_up_to_the_total(tmp_path: Path) -> None:
+    for window in lag.windows(archived(tmp_path, random_heartbeats(2)), "MINUTE"):
         parts = [window.hops[hop].mean or 0.0 for hop in HOPS[:-1]]
         assert sum(parts) == pytest.approx(window.total.mean)
 
 
-def test_both_engines_and_every_source_give_the_same_lines(tmp_path: Path, warm: WarmSession) -> None:
-    rows = random_beats(3)
+def test_both_engines_and_every_source_return_the_same_lines(tmp_path: Path, warm: WarmSession) -> None:
+    rows = random_heartbeats(3)
     twice = [*rows, *rows[:50]]
     for engine in (local_engine(), spark_engine(warm)):
         lag_archive.write(tmp_path / "home", "REP1", twice)
         for source in (archive(1, "d", tmp_path / "home"), history(1, "d", copied(twice))):
-            beats = Heartbeats((source,), engine, since=NOON + 3600 * SECOND, until=NOON + 9000 * SECOND)
-            got = (lag.windows(beats, "HOUR"), lag.gaps(beats))
+            heartbeats = Heartbeats((source,), engine, since=NOON + 3600 * SECOND, until=NOON + 9000 * SECOND)
+            got = (lag.windows(heartbeats, "HOUR"), lag.gaps(heartbeats))
             if engine.choose(0) == "local" and source.view.name and not tmp_path.joinpath("first").exists():
                 tmp_path.joinpath("first").touch()
                 wanted = got
             assert got[1] == wanted[1]
-            for mine, theirs in zip(got[0], wanted[0], strict=True):
-                assert mine[:3] == theirs[:3]
+            for actual_line, expected_line in zip(got[0], wanted[0], strict=True):
+                assert actual_line[:3] == expected_line[:3]
                 for hop in HOPS:
-                    assert list(mine.hops[hop]) == pytest.approx(list(theirs.hops[hop]))
+                    assert list(actual_line.hops[hop]) == pytest.approx(list(expected_line.hops[hop]))
     assert len(wanted[0]) == 8
     assert sum(each.beats for each in wanted[0]) == sum(
         NOON + 3600 * SECOND <= row.received < NOON + 9000 * SECOND for row in rows
     )
 
 
-class InSlices:
-    """An engine that asks the first half of small slices, as tasks of Spark do of large ones."""
+class SmallSlices:
+    """An engine that queries the first half of small slices, as Spark tasks do with large ones."""
 
     def __init__(self, rows: int) -> None:
         self._rows, self._whole = rows, local_engine()
@@ -133,58 +133,60 @@ class InSlices:
         return self._whole.ask(question, sql, [RowsView(PARTS, table)])
 
 
-def test_slices_give_what_the_whole_gives(tmp_path: Path) -> None:
-    rows = [row for row in random_beats(5, 3000) if not NOON + 20_000 * SECOND < row.received < NOON + 30_000 * SECOND]
+def test_a_query_in_slices_returns_the_rows_of_the_whole_query(tmp_path: Path) -> None:
+    rows = [
+        row for row in random_heartbeats(5, 3000) if not NOON + 20_000 * SECOND < row.received < NOON + 30_000 * SECOND
+    ]
     lag_archive.write(tmp_path, "REP1", [*rows, *rows[::7]])
     files = list(tmp_path.glob("day=*/*.parquet"))
     for file in files:
         pq.write_table(pq.read_table(file).sort_by("incoming_heartbeat_ts"), file, row_group_size=100)
     found = []
-    for engine in (local_engine(), cut := InSlices(300)):
-        beats = Heartbeats((archive(1, "d", tmp_path),), engine)
-        found.append((lag.windows(beats, "HOUR"), lag.gaps(beats)))
+    for engine in (local_engine(), cut := SmallSlices(300)):
+        heartbeats = Heartbeats((archive(1, "d", tmp_path),), engine)
+        found.append((lag.windows(heartbeats, "HOUR"), lag.gaps(heartbeats)))
     assert cut.slices > 5
     assert found[0][1] == found[1][1] != []
-    for mine, theirs in zip(found[0][0], found[1][0], strict=True):
-        assert mine[:3] == theirs[:3]
+    for actual_line, expected_line in zip(found[0][0], found[1][0], strict=True):
+        assert actual_line[:3] == expected_line[:3]
         for hop in HOPS:
-            assert list(mine.hops[hop]) == pytest.approx(list(theirs.hops[hop]))
+            assert list(actual_line.hops[hop]) == pytest.approx(list(expected_line.hops[hop]))
     assert sum(each.beats for each in found[1][0]) == len(rows)
 
 
-def test_two_sources_of_one_name_are_not_each_other_s_neighbours(tmp_path: Path) -> None:
+def test_heartbeats_of_different_sources_with_one_name_are_not_compared(tmp_path: Path) -> None:
     sources = []
-    for number, rows in enumerate([random_beats(8, 1000), random_beats(9, 300)], 1):
+    for number, rows in enumerate([random_heartbeats(8, 1000), random_heartbeats(9, 300)], 1):
         lag_archive.write(tmp_path / str(number), "REP1", rows)
         for file in tmp_path.glob(f"{number}/day=*/*.parquet"):
             pq.write_table(pq.read_table(file, partitioning=None).sort_by("incoming_heartbeat_ts"), file, 50)
         sources.append(archive(number, "d", tmp_path / str(number)))
-    whole, cut = (lag.gaps(Heartbeats(tuple(sources), engine)) for engine in (local_engine(), InSlices(100)))
+    whole, cut = (lag.gaps(Heartbeats(tuple(sources), engine)) for engine in (local_engine(), SmallSlices(100)))
     assert whole == cut != []
 
 
 def test_a_column_that_no_file_has_is_empty(tmp_path: Path) -> None:
-    beats = archived(tmp_path, [beat(NOON + n * SECOND, 0.6, path=None) for n in range(10)])
-    wanted = lag.windows(beats, "DAY")
+    heartbeats = archived(tmp_path, [heartbeat(NOON + n * SECOND, 0.6, path=None) for n in range(10)])
+    wanted = lag.windows(heartbeats, "DAY")
     for file in tmp_path.glob("day=*/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).drop_columns(["incoming_routing_ts"]), file)
-    assert lag.windows(beats, "DAY") == wanted
+    assert lag.windows(heartbeats, "DAY") == wanted
 
 
-def test_a_database_without_a_name_is_one_whether_null_or_empty(tmp_path: Path) -> None:
-    rows = [beat(NOON + n * SECOND, 1.0, local="") for n in range(10)]
+def test_null_and_empty_database_names_are_one_database(tmp_path: Path) -> None:
+    rows = [heartbeat(NOON + n * SECOND, 1.0, local="") for n in range(10)]
     rows[3:] = [row._replace(beat=row.beat._replace(local_database=None)) for row in rows[3:]]
     assert [each.beats for each in lag.windows(archived(tmp_path, rows), "DAY")] == [10]
 
 
-def test_folders_above_an_archive_are_no_columns_of_it(tmp_path: Path) -> None:
-    (window,) = lag.windows(archived(tmp_path / "remote_database=other", [beat(NOON, 1.0)]), "DAY")
+def test_folder_names_above_an_archive_are_not_partition_columns(tmp_path: Path) -> None:
+    (window,) = lag.windows(archived(tmp_path / "remote_database=other", [heartbeat(NOON, 1.0)]), "DAY")
     assert window.way.remote == "north"
 
 
-def test_percentiles_of_many_are_less_than_one_percent_above_the_exact(tmp_path: Path) -> None:
+def test_percentiles_of_many_heartbeats_exceed_the_exact_ones_by_less_than_one_percent(tmp_path: Path) -> None:
     chance = random.Random(6)
-    rows = [beat(NOON + number * SECOND, chance.lognormvariate(0, 2)) for number in range(5000)]
+    rows = [heartbeat(NOON + number * SECOND, chance.lognormvariate(0, 2)) for number in range(5000)]
     (window,) = lag.windows(archived(tmp_path, rows), "DAY")
     lags = sorted((row.received - (row.beat.incoming_heartbeat_ts or 0)) / SECOND for row in rows)
     for share, known in ((0.5, window.total.p50), (0.95, window.total.p95), (0.99, window.total.p99)):
@@ -195,17 +197,17 @@ def test_percentiles_of_many_are_less_than_one_percent_above_the_exact(tmp_path:
     assert window.total.mean == pytest.approx(sum(lags) / len(lags))
 
 
-def test_missing_heartbeats_are_told_with_what_is_usual(tmp_path: Path) -> None:
-    rows = [beat(NOON + n * 10 * SECOND, 0.5) for n in range(100) if not 40 <= n < 52]
-    rows += [beat(NOON + n * 60 * SECOND, 0.5, "south", "north") for n in range(20)]
+def test_missing_heartbeats_are_reported_with_the_usual_number(tmp_path: Path) -> None:
+    rows = [heartbeat(NOON + n * 10 * SECOND, 0.5) for n in range(100) if not 40 <= n < 52]
+    rows += [heartbeat(NOON + n * 60 * SECOND, 0.5, "south", "north") for n in range(20)]
     (gap,) = lag.gaps(archived(tmp_path, rows))
     assert (gap.way.remote, gap.begin, gap.seconds, gap.usual) == ("north", NOON + 390 * SECOND, 130.0, 10.0)
     assert lag.gaps(archived(tmp_path / "other", rows), least=200) == []
 
 
 def test_the_worst_windows_and_the_forecast_of_catching_up(tmp_path: Path) -> None:
-    rows = [beat(NOON + n * 60 * SECOND, 60.0 - 3 * n) for n in range(10)]
-    rows += [beat(NOON + n * 60 * SECOND, 1.0 + n, "south", "north") for n in range(10)]
+    rows = [heartbeat(NOON + n * 60 * SECOND, 60.0 - 3 * n) for n in range(10)]
+    rows += [heartbeat(NOON + n * 60 * SECOND, 1.0 + n, "south", "north") for n in range(10)]
     found = lag.windows(archived(tmp_path, rows), "MINUTE")
     assert [each.total.p95 for each in lag.worst(found, 2)] == [60.0, 54.0]
     falling, rising = lag.trends(found, "MINUTE")
@@ -214,64 +216,64 @@ def test_the_worst_windows_and_the_forecast_of_catching_up(tmp_path: Path) -> No
     assert (rising.caught_up, rising.slope > 0) == (None, True)
 
 
-def test_a_backlog_that_goes_away_is_forecast_by_the_time_since_it_turned(tmp_path: Path) -> None:
+def test_the_forecast_uses_the_time_since_the_backlog_started_to_shrink(tmp_path: Path) -> None:
     lags = [0.1] * 8 + [24.0, 18.0, 12.0, 6.0]
     quiet = [0.1] * 4 + [30.0] + [0.1] * 6
-    rows = [beat(NOON + n * 60 * SECOND, each) for n, each in enumerate(lags)]
-    rows += [beat(NOON + n * 60 * SECOND, each, "south", "north") for n, each in enumerate(quiet)]
+    rows = [heartbeat(NOON + n * 60 * SECOND, each) for n, each in enumerate(lags)]
+    rows += [heartbeat(NOON + n * 60 * SECOND, each, "south", "north") for n, each in enumerate(quiet)]
     falling, steady = lag.trends(lag.windows(archived(tmp_path, rows), "MINUTE"), "MINUTE")
     assert falling.slope == pytest.approx(-0.1)
     assert falling.caught_up == pytest.approx(60)
     assert (steady.slope, steady.caught_up) == (pytest.approx(0), None)
 
 
-def test_clocks_are_told_apart_by_the_quickest_heartbeats(tmp_path: Path) -> None:
-    rows = [beat(NOON + n * SECOND, 0.1 + 2.0 + n % 3) for n in range(10)]
-    rows += [beat(NOON + n * SECOND, 0.1 - 2.0 + n % 3, "south", "north") for n in range(10)]
+def test_clock_differences_are_estimated_from_the_fastest_heartbeats(tmp_path: Path) -> None:
+    rows = [heartbeat(NOON + n * SECOND, 0.1 + 2.0 + n % 3) for n in range(10)]
+    rows += [heartbeat(NOON + n * SECOND, 0.1 - 2.0 + n % 3, "south", "north") for n in range(10)]
     (lead,) = lag.clock_leads(lag.windows(archived(tmp_path, rows), "HOUR"))
     assert (lead.remote, lead.local) == ("north", "south")
     assert lead.offset.lead == pytest.approx(-2.0)
     assert lead.offset.error == pytest.approx(0.1)
 
 
-def test_two_deployments_stand_beside_each_other(tmp_path: Path) -> None:
-    lag_archive.write(tmp_path / "a", "REP1", [beat(NOON, 1.0)])
-    lag_archive.write(tmp_path / "b", "REP1", [beat(NOON, 2.0)])
-    beats = Heartbeats((archive(1, "a", tmp_path / "a"), archive(2, "it's b", tmp_path / "b")), local_engine())
-    assert [(each.way.deployment, each.total.p50) for each in lag.windows(beats, "DAY")] == [
+def test_two_deployments_are_shown_side_by_side(tmp_path: Path) -> None:
+    lag_archive.write(tmp_path / "a", "REP1", [heartbeat(NOON, 1.0)])
+    lag_archive.write(tmp_path / "b", "REP1", [heartbeat(NOON, 2.0)])
+    heartbeats = Heartbeats((archive(1, "a", tmp_path / "a"), archive(2, "it's b", tmp_path / "b")), local_engine())
+    assert [(each.way.deployment, each.total.p50) for each in lag.windows(heartbeats, "DAY")] == [
         ("a", 1.0),
         ("it's b", 2.0),
     ]
 
 
-def test_a_history_and_the_archive_of_its_home_are_one_source(tmp_path: Path, warm: WarmSession) -> None:
-    """The archive has years but not the last minute, the history has the last days, and the archive lacks an hour of them."""
-    rows = [beat(NOON + n * 60 * SECOND, 0.2 + n / 100) for n in range(300)]
+def test_a_heartbeat_history_and_the_archive_of_its_home_are_one_source(tmp_path: Path, warm: WarmSession) -> None:
+    """The archive has years but not the last minute; the history has the last days; the archive lacks one of their hours."""
+    rows = [heartbeat(NOON + n * 60 * SECOND, 0.2 + n / 100) for n in range(300)]
     wanted = archived(tmp_path / "whole", rows)
     lag_archive.write(tmp_path / "part", "REP1", [*rows[:100], *rows[160:290]])
     for engine in (local_engine(), spark_engine(warm)):
         (one,) = merged([archive(1, "home", tmp_path / "part"), history(2, "south", copied(rows[90:]))], tmp_path)
-        beats = Heartbeats((one,), engine)
+        heartbeats = Heartbeats((one,), engine)
         assert one.deployment == "home, south"
-        found = [each._replace(way=each.way._replace(deployment="home")) for each in lag.windows(beats, "HOUR")]
+        found = [each._replace(way=each.way._replace(deployment="home")) for each in lag.windows(heartbeats, "HOUR")]
         assert [each[:3] for each in found] == [each[:3] for each in lag.windows(wanted, "HOUR")]
         assert [each.total.p95 for each in found] == pytest.approx(
             [each.total.p95 for each in lag.windows(wanted, "HOUR")]
         )
-        assert lag.gaps(beats) == []
+        assert lag.gaps(heartbeats) == []
 
 
-def test_sources_without_a_common_heartbeat_stay_apart(tmp_path: Path) -> None:
-    """Two deployments may give their databases and groups the same names."""
-    lag_archive.write(tmp_path / "east", "REP1", [beat(NOON + n * 60 * SECOND, 0.2) for n in range(9)])
+def test_sources_without_a_common_heartbeat_stay_separate(tmp_path: Path) -> None:
+    """Two deployments may use the same names for their databases and groups."""
+    lag_archive.write(tmp_path / "east", "REP1", [heartbeat(NOON + n * 60 * SECOND, 0.2) for n in range(9)])
     east = archive(1, "east", tmp_path / "east")
-    west = history(2, "west", copied([beat(NOON + n * 60 * SECOND + 1, 0.2) for n in range(9)]))
-    third = history(3, "third", copied([beat(NOON + 2 * 60 * SECOND, 0.2)]))
+    west = history(2, "west", copied([heartbeat(NOON + n * 60 * SECOND + 1, 0.2) for n in range(9)]))
+    third = history(3, "third", copied([heartbeat(NOON + 2 * 60 * SECOND, 0.2)]))
     assert [each.deployment for each in merged([east, west, third], tmp_path)] == ["west", "east, third"]
     assert merged([west, history(4, "empty", [])], tmp_path) == [west, *merged([history(4, "empty", [])], tmp_path)]
 
 
 def test_a_history_without_rows_has_no_lines() -> None:
-    beats = Heartbeats((history(1, "d", []),), local_engine())
-    assert (lag.windows(beats, "HOUR"), lag.gaps(beats)) == ([], [])
-    assert copied([beat(NOON, 1.0)])[0].startswith(b'"north"')
+    heartbeats = Heartbeats((history(1, "d", []),), local_engine())
+    assert (lag.windows(heartbeats, "HOUR"), lag.gaps(heartbeats)) == ([], [])
+    assert copied([heartbeat(NOON, 1.0)])[0].startswith(b'"north"')

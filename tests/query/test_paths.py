@@ -1,4 +1,4 @@
-"""Which files a text means, here and on another file system."""
+"""Which files a trail path names, on this machine and on other file systems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def count(files: list[str]) -> int:
     return sum(batch.num_rows for split in plan(files) for batch in TrailRead(("rba",)).batches(split))
 
 
-def test_texts_mean_files_in_order(trail: TrailName, tmp_path: Path) -> None:
+def test_a_path_names_its_files_in_order(trail: TrailName, tmp_path: Path) -> None:
     every = [str(trail.file(seqno)) for seqno in trail.sequences()]
     assert len(every) > 3
     for text in ("./dirdat/ea", "dirdat", "dirdat/e?*", "dirdat/ea0*"):
@@ -41,31 +41,31 @@ def test_texts_mean_files_in_order(trail: TrailName, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["dirdat/zz", "nowhere", "dirdat/zz*", "dirdat/ea000000999"])
-def test_what_is_no_trail_is_told(trail: TrailName, tmp_path: Path, text: str) -> None:
+def test_a_path_that_is_not_a_trail_is_reported(trail: TrailName, tmp_path: Path, text: str) -> None:
     with pytest.raises(NotFoundError, match="is not a trail"):
         paths.trail_files(text, tmp_path)
 
 
-def test_another_file_is_no_trail_file(trail: TrailName) -> None:
+def test_another_file_is_not_a_trail_file(trail: TrailName) -> None:
     with pytest.raises(UsageError, match=r"notes\.txt is not a trail file"):
         paths.trail_files(str(trail.folder / "notes.txt"))
     with pytest.raises(UsageError, match="ggtrail requires a path"):
         files_of({})
 
 
-@pytest.mark.parametrize("means", ["dirdat", "dirdat/*", "dirdat/zz", "dirdat/zz000000000"])
-def test_a_file_that_only_has_the_name_of_a_trails_is_told(trail: TrailName, tmp_path: Path, means: str) -> None:
+@pytest.mark.parametrize("path", ["dirdat", "dirdat/*", "dirdat/zz", "dirdat/zz000000000"])
+def test_a_file_that_only_has_the_name_of_a_trail_file_is_reported(trail: TrailName, tmp_path: Path, path: str) -> None:
     (trail.folder / "zz000000000").write_text("<html>")
     with pytest.raises(UsageError, match="zz000000000 has the name of a trail file but is not one"):
-        paths.trail_files(means, tmp_path)
+        paths.trail_files(path, tmp_path)
     assert paths.trail_files("dirdat/ea", tmp_path)
-    (trail.folder / "zz000000000").write_bytes(b"")  # one that is only being begun
+    (trail.folder / "zz000000000").write_bytes(b"")  # The header of this file is still incomplete.
     assert len(paths.trail_files("dirdat", tmp_path)) == len(trail.sequences()) + 1
 
 
 @pytest.fixture
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """``hdfs://there/…`` is this machine's file system as Arrow has it, and copies go to a folder of the test's."""
+def _remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """``hdfs://there/…`` maps to this machine's file system through Arrow; copies go to a folder of the test."""
 
     def file_system(text: str) -> tuple[Any, str]:
         return fs.LocalFileSystem(), text.removeprefix("hdfs://there")
@@ -75,18 +75,18 @@ def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "copies").mkdir()
 
 
-@pytest.mark.usefixtures("_elsewhere")
-@pytest.mark.parametrize("means", ["{0}", "{0}*", "{1}", "{1}/e?0*", "{0}000000001"])
-def test_a_trail_elsewhere_is_read_by_copies(trail: TrailName, means: str) -> None:
-    local = paths.trail_files(means.format(trail, trail.folder))
-    remote = paths.trail_files("hdfs://there" + means.format(trail, trail.folder))
+@pytest.mark.usefixtures("_remote")
+@pytest.mark.parametrize("path", ["{0}", "{0}*", "{1}", "{1}/e?0*", "{0}000000001"])
+def test_a_trail_on_another_file_system_is_read_from_copies(trail: TrailName, path: str) -> None:
+    local = paths.trail_files(path.format(trail, trail.folder))
+    remote = paths.trail_files("hdfs://there" + path.format(trail, trail.folder))
     assert remote == [f"hdfs://there{file}" for file in local]
     assert count(remote) == count(local) > 0
-    assert paths.total_bytes(remote) == 0  # nobody asks there before the question is planned
+    assert paths.total_bytes(remote) == 0  # Nothing is fetched before the query is planned.
 
 
-@pytest.mark.usefixtures("_elsewhere")
-def test_a_copy_is_made_again_when_the_file_has_grown(trail: TrailName) -> None:
+@pytest.mark.usefixtures("_remote")
+def test_a_copy_is_refreshed_when_the_file_has_grown(trail: TrailName) -> None:
     before = count(paths.trail_files(f"hdfs://there{trail}"))
     copy = paths.local_copy(f"hdfs://there{trail.file(0)}")
     first = copy.stat().st_ino
@@ -99,20 +99,20 @@ def test_a_copy_is_made_again_when_the_file_has_grown(trail: TrailName) -> None:
     assert mark == MarkReader(trail).read()
 
 
-@pytest.mark.usefixtures("_elsewhere")
-def test_what_is_no_trail_elsewhere(trail: TrailName) -> None:
+@pytest.mark.usefixtures("_remote")
+def test_a_remote_path_that_is_not_a_trail_is_reported(trail: TrailName) -> None:
     with pytest.raises(NotFoundError, match="is not a trail"):
         paths.trail_files(f"hdfs://there{trail.folder}/zz")
     with pytest.raises(NotFoundError, match="cannot read hdfs://there/no/such/folder"):
         paths.trail_files("hdfs://there/no/such/folder/ea")
 
 
-def test_a_system_that_cannot_be_reached_is_told() -> None:
+def test_a_file_system_that_cannot_be_reached_is_reported() -> None:
     with pytest.raises(NotFoundError, match="cannot reach nosuch://somewhere/dirdat"):
         paths.trail_files("nosuch://somewhere/dirdat/ea")
 
 
-def test_what_cannot_be_opened_is_told(trail: TrailName) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(trail: TrailName) -> None:
     trail.file(900_000).symlink_to(trail.folder / "gone")
     with pytest.raises(NotFoundError, match="ea000900000 cannot be read: No such file"):
         paths.trail_files(str(trail))
@@ -122,9 +122,9 @@ def test_what_cannot_be_opened_is_told(trail: TrailName) -> None:
         paths.trail_files(str(trail))
 
 
-def test_a_mark_that_cannot_be_opened_is_told(trail: TrailName) -> None:
+def test_a_durable_mark_that_cannot_be_opened_is_reported(trail: TrailName) -> None:
     mark = trail.folder / ".ea.durable"
     mark.unlink()
-    mark.symlink_to(mark.name)  # a link to itself: nobody can open it, root neither
+    mark.symlink_to(mark.name)  # A link to itself: it cannot be opened, not even by root.
     with pytest.raises(DiskError, match=r"ea\.durable cannot be opened"):
         MarkReader(trail).read()

@@ -1,4 +1,4 @@
-"""The recipes of ``ggshell.query``, as they are written there: on a classic session and over Spark Connect."""
+"""The recipes of ``ggshell.query``, run as they are written there: in a classic session and over Spark Connect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def names_of(spark: object, folder: Path, trail: TrailName) -> dict[str, Any]:
-    """What the recipes speak of."""
+    """The names that the recipes use."""
     return {
         "spark": spark,
         "trail": str(trail),
@@ -34,8 +34,8 @@ def names_of(spark: object, folder: Path, trail: TrailName) -> dict[str, Any]:
     }
 
 
-def cook(names: dict[str, Any]) -> dict[str, Any]:
-    """Follow every recipe; what each gives, in plain values."""
+def run_recipes(names: dict[str, Any]) -> dict[str, Any]:
+    """Run every recipe; return their results as plain values."""
     for text in RECIPES.values():
         exec(text, names)  # noqa: S102 - our own text
         if "query" in names:
@@ -60,7 +60,7 @@ def trail(tmp_path: Path) -> TrailName:
 
 
 def test_recipes(spark: SparkSession, tmp_path: Path, trail: TrailName) -> None:
-    found = cook(names_of(spark, tmp_path, trail))
+    found = run_recipes(names_of(spark, tmp_path, trail))
     rows = [row for batch in read_columnar(trail.file(0)) for row in batch.to_pylist()]
     inserts = [row for row in rows if row["op"] == "Insert"]
     assert found["later"] == sum(row["commit_ts"] >= to_datetime(BEGIN + 10_000) for row in inserts) > 0
@@ -73,7 +73,7 @@ PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
-from test_recipes import cook, names_of
+from test_recipes import names_of, run_recipes
 from trail_samples import trail_in
 from ggshell.query.cluster import ask_spark
 from ggshell.query.session import WarmSession
@@ -81,7 +81,7 @@ from ggshell.query.settings import QuerySettings
 
 session = WarmSession(QuerySettings(master=sys.stdin.read()), Path(sys.argv[1]))
 folder = Path(sys.argv[2])
-print(json.dumps(cook(names_of(session.get(), folder, trail_in(folder, sys.argv[3])))))
+print(json.dumps(run_recipes(names_of(session.get(), folder, trail_in(folder, sys.argv[3])))))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 endless = "SELECT count(*) AS n FROM range(1000000000000) a WHERE hash(id) % 7 = 3"
 try:
@@ -93,7 +93,7 @@ session.close()
 
 
 def test_recipes_over_spark_connect(spark: SparkSession, tmp_path: Path, trail: TrailName) -> None:
-    """In a process of its own: one cannot have sessions of both kinds."""
+    """In a process of its own: one process cannot have both kinds of session."""
     here = names_of(spark, tmp_path / "here", trail)
     home = Home(tmp_path / "home")
     server = start_server(home)
@@ -114,5 +114,5 @@ def test_recipes_over_spark_connect(spark: SparkSession, tmp_path: Path, trail: 
     assert find_server(home) is None
     assert run.returncode == 0, run.stderr
     recipes, interrupted = map(json.loads, run.stdout.splitlines())
-    assert recipes == cook(here)
+    assert recipes == run_recipes(here)
     assert interrupted == [{"n": "interrupted"}]

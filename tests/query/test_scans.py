@@ -1,4 +1,4 @@
-"""A view that a statement reads more than once, with other conditions each time: Spark must not mix them up."""
+"""A statement that reads a view several times with different conditions: Spark must not mix up the scans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from both import local_engine, spark_engine
+from both_engines import local_engine, spark_engine
 from trail_samples import random_transactions, trail_in, write_trail
 
 from ggshell.query.cluster import scans_once
@@ -24,13 +24,13 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_scans_of_one_view_have_conditions_of_their_own(warm: WarmSession, tmp_path: Path, sql: str) -> None:
+def test_each_scan_of_a_view_has_its_own_conditions(warm: WarmSession, tmp_path: Path, sql: str) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(21, 40))
-    asked = trails([str(name)], tmp_path, local_engine())
-    here = asked.ask("twice", sql).rows
-    assert QueriedTrails(asked.files, spark_engine(warm)).ask("twice", sql).rows == here
-    assert all(row[-1] > 0 for row in here)
+    queried = trails([str(name)], tmp_path, local_engine())
+    on_duckdb = queried.ask("twice", sql).rows
+    assert QueriedTrails(queried.files, spark_engine(warm)).ask("twice", sql).rows == on_duckdb
+    assert all(row[-1] > 0 for row in on_duckdb)
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_scans_of_one_view_have_conditions_of_their_own(warm: WarmSession, tmp_p
         ("with c as (select * from ea) select * from c join c as d on true", False),
     ],
 )
-def test_only_a_view_that_surely_is_read_once_may_take_conditions(sql: str, once: bool) -> None:
+def test_conditions_are_pushed_down_only_if_a_view_is_certainly_read_once(sql: str, once: bool) -> None:
     assert scans_once(sql, "ea") is once
 
 
-def test_conditions_come_back_from_their_option() -> None:
+def test_conditions_are_restored_from_their_option() -> None:
     conditions = [
         Condition("op", "in", ("Insert", "Delete")),
         Condition("commit_ts", ">=", datetime(2026, 11, 20, 8, 0, 0, 123456, UTC)),

@@ -1,4 +1,4 @@
-"""Slices of Parquet files by a time: every row in exactly one, and files out of order are not read over and over."""
+"""Slices of Parquet files by time: every row is in exactly one slice, and unordered files are not read repeatedly."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_a_slice_opens_only_the_files_that_have_its_rows(tmp_path: Path) -> None
     assert [each.view.files for each in sliced(part(*days), 100)] == [(str(day),) for day in days]
 
 
-def test_files_out_of_order_are_not_read_over_and_over(tmp_path: Path) -> None:
+def test_unordered_files_are_not_read_repeatedly(tmp_path: Path) -> None:
     times = random.Random(1).sample(range(10**9), 1000)
     slices = sliced(part(write(tmp_path / "a.parquet", times)), 10)
     assert len(slices) <= TIMES_READ
 
 
-def test_what_nothing_slices_is_asked_whole(tmp_path: Path) -> None:
+def test_without_a_column_to_slice_by_the_whole_is_queried(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", range(100))
     unsliced = FirstHalf(ParquetView("seen", (str(path),)), SQL)
     at_hand = FirstHalf(RowsView("seen", pq.read_table(path)), SQL)
@@ -84,7 +84,7 @@ def test_rows_without_a_time_are_in_no_slice(tmp_path: Path) -> None:
     assert [number for _, number in rows(slices)] == list(range(0, 60, 3)) or len(slices) == 1
 
 
-def test_files_without_rows_are_asked_whole(tmp_path: Path) -> None:
+def test_files_without_rows_are_queried_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.ParquetWriter(path, ROWS).close()
     assert sliced(part(path)) == [part(path)]
@@ -109,7 +109,9 @@ def test_a_file_with_damaged_rows_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ask", [sliced, lambda missing: rows([missing])])
-def test_a_file_that_goes_away_meanwhile_is_told(tmp_path: Path, ask: Callable[[FirstHalf], object]) -> None:
+def test_a_file_that_is_deleted_during_the_query_is_reported(
+    tmp_path: Path, ask: Callable[[FirstHalf], object]
+) -> None:
     gone = part(write(tmp_path / "a.parquet", range(10)), tmp_path / "b.parquet")
     assert gone.view.size > 0
     with pytest.raises(NotFoundError, match=r"b\.parquet no longer exists"):

@@ -1,4 +1,4 @@
-"""Where Spark creates files, and what START SPARK says of a cluster that asks for no secret."""
+"""Where Spark creates files, and the warning of START SPARK for a cluster without a secret."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_spark_creates_files_only_in_dirtmp_of_the_home(warm: WarmSession) -> No
         ("yarn", {}, False),
     ],
 )
-def test_a_standalone_master_elsewhere_without_a_secret_is_known(
+def test_a_remote_standalone_master_without_a_secret_is_recognized(
     master: str, options: dict[str, str], exposed: bool
 ) -> None:
     assert exposes(QuerySettings(master=master, options=options)) is exposed

@@ -1,4 +1,4 @@
-"""Who may reach Spark's driver: on one machine nobody from elsewhere, and nobody without its secret."""
+"""Who can connect to Spark's driver: with a local driver only this machine, and only with the secret."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LISTENING = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
-def test_every_port_of_a_local_driver_is_on_the_loopback(warm: WarmSession) -> None:
+def test_every_port_of_a_local_driver_is_on_the_loopback_interface(warm: WarmSession) -> None:
     spark = warm.get()
     assert spark.conf.get("spark.authenticate") == "true"
     folder = Path(f"/proc/{java_process(spark).pid}/fd")
-    mine = {each.readlink().name for each in folder.iterdir() if each.is_symlink()}
+    sockets = {each.readlink().name for each in folder.iterdir() if each.is_symlink()}
     lines = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
-    open_at = [each[1].split(":")[0] for each in lines if each[3] == LISTENING and f"socket:[{each[9]}]" in mine]
+    open_at = [each[1].split(":")[0] for each in lines if each[3] == LISTENING and f"socket:[{each[9]}]" in sockets]
     assert open_at
     assert [address for address in open_at if address not in LOOPBACK] == []
 
@@ -34,7 +34,9 @@ def test_every_port_of_a_local_driver_is_on_the_loopback(warm: WarmSession) -> N
         ("k8s://https://north", False, True),
     ],
 )
-def test_a_master_elsewhere_gets_a_secret_and_one_here_the_loopback(master: str, loopback: bool, secret: bool) -> None:
+def test_a_remote_master_gets_a_secret_and_a_local_one_the_loopback_interface(
+    master: str, loopback: bool, secret: bool
+) -> None:
     found = guards(master)
     assert (found.get("spark.driver.bindAddress") == "127.0.0.1") is loopback
     assert (found.get("spark.authenticate") == "true") is secret

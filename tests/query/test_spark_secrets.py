@@ -1,4 +1,4 @@
-"""No setting of Spark stands on a command line, where everybody on the machine could read it."""
+"""No Spark setting is visible on a command line, where every user of the machine could read it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ spark.sql.shuffle.partitions 3
 
 def command_lines() -> Iterator[str]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # It has ended.
             yield path.read_bytes().decode(errors="replace")
 
 
@@ -54,7 +54,7 @@ def folder(java: None, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_no_setting_stands_on_a_command_line_and_all_arrive(folder: Path) -> None:
+def test_no_setting_is_visible_on_a_command_line_and_all_take_effect(folder: Path) -> None:
     """Neither while Java starts, which takes three programs, nor while it runs."""
     settings, log = folder / "spark.conf", folder / "dirrpt" / "spark.log"
     over, seen = threading.Event(), set[str]()
@@ -75,7 +75,7 @@ def test_no_setting_stands_on_a_command_line_and_all_arrive(folder: Path) -> Non
         assert asking.stdout is not None
         thread.start()
         try:
-            told = [asking.stdout.readline().rstrip("\n") for _ in range(4)]
+            answers = [asking.stdout.readline().rstrip("\n") for _ in range(4)]
         finally:
             over.set()
             thread.join()
@@ -83,7 +83,7 @@ def test_no_setting_stands_on_a_command_line_and_all_arrive(folder: Path) -> Non
         held = [path for path in folder.rglob("*") if path.is_file() and b"zq7" in path.read_bytes()]
         seen.update(command_lines())
         asking.stdin.close()
-    assert told == [MARKER, "yes", "ours", "3"], log.read_text()
+    assert answers == [MARKER, "yes", "ours", "3"], log.read_text()
     assert held == []
     assert any("settings.properties" in line for line in seen), "the start was not seen"
     assert [line for line in seen if "zq7" in line] == []

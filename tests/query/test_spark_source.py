@@ -1,4 +1,4 @@
-"""The data source ``ggtrail`` on a real session: the same rows as the trail's own reader gives, whatever is left out."""
+"""The data source ``ggtrail`` in a real session: the same rows as the trail's own reader, whatever is left out."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def plain(row: Any) -> tuple[Any, ...]:
     )
 
 
-def in_trail(name: TrailName) -> list[dict[str, Any]]:
-    """Every row by the trail's own columnar reader."""
+def rows_in_trail(name: TrailName) -> list[dict[str, Any]]:
+    """Every row, read by the trail's own columnar reader."""
     found = []
     for seqno in name.sequences():
         for batch in read_columnar(name.file(seqno)):
@@ -46,12 +46,12 @@ def in_trail(name: TrailName) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_column_of_every_row_arrives(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_column_of_every_row_is_read(spark: SparkSession, tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(1, 60), max_bytes=4000)
     assert len(name.sequences()) > 2
     rows = [row.asDict() for row in load(spark, name).orderBy("seqno", "rba").collect()]
-    expected = in_trail(name)
+    expected = rows_in_trail(name)
     assert len(rows) == len(expected)
     for row, wanted in zip(rows, expected, strict=True):
         for column in COLUMNS:
@@ -63,8 +63,8 @@ def test_every_column_of_every_row_arrives(spark: SparkSession, tmp_path: Path) 
                 assert row[column] == wanted[column], column
 
 
-@pytest.mark.parametrize("means", ["trail", "file", "folder", "glob", "several"])
-def test_what_a_path_may_mean(spark: SparkSession, tmp_path: Path, means: str) -> None:
+@pytest.mark.parametrize("kind", ["trail", "file", "folder", "glob", "several"])
+def test_a_path_names_one_file_or_several_or_a_trail(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     name, other = trail_in(tmp_path), trail_in(tmp_path, "eb")
     write_trail(name, random_transactions(1, 20), max_bytes=3000)
     write_trail(other, random_transactions(2, 5))
@@ -75,17 +75,17 @@ def test_what_a_path_may_mean(spark: SparkSession, tmp_path: Path, means: str) -
         "glob": (f"{name.folder}/e[ab]*", [name, other]),
         "several": (f"{name}, {other}", [name, other]),
     }
-    path, trails = paths[means]
-    assert load(spark, path).count() == sum(len(in_trail(each)) for each in trails)
+    path, trails = paths[kind]
+    assert load(spark, path).count() == sum(len(rows_in_trail(each)) for each in trails)
 
 
-def test_a_large_file_is_shared_by_tasks_and_no_transaction_is_cut(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_large_file_is_divided_among_tasks_between_transactions(spark: SparkSession, tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(3, 200))
     frame = load(spark, name, splitBytes="5KB")
     assert frame.selectExpr("spark_partition_id()").distinct().count() >= 5
     rows = sorted((row.seqno, row.rba) for row in frame.select("seqno", "rba").collect())
-    assert rows == [(row["seqno"], row["rba"]) for row in in_trail(name)]
+    assert rows == [(row["seqno"], row["rba"]) for row in rows_in_trail(name)]
     shared = frame.selectExpr("csn", "spark_partition_id() as part").distinct().groupBy("csn").count()
     assert shared.where("count > 1").count() == 0
 
@@ -110,10 +110,10 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_conditions_leave_out_what_does_not_fit_and_nothing_else(
+def test_conditions_remove_only_rows_that_do_not_match(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, condition: str
 ) -> None:
-    """Pushed down and not pushed down must be the same rows."""
+    """The same rows must result with and without push-down."""
     name = trail_in(tmp_path_factory.getbasetemp() / "conditions")
     if not name.sequences():
         write_trail(name, random_transactions(4, 80), max_bytes=5000)
@@ -122,21 +122,23 @@ def test_conditions_leave_out_what_does_not_fit_and_nothing_else(
     assert sorted(map(tuple, pushed)) == sorted(map(tuple, whole))
 
 
-def test_files_that_cannot_have_wanted_rows_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_without_matching_rows_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(5, 60), max_bytes=4000)
     last = name.file(name.sequences()[-1])
     content = bytearray(last.read_bytes())
-    content[-20] ^= 0xFF  # to read it is an error
+    content[-20] ^= 0xFF  # Reading it would be an error.
     last.write_bytes(content)
     early = load(spark, name, pushdown="true").where(f"commit_ts < timestamp_micros({BEGIN + 5000})")
-    assert early.count() == len([row for row in in_trail_before(name) if row["commit_ts"] < to_datetime(BEGIN + 5000)])
+    assert early.count() == len(
+        [row for row in rows_before_last_file(name) if row["commit_ts"] < to_datetime(BEGIN + 5000)]
+    )
     with pytest.raises(Exception, match="damaged"):
         load(spark, name).count()
 
 
-def in_trail_before(name: TrailName) -> list[dict[str, Any]]:
-    """The rows of a trail's first files, all but the last."""
+def rows_before_last_file(name: TrailName) -> list[dict[str, Any]]:
+    """The rows of all files of a trail but the last."""
     return [
         row for seqno in name.sequences()[:-1] for batch in read_columnar(name.file(seqno)) for row in batch.to_pylist()
     ]
@@ -185,10 +187,10 @@ def test_columns_added_and_dropped_over_time(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damage_by_mode(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_each_mode_handles_damage(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(seed, 60), max_bytes=6000)
-    whole = in_trail(name)
+    whole = rows_in_trail(name)
     victim = random.Random(seed).choice([row for row in whole if row["seqno"] == 1 and row["length"] > 8])
     path = name.file(1)
     content = bytearray(path.read_bytes())
@@ -201,18 +203,18 @@ def test_damage_by_mode(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     every = {(row["seqno"], row["rba"]) for row in whole}
     lost = {(row["seqno"], row["rba"]) for row in whole if row["csn"] == victim["csn"]}
     assert every - lost <= kept < every
-    told = load(spark, name, mode="PERMISSIVE").select("seqno", "rba", "fault").collect()
-    faults = [row.fault for row in told if row.fault]
+    rows_and_faults = load(spark, name, mode="PERMISSIVE").select("seqno", "rba", "fault").collect()
+    faults = [row.fault for row in rows_and_faults if row.fault]
     assert len(faults) == 1
     assert "damaged at RBA" in faults[0]
-    assert {(row.seqno, row.rba) for row in told if row.rba is not None} == kept
+    assert {(row.seqno, row.rba) for row in rows_and_faults if row.rba is not None} == kept
 
 
-def test_a_torn_last_file_is_read_to_its_last_whole_transaction(spark: SparkSession, tmp_path: Path) -> None:
-    """As a trail is that was copied while it was written: without its durable mark."""
+def test_an_incomplete_last_file_is_read_to_its_last_whole_transaction(spark: SparkSession, tmp_path: Path) -> None:
+    """Like a trail that was copied while it was written: without its durable mark."""
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(3, 30), max_bytes=4000)
-    whole, last = in_trail(name), name.sequences()[-1]
+    whole, last = rows_in_trail(name), name.sequences()[-1]
     (name.folder / ".ea.durable").unlink()
     content = name.file(last).read_bytes()
     name.file(last).write_bytes(content[:-30])
@@ -221,19 +223,19 @@ def test_a_torn_last_file_is_read_to_its_last_whole_transaction(spark: SparkSess
     assert rows == {(row["seqno"], row["rba"]) for row in whole if row["csn"] != torn}
 
 
-def test_a_file_that_lost_what_was_durable_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_shorter_than_its_durable_end_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(3, 30))
     content = name.file(0).read_bytes()
     name.file(0).write_bytes(content[:-30])
     with pytest.raises(Exception, match="a complete record before the durable end of the trail"):
         load(spark, name).count()
-    told = load(spark, name, mode="PERMISSIVE").select("fault").where("fault is not null").collect()
-    assert len(told) == 1
+    rows_and_faults = load(spark, name, mode="PERMISSIVE").select("fault").where("fault is not null").collect()
+    assert len(rows_and_faults) == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"path": "{folder}/zz"}, "is not a trail"),
         ({"path": "{folder}/readme.txt"}, "is not a trail"),
@@ -244,12 +246,14 @@ def test_a_file_that_lost_what_was_durable_is_an_error(spark: SparkSession, tmp_
         ({"path": "{trail}", "splitBytes": "many"}, "many is not a valid size"),
     ],
 )
-def test_what_is_asked_wrongly(spark: SparkSession, tmp_path: Path, options: dict[str, str], said: str) -> None:
+def test_invalid_options_are_refused(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str], message: str
+) -> None:
     name = trail_in(tmp_path)
     write_trail(name, random_transactions(1, 3))
     (name.folder / "readme.txt").write_text("no trail")
     given = {key: value.format(folder=name.folder, trail=name) for key, value in options.items()}
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(Exception, match=message):
         spark.read.format("ggtrail").options(**given).load().count()
 
 

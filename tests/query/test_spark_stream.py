@@ -1,4 +1,4 @@
-"""The stream ``ggtrail`` on a real session: every row once, over rollover, rate limits and restarts."""
+"""The stream ``ggtrail`` in a real session: every row once, across rollovers, rate limits and restarts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def follow(spark: SparkSession, name: TrailName, lake: Path, **options: str) -> Any:
-    """Take what is there now into Parquet, and stop."""
+    """Copy the current rows to Parquet, and stop."""
     stream = spark.readStream.format("ggtrail").options(**options).load(str(name))
     query = (
         stream.writeStream.format("parquet")
@@ -38,20 +38,20 @@ def places(spark: SparkSession, lake: Path) -> list[tuple[int, int, str]]:
     return sorted((row.seqno, row.rba, row.csn) for row in rows)
 
 
-def in_trail(spark: SparkSession, name: TrailName) -> list[tuple[int, int, str]]:
+def rows_in_trail(spark: SparkSession, name: TrailName) -> list[tuple[int, int, str]]:
     rows = spark.read.format("ggtrail").load(str(name)).select("seqno", "rba", "csn").collect()
     return sorted((row.seqno, row.rba, row.csn) for row in rows)
 
 
-def test_every_row_once_over_files_restarts_and_a_growing_trail(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_row_arrives_once_across_files_restarts_and_growth(spark: SparkSession, tmp_path: Path) -> None:
     name, lake = trail_in(tmp_path), tmp_path / "lake"
     write_trail(name, random_transactions(2, 30), max_bytes=4000)
     follow(spark, name, lake)
     first = places(spark, lake)
-    assert first == in_trail(spark, name)
-    write_trail(name, random_transactions(3, 30), max_bytes=4000, first_csn=31)  # a restart record, and more files
+    assert first == rows_in_trail(spark, name)
+    write_trail(name, random_transactions(3, 30), max_bytes=4000, first_csn=31)  # A restart record, and more files.
     follow(spark, name, lake)
-    assert places(spark, lake) == in_trail(spark, name)
+    assert places(spark, lake) == rows_in_trail(spark, name)
     assert len(places(spark, lake)) > len(first)
 
 
@@ -64,7 +64,7 @@ def test_a_rate_limit_makes_batches_of_whole_transactions(spark: SparkSession, t
     for each in batches:
         place = position_of(json.loads(each["sources"][0]["endOffset"]))
         assert is_between_transactions(name.file(place.seqno), place.rba)
-    assert places(spark, lake) == in_trail(spark, name)
+    assert places(spark, lake) == rows_in_trail(spark, name)
 
 
 def _end(name: TrailName) -> TrailPosition:
@@ -73,10 +73,10 @@ def _end(name: TrailName) -> TrailPosition:
     return end
 
 
-def test_it_begins_where_it_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_starts_at_the_given_position(spark: SparkSession, tmp_path: Path) -> None:
     name, lake = trail_in(tmp_path), tmp_path / "lake"
     write_trail(name, random_transactions(5, 30), max_bytes=4000)
-    every = in_trail(spark, name)
+    every = rows_in_trail(spark, name)
     inside = [row for row in every if row[0] == 1][1]
     follow(spark, name, lake, startingSeqno="1", startingRba=str(inside[1]))
     assert places(spark, lake) == [row for row in every if row >= inside]
@@ -95,7 +95,7 @@ def test_a_table_as_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(map(str, stream.collect())) == sorted(map(str, batch.collect()))
 
 
-def test_a_missing_file_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     name, lake = trail_in(tmp_path), tmp_path / "lake"
     write_trail(name, random_transactions(6, 20), max_bytes=3000)
     follow(spark, name, lake)
@@ -107,7 +107,7 @@ def test_a_missing_file_is_told(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 40, 300, 1000, 10_000])
-def test_cuts_stand_between_transactions_and_reach_the_end(tmp_path: Path, size: int) -> None:
+def test_batches_end_between_transactions_and_reach_the_end(tmp_path: Path, size: int) -> None:
     """Also where one transaction is larger than a file."""
     name = trail_in(tmp_path)
     writer = open_writer(name, 2000)

@@ -1,4 +1,4 @@
-"""A frame to a trail and back."""
+"""Writing a data frame to a trail, and reading it back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load(spark: SparkSession, name: TrailName, **options: str) -> DataFrame:
     return spark.read.format("ggtrail").options(**options).load(str(name))
 
 
-def in_trail(name: TrailName) -> list[tuple[Any, ...]]:
+def rows_in_trail(name: TrailName) -> list[tuple[Any, ...]]:
     return [
         tuple(row[column] for column in (*SAME, "length", "audit_pos"))
         for seqno in name.sequences()
@@ -34,20 +34,20 @@ def in_trail(name: TrailName) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("definitions", [False, True])
-def test_a_replay_is_the_same_trail(spark: SparkSession, tmp_path: Path, *, definitions: bool) -> None:
+def test_a_replayed_trail_equals_the_original(spark: SparkSession, tmp_path: Path, *, definitions: bool) -> None:
     name, other = trail_in(tmp_path), trail_in(tmp_path, "eb")
     write_trail(name, random_transactions(1, 120), max_bytes=6000)
     options = {"definitions": str(name)} if definitions else {}
     frame = load(spark, name).orderBy("csn", "seqno", "rba")
     frame.write.format("ggtrail").options(**options).mode("append").save(str(other))
-    assert in_trail(other) == in_trail(name)
+    assert rows_in_trail(other) == rows_in_trail(name)
     (definition,) = find_definitions([other.file(0)], "hr.employees")
     assert (definition == EMPLOYEES) is definitions
     assert definition.key == (0,)
     assert [each.name for each in other.folder.iterdir() if "staged" in each.name] == []
 
 
-def test_what_the_trail_has_already_cannot_be_appended(spark: SparkSession, tmp_path: Path) -> None:
+def test_transactions_that_the_trail_already_has_cannot_be_appended(spark: SparkSession, tmp_path: Path) -> None:
     name, other = trail_in(tmp_path), trail_in(tmp_path, "eb")
     write_trail(name, random_transactions(1, 20))
     frame = load(spark, name).orderBy("csn", "rba")
@@ -55,18 +55,18 @@ def test_what_the_trail_has_already_cannot_be_appended(spark: SparkSession, tmp_
     with pytest.raises(Exception, match="comes after CSN 00000000/0000000A"):
         frame.write.format("ggtrail").mode("append").save(str(other))
     frame.where("csn > '00000000/0000000A'").write.format("ggtrail").mode("append").save(str(other))
-    assert [row[:1] for row in in_trail(other)] == [row[:1] for row in in_trail(name)]
+    assert [row[:1] for row in rows_in_trail(other)] == [row[:1] for row in rows_in_trail(name)]
     frame.where("csn = '00000000/00000003'").write.format("ggtrail").mode("overwrite").save(str(other))
-    assert {row[0] for row in in_trail(other)} == {"00000000/00000003"}
+    assert {row[0] for row in rows_in_trail(other)} == {"00000000/00000003"}
 
 
-def test_a_frame_out_of_order_is_refused_whole(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unordered_frame_is_refused_as_a_whole(spark: SparkSession, tmp_path: Path) -> None:
     name, other = trail_in(tmp_path), trail_in(tmp_path, "eb")
     write_trail(name, random_transactions(1, 20))
     frame = load(spark, name).orderBy("csn", ascending=False)
     with pytest.raises(Exception, match="sort the frame by csn, seqno and rba"):
         frame.write.format("ggtrail").mode("append").save(str(other))
-    assert in_trail(other) == []
+    assert rows_in_trail(other) == []
 
 
 def test_rows_of_a_table_become_inserts_with_types(spark: SparkSession, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_rows_of_a_table_become_inserts_with_types(spark: SparkSession, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("sql", "options", "said"),
+    ("sql", "options", "message"),
     [
         ("select 1 as id", {}, "rows for a trail require columns, owner, table"),
         ("select 'Commit' as op, 'a' as owner, 'b' as table, map('x', 'y') as columns", {}, "is not a change of a row"),
@@ -100,11 +100,11 @@ def test_rows_of_a_table_become_inserts_with_types(spark: SparkSession, tmp_path
         ("select 1 as id", {"table": "t.x", "megabytes": "0"}, "megabytes must be a number from 1 on"),
     ],
 )
-def test_what_cannot_be_a_trail(
-    spark: SparkSession, tmp_path: Path, sql: str, options: dict[str, str], said: str
+def test_frames_that_cannot_be_a_trail_are_refused(
+    spark: SparkSession, tmp_path: Path, sql: str, options: dict[str, str], message: str
 ) -> None:
     name = trail_in(tmp_path)
     frame = spark.sql(sql.replace(" table,", ' "table",'))
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(Exception, match=message):
         frame.write.format("ggtrail").options(**options).mode("append").save(str(name))
-    assert in_trail(name) == []
+    assert rows_in_trail(name) == []

@@ -1,4 +1,4 @@
-"""Trails for the tests of questions and Spark: three tables, every operation, several files."""
+"""Trails for the tests of queries and Spark: three tables, every operation, several files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BEGIN = 1_700_000_000_000_000
 
 
 class Written(NamedTuple):
-    """A trail, and what was written to it: a tuple (csn, operation name, table, columns) a row."""
+    """A trail and what was written to it: one tuple (csn, operation name, table, columns) per row."""
 
     name: TrailName
     rows: list[tuple[int, str, str, dict[str, str | None]]]
@@ -66,7 +66,7 @@ def delete(definition: TableDefinition, **values: str | None) -> Row:
     return Row(definition, IoType.DELETE, _image(definition, values))
 
 
-def move(definition: TableDefinition, before: dict[str, str | None], after: dict[str, str | None]) -> Row:
+def key_update(definition: TableDefinition, before: dict[str, str | None], after: dict[str, str | None]) -> Row:
     """An update of the key."""
     data = join_key_update(_image(definition, before), _image(definition, after))
     return Row(definition, IoType.KEY_FIELD_COMP, data)
@@ -84,7 +84,7 @@ def write_trail(
     first_csn: int = 1,
     options: WriterOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """A flush a transaction; CSNs are 1, 2, 3 …"""
+    """One flush per transaction; CSNs are 1, 2, 3 …"""
     writer = open_writer(name, max_bytes, options)
     for csn, rows in enumerate(transactions, first_csn):
         writer.write(make_batch([Tx(csn, rows)]))
@@ -93,29 +93,29 @@ def write_trail(
 
 
 def random_transactions(seed: int, count: int, most: int = 6) -> list[list[Row]]:
-    """Transactions over three tables in which every row has a life that makes sense."""
+    """Transactions over three tables with consistent row histories: inserts before updates, updates before deletes."""
     chance = random.Random(seed)
     numbers = itertools.count(1)
-    living: list[int] = []
+    existing: list[int] = []
     found = []
     for _ in range(count):
         rows = []
         for _ in range(chance.randint(1, most)):
             kind = chance.random()
-            if kind < 0.45 or not living:
+            if kind < 0.45 or not existing:
                 number = next(numbers)
-                living.append(number)
+                existing.append(number)
                 rows.append(_hired(number, chance))
             elif kind < 0.7:
-                number = chance.choice(living)
+                number = chance.choice(existing)
                 salary = None if chance.random() < 0.2 else f"{chance.randint(1, 9999)}.{chance.randint(0, 99):02}"
                 rows.append(update(EMPLOYEES, id=str(number), salary=salary))
             elif kind < 0.8:
-                number, new = living.pop(chance.randrange(len(living))), next(numbers)
-                living.append(new)
-                rows.append(move(EMPLOYEES, {"id": str(number)}, {"id": str(new), "name": f"moved {new} ü"}))
+                number, new = existing.pop(chance.randrange(len(existing))), next(numbers)
+                existing.append(new)
+                rows.append(key_update(EMPLOYEES, {"id": str(number)}, {"id": str(new), "name": f"moved {new} ü"}))
             elif kind < 0.9:
-                number = living.pop(chance.randrange(len(living)))
+                number = existing.pop(chance.randrange(len(existing)))
                 rows.append(delete(EMPLOYEES, id=str(number)))
             else:
                 rows.append(insert(NOTES, id=str(chance.randint(1, 1 << 40)), body="x'\\\n" * chance.randint(0, 30)))

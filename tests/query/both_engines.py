@@ -1,4 +1,4 @@
-"""Both engines beside each other: what one answers, the other must."""
+"""Both query engines, so that tests can compare their results."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def local_engine() -> Engines:
 
 
 def spark_engine(warm: WarmSession) -> Engines:
-    """Over the session of the whole test run; not to be closed."""
+    """Runs on the Spark session of the whole test run; do not close it."""
     return Engines(QuerySettings(engine=EngineChoice.SPARK), Path("never-written.log"), session=warm)

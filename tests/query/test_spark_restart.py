@@ -1,7 +1,6 @@
-"""A Java that is killed, or runs out of memory: told in a line, and the next question is answered again.
+"""A Java process that is killed or runs out of memory: one line reports it, and the next query succeeds again.
 
-In a process of its own, as a process has one Spark at most and the other tests share theirs.
-"""
+It runs in a process of its own, as a process has at most one Spark session and the other tests share theirs."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ session.close()
 """
 
 
-def test_the_session_comes_back(java: None, tmp_path: Path) -> None:
+def test_spark_is_started_again_after_java_has_ended(java: None, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "spark.log")],
         capture_output=True,
@@ -52,7 +51,7 @@ def test_the_session_comes_back(java: None, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     assert answers[0] == [{"n": 1}]
-    assert answers[1] == [{"n": 2}]  # it had ended while nobody asked: started again without a word
+    assert answers[1] == [{"n": 2}]  # It ended between two queries: started again silently.
     assert answers[2] == ["GGS-00704", "Spark ended while it was working"]
     assert answers[3] == ["GGS-00708", "Spark ran out of memory"]
     assert answers[4] == [{"n": 3}]
