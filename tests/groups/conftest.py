@@ -1,4 +1,4 @@
-"""Homes, and real processes in them, which are ended with the test whatever it leaves behind."""
+"""A home, and real processes in it; both end with the test, also when it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ggshell.demo.processes import end_processes
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 
-BODIES = Path(__file__).with_name("bodies.py")
+WORKLOADS = Path(__file__).with_name("group_workloads.py")
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture
 def start(home: Home) -> Iterator[Start]:
-    """Start a body of bodies.py as the process of Extract EXT1 (or another group)."""
+    """Start a workload of group_workloads.py as the process of Extract EXT1 (or another group)."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin(body: str, group: str = "EXT1", where: Home = home, shift: int = 0) -> subprocess.Popen[str]:
+    def begin(workload: str, group: str = "EXT1", where: Home = home, shift: int = 0) -> subprocess.Popen[str]:
         if not where.checkpoint(group, GroupKind.EXTRACT).exists():
             checkpoints.save(where, checkpoints.extract(group))
-        command = [sys.executable, str(BODIES), body, str(where.root), group, str(shift)]
+        command = [sys.executable, str(WORKLOADS), workload, str(where.root), group, str(shift)]
         started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         return started[-1]
 

@@ -1,4 +1,4 @@
-"""A way whose south is a DuckDB file, which nobody but a running Replicat can open."""
+"""A pipeline whose target is a DuckDB file, which only the running Replicat can open."""
 
 from __future__ import annotations
 
@@ -36,37 +36,37 @@ class DuckdbPipeline(Pipeline):
             connection.close()
 
     def applied(self) -> Csn:
-        """The last transaction that Replicat's checkpoint file knows as applied."""
+        """The last transaction that is applied according to Replicat's checkpoint file."""
         path = self.home.checkpoint(*REP1)
         latest = load(path).latest_csn if path.exists() else ""
         return Csn.parse(latest) if latest else Csn(0)
 
-    def reaches_south(self) -> None:
+    def wait_until_applied(self) -> None:
         """Wait until everything that is committed in north is applied."""
         ((before,),) = self.in_north("SELECT pg_current_wal_lsn() - '0/0'")
         self.in_north("INSERT INTO a.sentinels DEFAULT VALUES")
-        self.until_applied(Csn(int(before)))
+        self.wait_for_transaction_after(Csn(int(before)))
 
-    def until_applied(self, csn: Csn) -> None:
-        """Wait until something behind a CSN is applied; a group that abends meanwhile tells why."""
+    def wait_for_transaction_after(self, csn: Csn) -> None:
+        """Wait until a transaction after a CSN is applied; fail with the report of a group that abends meanwhile."""
 
         def done() -> bool:
             for group in (EXT1, REP1):
                 assert self.is_running(group), self.home.report(group[0]).read_text()[-3000:]
             return self.applied() > csn
 
-        until(f"something behind {csn} is applied", done, 60)
+        until(f"a transaction after {csn} is applied", done, 60)
 
     def kill_replicat(self) -> None:
-        """End Replicat as a failing machine would."""
+        """Kill Replicat, as the failure of the machine would."""
         path = self.home.process(*REP1)
         entry = read_process_file(path)
         assert entry is not None
         os.kill(entry.pid, signal.SIGKILL)
-        until("Replicat is seen dead", lambda: state_of(path)[0] is ProcessState.ABENDED)
+        until("Replicat is reported as abended", lambda: state_of(path)[0] is ProcessState.ABENDED)
 
     def stop(self) -> None:
-        """End both groups, so that the file can be read."""
+        """Stop both groups so that the file can be read."""
         self.run("STOP EXTRACT ext1", "STOP REPLICAT rep1")
         for group in (EXT1, REP1):
             until_state(self.home, *group, ProcessState.STOPPED)

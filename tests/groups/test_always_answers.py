@@ -1,4 +1,4 @@
-"""Every process answers within a second whatever its work waits for, says what that is, and ends when it is told to."""
+"""A process answers within a second whatever it waits for, reports what it waits for, and stops on request."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 
 LIMIT_SECONDS = 1.0
-QUESTIONS = ("REPORT", "STATUS", "GETLAG", "STATS")
+REQUESTS = ("REPORT", "STATUS", "GETLAG", "STATS")
 EXT1, PUMP1, PATH1 = ("EXT1", GroupKind.EXTRACT), ("PUMP1", GroupKind.EXTRACT), ("PATH1", GroupKind.PATH)
 LOAD1 = ("LOAD1", GroupKind.EXTRACT)
 
 
 class Replicat(NamedTuple):
-    """A Replicat of these tests: how it is added, what its file says, where it applies to; its table bears its name."""
+    """A Replicat of these tests: how it is added, its parameters and its target; its table has the name of the group."""
 
     group: str
     added: str = ""
@@ -68,7 +68,7 @@ def hole(south: str) -> Iterator[BlackHole]:
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str, hole: BlackHole) -> Iterator[Pipeline]:
-    """One source and, behind a pump and a path, every kind of Replicat, all of them running and at the end."""
+    """One source, a pump, a path and every kind of Replicat, all of them running and at the end of their trails."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     store = CredentialStore(pipeline.home)
     store.add("lost", make_conninfo(south, host="127.0.0.1", port=hole.port), "")
@@ -99,7 +99,9 @@ def pipeline(tmp_path: Path, north: str, south: str, hole: BlackHole) -> Iterato
     pipeline.run(*added)
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     pipeline.start("ext1", "pump1", "DISTPATH path1", *(each.group for each in REPLICATS))
-    until("all are at the end", lambda: all(arrived(pipeline, each, 1) for each in REPLICATS if each is not DUCKDB))
+    until(
+        "every group is at the end", lambda: all(arrived(pipeline, each, 1) for each in REPLICATS if each is not DUCKDB)
+    )
     yield pipeline
     pipeline.close()
 
@@ -109,7 +111,7 @@ def arrived(pipeline: Pipeline, replicat: Replicat, price: int) -> bool:
 
 
 def ask(pipeline: Pipeline, group: str, kind: GroupKind, verb: str) -> tuple[float, dict[str, Any]]:
-    """How long a process takes to answer, and what; a refusal is an answer too."""
+    """How long a process takes to answer, and the answer; an error counts as an answer."""
     entry = read_process_file(pipeline.home.process(group, kind))
     assert entry is not None
     begun = time.monotonic()
@@ -122,10 +124,10 @@ def ask(pipeline: Pipeline, group: str, kind: GroupKind, verb: str) -> tuple[flo
 
 
 def answers(
-    pipeline: Pipeline, groups: list[tuple[str, GroupKind]], verbs: tuple[str, ...] = QUESTIONS
+    pipeline: Pipeline, groups: list[tuple[str, GroupKind]], verbs: tuple[str, ...] = REQUESTS
 ) -> dict[str, Any]:
-    """What all of them say to every question, asked side by side: verb -> group -> answer."""
-    said: dict[str, Any] = {}
+    """The answers of all groups to every request, sent at the same time: verb -> group -> answer."""
+    replies: dict[str, Any] = {}
     for verb in verbs:
         with ThreadPoolExecutor(len(groups)) as pool:
             found = list(pool.map(lambda group, verb=verb: ask(pipeline, *group, verb), groups))
@@ -133,16 +135,16 @@ def answers(
             group[0]: took for group, (took, _) in zip(groups, found, strict=True) if took > LIMIT_SECONDS * slowness()
         }
         assert late == {}, verb
-        said[verb] = {group[0]: answer for group, (_, answer) in zip(groups, found, strict=True)}
-    return said
+        replies[verb] = {group[0]: answer for group, (_, answer) in zip(groups, found, strict=True)}
+    return replies
 
 
 def lag(pipeline: Pipeline, replicat: Replicat) -> float:
     return float(ask(pipeline, *replicat.id, "GETLAG")[1]["lag_seconds"])
 
 
-def stand_still(pipeline: Pipeline) -> list[int]:
-    """Have the server's processes for two groups stand still."""
+def suspend_backends(pipeline: Pipeline) -> list[int]:
+    """Suspend the server processes of two groups."""
     found = pipeline.in_south(
         f"SELECT pid FROM pg_stat_activity WHERE application_name = 'ggshell replicat {STOPPED.group}'"
     )
@@ -153,7 +155,7 @@ def stand_still(pipeline: Pipeline) -> list[int]:
 
 
 def block(pipeline: Pipeline, hole: BlackHole, held: ExitStack) -> int:
-    """Stop every process at its work, each in its own way; the backend that holds the locks."""
+    """Block every process in a different way; returns the pid of the backend that holds the locks."""
     holder = held.enter_context(psycopg.connect(pipeline.south, application_name="holder"))
     for each in (CLASSIC, PARALLEL, IN_ORDER):
         holder.execute(f"SELECT FROM {each.table} WHERE id = 1 FOR UPDATE")
@@ -165,26 +167,29 @@ def block(pipeline: Pipeline, hole: BlackHole, held: ExitStack) -> int:
     for group in ("PUMP1", "PATH1", "REPK"):
         report = pipeline.home.report(group)
         report.unlink()
-        os.mkfifo(report)  # whoever opens it to write waits for a reader
+        os.mkfifo(report)  # opening it for writing waits for a reader
     return int(holder.info.backend_pid)
 
 
-def test_every_process_answers_while_its_work_is_blocked_and_stops(pipeline: Pipeline, hole: BlackHole) -> None:
+def test_every_process_answers_and_stops_while_its_work_is_blocked(pipeline: Pipeline, hole: BlackHole) -> None:
     locked = (CLASSIC, PARALLEL, IN_ORDER, COORDINATED)
     with ExitStack() as held:
         holder = block(pipeline, hole, held)
-        for pid in stand_still(pipeline):
+        for pid in suspend_backends(pipeline):
             held.callback(os.kill, pid, signal.SIGCONT)
         pipeline.in_north("UPDATE a.items SET price = 2 WHERE id = 1")
         for each in locked:
             report = pipeline.home.report(each.group)
-            until(f"{each.group} names who blocks it", lambda report=report: f"pid {holder} (" in report.read_text())
+            until(
+                f"{each.group} reports the blocking session",
+                lambda report=report: f"pid {holder} (" in report.read_text(),
+            )
             assert report.read_text().count(f"pid {holder} (") == 1
         groups = [EXT1, LOAD1, PUMP1, PATH1, *(each.id for each in REPLICATS)]
-        said = answers(pipeline, groups)
+        replies = answers(pipeline, groups)
         for each in locked:
-            assert f"pid {holder} (user postgres, holder, idle in transaction" in str(said["STATUS"][each.group])
-            first = said["GETLAG"][each.group]
+            assert f"pid {holder} (user postgres, holder, idle in transaction" in str(replies["STATUS"][each.group])
+            first = replies["GETLAG"][each.group]
             assert not first["at_eof"]
             until("lag grows", lambda each=each, first=first: lag(pipeline, each) >= first["lag_seconds"] + 0.2)
         assert f"pid {holder} (" in pipeline.run("INFO REPLICAT repc, DETAIL")
@@ -195,7 +200,7 @@ def test_every_process_answers_while_its_work_is_blocked_and_stops(pipeline: Pip
     hole.pass_on()
     databases = [each for each in REPLICATS if each is not DUCKDB]
     pipeline.start("ext1", *(each.group for each in databases))
-    until("what was cancelled is applied", lambda: all(arrived(pipeline, each, 2) for each in databases))
+    until("the cancelled transaction is applied", lambda: all(arrived(pipeline, each, 2) for each in databases))
 
 
 def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, north: str, south: str) -> None:
@@ -223,10 +228,8 @@ def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, nort
         pipeline.close()
 
 
-def test_lag_and_stats_of_a_group_that_was_started_behind_a_lock_say_what_it_waits_for(
-    tmp_path: Path, north: str, south: str
-) -> None:
-    """They said "No records yet processed." and "No active replication maps.", and nothing else."""
+def test_lag_and_stats_report_the_lock_that_a_started_group_waits_for(tmp_path: Path, north: str, south: str) -> None:
+    """Regression: they reported only "No records yet processed." and "No active replication maps."."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     try:
         pipeline.add()
@@ -235,9 +238,12 @@ def test_lag_and_stats_of_a_group_that_was_started_behind_a_lock_say_what_it_wai
             holder.execute("LOCK TABLE b.items")
             pipeline.start()
             named = f"blocked by pid {holder.info.backend_pid} ("
-            until("LAG names who blocks it", lambda: named in pipeline.run("LAG REPLICAT rep1"))
+            until("LAG reports the blocking session", lambda: named in pipeline.run("LAG REPLICAT rep1"))
             assert named in pipeline.run("STATS REPLICAT rep1")
         pipeline.wait_for_rows(1)
-        until("nobody is named", lambda: named not in pipeline.run("LAG REPLICAT rep1", "STATS REPLICAT rep1"))
+        until(
+            "no blocking session is reported",
+            lambda: named not in pipeline.run("LAG REPLICAT rep1", "STATS REPLICAT rep1"),
+        )
     finally:
         pipeline.close()

@@ -1,4 +1,4 @@
-"""What goes wrong between two real databases: each is named with what to do, and nothing is lost when it is mended."""
+"""Failures between two real databases: each is reported with a remedy, and nothing is lost after the fix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
 
 @pytest.fixture
 def running(pipeline: Pipeline) -> Pipeline:
-    """A way on which one row has arrived."""
+    """A running pipeline that has replicated one row."""
     pipeline.add()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1.10)")
     pipeline.start()
@@ -35,16 +35,16 @@ def running(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
-def test_a_way_carries_rows(running: Pipeline) -> None:
+def test_a_pipeline_replicates_rows(running: Pipeline) -> None:
     running.in_north("UPDATE a.items SET price = 2", "INSERT INTO a.items SELECT n, 'x' FROM generate_series(2, 500) n")
-    running.arrives(500)
-    running.same()
+    running.wait_for_rows(500)
+    running.assert_same_rows()
 
 
 # --- logins and rights
 
 
-def test_a_wrong_password_is_named(pipeline: Pipeline, north_server: object) -> None:
+def test_a_wrong_password_is_reported(pipeline: Pipeline, north_server: object) -> None:
     data = Path(str(getattr(north_server, "data")))  # noqa: B009 - the fixture's class is the server's
     rules = data / "pg_hba.conf"
     before = rules.read_text()
@@ -54,10 +54,10 @@ def test_a_wrong_password_is_named(pipeline: Pipeline, north_server: object) -> 
         pipeline.in_north("SELECT pg_reload_conf()")
         dsn = make_conninfo(pipeline.north, user="guarded")
         CredentialStore(pipeline.home).add("guarded", dsn, "wrong")
-        until("the rule holds", lambda: not _logs_in(dsn))
-        said = pipeline.run("DBLOGIN USERIDALIAS guarded", fails=True)
-        assert "password authentication failed" in said
-        assert "wrong" not in said.replace("wrong password", "")
+        until("the rule is in effect", lambda: not _logs_in(dsn))
+        output = pipeline.run("DBLOGIN USERIDALIAS guarded", fails=True)
+        assert "password authentication failed" in output
+        assert "wrong" not in output.replace("wrong password", "")
     finally:
         rules.write_text(before)
         pipeline.in_north("SELECT pg_reload_conf()", "DROP ROLE guarded")
@@ -71,37 +71,37 @@ def _logs_in(dsn: str) -> bool:
     return True
 
 
-def test_a_role_without_the_replication_right_is_told_to_get_it(pipeline: Pipeline) -> None:
+def test_a_missing_replication_attribute_is_reported_with_the_remedy(pipeline: Pipeline) -> None:
     pipeline.in_north("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN")
     try:
         CredentialStore(pipeline.home).add("plain", make_conninfo(pipeline.north, user="plain"), "")
-        said = pipeline.run("DBLOGIN USERIDALIAS plain", "REGISTER EXTRACT ext1", fails=True)
-        assert "REPLICATION" in said
+        output = pipeline.run("DBLOGIN USERIDALIAS plain", "REGISTER EXTRACT ext1", fails=True)
+        assert "REPLICATION" in output
     finally:
         pipeline.in_north("DROP ROLE plain")
 
 
-# --- what the parameter files name
+# --- errors in the parameter files
 
 
-def test_a_table_that_does_not_exist_ends_extract(pipeline: Pipeline) -> None:
+def test_extract_abends_if_a_table_does_not_exist(pipeline: Pipeline) -> None:
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.nothing;\n")
     pipeline.add()
     pipeline.start("ext1")
     assert "a.nothing" in pipeline.abended_report(EXT1)
 
 
-def test_a_target_table_that_does_not_exist_ends_replicat_and_nothing_is_lost(running: Pipeline) -> None:
+def test_replicat_abends_without_loss_if_a_target_table_does_not_exist(running: Pipeline) -> None:
     running.in_south("ALTER TABLE b.items RENAME TO elsewhere")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     report = running.ends(REP1)
     assert "b.items" in report
     running.in_south("ALTER TABLE b.elsewhere RENAME TO items")
     running.start("rep1")
-    running.arrives(2)
+    running.wait_for_rows(2)
 
 
-def test_a_column_that_the_target_lacks_is_named(running: Pipeline) -> None:
+def test_a_column_that_is_missing_in_the_target_is_reported(running: Pipeline) -> None:
     running.run("STOP REPLICAT rep1")
     running.in_south("ALTER TABLE b.items DROP COLUMN price")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -111,33 +111,33 @@ def test_a_column_that_the_target_lacks_is_named(running: Pipeline) -> None:
     assert "b.items" in report
     running.in_south("ALTER TABLE b.items ADD COLUMN price numeric")
     running.start("rep1")
-    running.arrives(2)
+    running.wait_for_rows(2)
 
 
-def test_a_value_that_does_not_fit_is_discarded_with_its_place(running: Pipeline) -> None:
+def test_a_value_out_of_range_is_discarded_with_its_position(running: Pipeline) -> None:
     running.in_south("ALTER TABLE b.items ALTER COLUMN name TYPE varchar(3)")
     running.in_north("INSERT INTO a.items VALUES (2, 'a name too long', 2)")
-    _refused(running, "varying(3)", "id = 2", "name = a name too long")
+    _assert_refused(running, "varying(3)", "id = 2", "name = a name too long")
 
 
-def test_a_duplicate_key_is_discarded_with_its_place(running: Pipeline) -> None:
+def test_a_duplicate_key_is_discarded_with_its_position(running: Pipeline) -> None:
     running.in_south("INSERT INTO b.items VALUES (2, 'already here', 0)")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    _refused(running, "duplicate key", "id = 2")
+    _assert_refused(running, "duplicate key", "id = 2")
     running.in_south("DELETE FROM b.items WHERE id = 2")
     running.start("rep1")
-    running.arrives(2)
-    running.same()
+    running.wait_for_rows(2)
+    running.assert_same_rows()
 
 
-def test_a_missing_row_is_discarded_with_its_place(running: Pipeline) -> None:
+def test_a_missing_row_is_discarded_with_its_position(running: Pipeline) -> None:
     running.in_south("DELETE FROM b.items")
     running.in_north("UPDATE a.items SET price = 3 WHERE id = 1")
-    _refused(running, "update", "id = 1")
+    _assert_refused(running, "update", "id = 1")
 
 
-def _refused(pipeline: Pipeline, *texts: str) -> None:
-    """Replicat ended; report and discard file say which operation, where in the trail, and with which values."""
+def _assert_refused(pipeline: Pipeline, *texts: str) -> None:
+    """Assert that Replicat abended; report and discard file have the operation, its trail position and its values."""
     report = pipeline.abended_report(REP1)
     discard = pipeline.home.discard("REP1")
     assert str(discard) in report
@@ -153,7 +153,7 @@ def _refused(pipeline: Pipeline, *texts: str) -> None:
         (REP1, "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGTE b.*;\n", "rep1.prm:3:10"),
     ],
 )
-def test_an_error_in_a_parameter_file_is_told_with_line_and_column(
+def test_an_error_in_a_parameter_file_is_reported_with_line_and_column(
     pipeline: Pipeline, group: tuple[str, object], text: str, place: str
 ) -> None:
     pipeline.add()
@@ -166,7 +166,7 @@ def test_an_error_in_a_parameter_file_is_told_with_line_and_column(
 # --- slots and checkpoints
 
 
-def test_a_slot_that_is_read_by_somebody_else_is_named_with_the_process(running: Pipeline) -> None:
+def test_a_slot_in_use_is_reported_with_the_process_that_reads_it(running: Pipeline) -> None:
     other = ["SELECT pg_create_logical_replication_slot('other', 'test_decoding')"]
     running.in_north(*other)
     running.run("STOP EXTRACT ext1")
@@ -184,14 +184,14 @@ def test_a_slot_that_is_read_by_somebody_else_is_named_with_the_process(running:
     until("the slot is free", lambda: not _active(running))
     running.start("ext1")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    running.arrives(2)
+    running.wait_for_rows(2)
 
 
 def _active(pipeline: Pipeline) -> bool:
     return bool(pipeline.in_north("SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")[0][0])
 
 
-def test_a_slot_that_ran_ahead_is_never_a_silent_gap(running: Pipeline) -> None:
+def test_a_slot_that_was_advanced_is_reported(running: Pipeline) -> None:
     running.run("STOP EXTRACT ext1")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     until("the slot is free", lambda: not _active(running))
@@ -210,7 +210,7 @@ def _captures_from_now(pipeline: Pipeline) -> None:
     until("a new row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 3") == [(1,)])
 
 
-def test_a_slot_that_is_gone_is_never_a_silent_gap(running: Pipeline) -> None:
+def test_a_dropped_slot_is_reported(running: Pipeline) -> None:
     running.run("STOP EXTRACT ext1")
     until("the slot is free", lambda: not _active(running))
     running.in_north("SELECT pg_drop_replication_slot('ggs_ext1')", "INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -218,34 +218,34 @@ def test_a_slot_that_is_gone_is_never_a_silent_gap(running: Pipeline) -> None:
     assert "GGS-00412" in running.ends(EXT1)
     running.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START ext1")
     until_state(running.home, *EXT1, ProcessState.ABENDED)
-    assert "GGS-00503" in running.home.report("EXT1").read_text(), "a new slot begins behind the rows that were lost"
+    assert "GGS-00503" in running.home.report("EXT1").read_text(), "a new slot begins after the rows that were lost"
     _captures_from_now(running)
 
 
-@pytest.mark.parametrize("way_out", ["previous", "file alone"])
-def test_a_damaged_checkpoint_file_is_named_with_the_way_out(running: Pipeline, way_out: str) -> None:
+@pytest.mark.parametrize("remedy", ["previous", "file alone"])
+def test_a_damaged_checkpoint_file_is_reported_with_the_remedy(running: Pipeline, remedy: str) -> None:
     running.run("STOP REPLICAT rep1")
     path = running.home.checkpoint(*REP1)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    said = running.run("START REPLICAT rep1", fails=True)
-    assert str(path) in said
-    assert ".previous" in said
-    if way_out == "previous":
+    output = running.run("START REPLICAT rep1", fails=True)
+    assert str(path) in output
+    assert ".previous" in output
+    if remedy == "previous":
         path.with_name(path.name + ".previous").replace(path)
         running.start("rep1")
         running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-        running.arrives(2)
+        running.wait_for_rows(2)
 
 
-def test_a_damaged_catalog_is_named_with_the_way_out(running: Pipeline) -> None:
+def test_a_damaged_catalog_is_reported_with_the_remedy(running: Pipeline) -> None:
     catalog = running.home.root / "dirdb" / "catalog.duckdb"
     catalog.write_bytes(b"this is no database" * 300)
-    said = running.run("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks", fails=True)
-    assert str(catalog) in said
+    output = running.run("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks", fails=True)
+    assert str(catalog) in output
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    running.arrives(2)
+    running.wait_for_rows(2)
 
 
 def test_a_second_process_of_a_group_is_refused(running: Pipeline) -> None:
@@ -257,32 +257,32 @@ def test_a_second_process_of_a_group_is_refused(running: Pipeline) -> None:
     assert read_process_file(running.home.process(*EXT1)) == entry
 
 
-def test_stopping_a_stopped_group_is_said(pipeline: Pipeline) -> None:
+def test_stop_reports_a_group_that_is_already_stopped(pipeline: Pipeline) -> None:
     pipeline.add()
     assert "not running" in pipeline.run("STOP EXTRACT ext1", fails=True)
 
 
-# --- the databases go away
+# --- the databases are unavailable
 
 
-def test_a_lost_checkpoint_file_s_way_out_is_named(running: Pipeline) -> None:
+def test_a_lost_checkpoint_file_is_reported_with_the_remedy(running: Pipeline) -> None:
     running.run("STOP ER *")
     for group in (EXT1, REP1):
         path = running.home.checkpoint(*group)
         path.unlink()
-        said = running.run(f"START {group[0]}", fails=True)
-        assert f"copy {path}.previous to {path.name}" in said
+        output = running.run(f"START {group[0]}", fails=True)
+        assert f"copy {path}.previous to {path.name}" in output
         path.with_name(path.name + ".previous").replace(path)
     running.start()
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    running.arrives(2)
+    running.wait_for_rows(2)
 
 
 def test_both_processes_wait_for_their_databases(running: Pipeline) -> None:
     running.in_north("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'")
     running.in_south("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%REP1%'")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    running.arrives(2)
+    running.wait_for_rows(2)
     assert running.is_running(EXT1)
     assert running.is_running(REP1)
     for group in (EXT1, REP1):
@@ -292,7 +292,7 @@ def test_both_processes_wait_for_their_databases(running: Pipeline) -> None:
 # --- the disk
 
 
-def test_a_trail_folder_that_cannot_be_written_is_named(pipeline: Pipeline) -> None:
+def test_a_trail_folder_that_is_not_writable_is_reported(pipeline: Pipeline) -> None:
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./nowhere/ea\nTABLE a.*;\n")
     (pipeline.home.root / "nowhere").write_text("a file, not a folder")
     pipeline.run(
@@ -320,7 +320,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_ends_extract_which_goes_on_when_there_is_space(pipeline: Pipeline, small_disk: Path) -> None:
+def test_extract_abends_on_a_full_disk_and_resumes_when_there_is_space(pipeline: Pipeline, small_disk: Path) -> None:
     (pipeline.home.root / "dirdat").rmdir()
     (pipeline.home.root / "dirdat").symlink_to(small_disk)
     pipeline.add()
@@ -345,7 +345,7 @@ def test_a_full_disk_ends_extract_which_goes_on_when_there_is_space(pipeline: Pi
     pipeline.assert_same_rows()
 
 
-def test_a_full_disk_under_the_checkpoint_files_loses_nothing(pipeline: Pipeline, small_disk: Path) -> None:
+def test_a_full_disk_for_checkpoint_files_loses_nothing(pipeline: Pipeline, small_disk: Path) -> None:
     (pipeline.home.root / "dirchk").rmdir()
     (pipeline.home.root / "dirchk").symlink_to(small_disk)
     pipeline.add()
@@ -355,14 +355,14 @@ def test_a_full_disk_under_the_checkpoint_files_loses_nothing(pipeline: Pipeline
     ballast = small_disk / "ballast"
     pipeline.in_north("INSERT INTO a.items SELECT n, 'x' FROM generate_series(101, 200) n")
 
-    def both_end_while_it_is_filled() -> bool:
-        """A file that was being replaced leaves its page behind when it is gone, so it is filled again and again."""
+    def both_abended_after_filling_the_disk() -> bool:
+        """A deleted file that was being replaced frees a page, so the disk is filled repeatedly."""
         with pytest.raises(OSError, match="No space"), ballast.open("ab", buffering=0) as file:
             while file.write(bytes(4096)):
                 pass
         return not pipeline.is_running(EXT1) and not pipeline.is_running(REP1)
 
-    until("both end", both_end_while_it_is_filled)
+    until("both processes abend", both_abended_after_filling_the_disk)
     assert "No space left" in pipeline.abended_report(EXT1)
     assert "No space left" in pipeline.abended_report(REP1)
     ballast.unlink()

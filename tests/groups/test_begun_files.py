@@ -1,4 +1,4 @@
-"""Readers that start in the moment in which a trail file is created: they wait for its header."""
+"""Readers that start just when a trail file is created wait for its header."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def test_a_pump_and_a_replicat_wait_for_the_header_of_a_file(pipeline: Pipeline) -> None:
-    """They ended with OGG-01028 at RBA 0 of a file that Extract had just created."""
+def test_a_pump_and_a_replicat_wait_for_the_header_of_a_new_file(pipeline: Pipeline) -> None:
+    """Regression: they abended with OGG-01028 at RBA 0 of a file that Extract had just created."""
     pipeline.add()
     pipeline.start("ext1", "rep1")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'before', 1)")
@@ -45,7 +45,7 @@ def test_a_pump_and_a_replicat_wait_for_the_header_of_a_file(pipeline: Pipeline)
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'after', 2)")
     pipeline.wait_for_rows(2)
     pipeline.assert_same_rows()
-    until("the pump carries the row on", lambda: b"after" in content(pipeline, "pa"))
+    until("the pump forwards the row", lambda: b"after" in content(pipeline, "pa"))
 
 
 def content(pipeline: Pipeline, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""START REPLICAT with a CSN beyond the trail's end: never silent, counted, and taken back by the commands that it names."""
+"""START REPLICAT with a CSN past the end of the trail: reported, counted, and undone by the commands that it suggests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report(pipeline: Pipeline) -> str:
 
 
 def stopped_after_two(pipeline: Pipeline, kind: str) -> str:
-    """A Replicat that has applied two transactions and has its row; the CSN of the last."""
+    """A stopped Replicat that has applied two transactions and has its checkpoint row; returns the last CSN."""
     pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "DELETE REPLICAT rep1",
@@ -43,65 +43,65 @@ def stopped_after_two(pipeline: Pipeline, kind: str) -> str:
     return pipeline.csns(2)[-1]
 
 
-def reported(pipeline: Pipeline, text: str) -> None:
-    """The process opens its target after START has come back."""
+def wait_for_report(pipeline: Pipeline, text: str) -> None:
+    """Wait for a text in the report: the process opens its target after START has returned."""
     until(f"the report has: {text}", lambda: text in report(pipeline))
 
 
-def skipped(pipeline: Pipeline, csn: str) -> None:
+def wait_for_skipped(pipeline: Pipeline, csn: str) -> None:
     until(
         "the skipped transaction is reported", lambda: f"The transaction with CSN {csn} is skipped" in report(pipeline)
     )
 
 
 @KINDS
-def test_a_mistyped_csn_is_said_at_each_start_until_it_is_taken_back(pipeline: Pipeline, kind: str) -> None:
+def test_a_mistyped_csn_is_reported_at_each_start_until_it_is_undone(pipeline: Pipeline, kind: str) -> None:
     last = stopped_after_two(pipeline, kind)
     beyond = f"AFTERCSN {FAR} specifies a CSN past the end of the trail: the last CSN of ./dirdat/ea is {{}}"
-    told = pipeline.run(f"START REPLICAT rep1, AFTERCSN {FAR}, DRYRUN")
-    assert beyond.format(last) in told
-    assert "No transaction would be skipped" not in told
+    output = pipeline.run(f"START REPLICAT rep1, AFTERCSN {FAR}, DRYRUN")
+    assert beyond.format(last) in output
+    assert "No transaction would be skipped" not in output
     assert BEYOND_TRAIL not in pipeline.run("INFO REPLICAT rep1, DETAIL")
-    told = pipeline.run(f"START REPLICAT rep1, AFTERCSN {FAR}")
-    assert f"{BEYOND_TRAIL}" in told
-    assert beyond.format(last) in told
-    reported(pipeline, f"{BEYOND_TRAIL}  START … {beyond.format(last)}")
+    output = pipeline.run(f"START REPLICAT rep1, AFTERCSN {FAR}")
+    assert f"{BEYOND_TRAIL}" in output
+    assert beyond.format(last) in output
+    wait_for_report(pipeline, f"{BEYOND_TRAIL}  START … {beyond.format(last)}")
     assert "including those captured later" in report(pipeline)
     assert BEYOND_TRAIL in pipeline.home.event_log.read_text()
     pipeline.insert(3)
     third = pipeline.csns(3)[-1]
-    skipped(pipeline, third)
-    told = pipeline.run("INFO REPLICAT rep1, DETAIL", "STOP REPLICAT rep1", "START REPLICAT rep1")
-    assert told.count(beyond.format(third)) == 2
-    assert "START REPLICAT REP1, AFTERCSN the correct CSN" in told
-    reported(pipeline, f"{BEYOND_TRAIL}  START … {beyond.format(third)}")
-    skipped(pipeline, third)
+    wait_for_skipped(pipeline, third)
+    output = pipeline.run("INFO REPLICAT rep1, DETAIL", "STOP REPLICAT rep1", "START REPLICAT rep1")
+    assert output.count(beyond.format(third)) == 2
+    assert "START REPLICAT REP1, AFTERCSN the correct CSN" in output
+    wait_for_report(pipeline, f"{BEYOND_TRAIL}  START … {beyond.format(third)}")
+    wait_for_skipped(pipeline, third)
     pipeline.insert(4)
     fourth = pipeline.csns(4)[-1]
-    told = pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1, DRYRUN")
-    assert beyond.format(fourth) in told
-    assert "2 transactions with 2 rows of the trail would be skipped" in told
+    output = pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1, DRYRUN")
+    assert beyond.format(fourth) in output
+    assert "2 transactions with 2 rows of the trail would be skipped" in output
     assert pipeline.ids() == [1, 2]
-    told = pipeline.run(f"START REPLICAT rep1, AFTERCSN {last}")
-    assert BEYOND_TRAIL not in told
+    output = pipeline.run(f"START REPLICAT rep1, AFTERCSN {last}")
+    assert BEYOND_TRAIL not in output
     pipeline.wait_for_rows(4)
     pipeline.insert(5)
     pipeline.wait_for_rows(5)
-    told = pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1", "INFO REPLICAT rep1, DETAIL")
-    assert BEYOND_TRAIL not in told + report(pipeline)
+    output = pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1", "INFO REPLICAT rep1, DETAIL")
+    assert BEYOND_TRAIL not in output + report(pipeline)
 
 
 @KINDS
-def test_a_mistyped_csn_where_the_row_is_gone_is_said_and_taken_back(pipeline: Pipeline, kind: str) -> None:
+def test_a_mistyped_csn_without_a_checkpoint_row_is_reported_and_undone(pipeline: Pipeline, kind: str) -> None:
     last = stopped_after_two(pipeline, kind)
     pipeline.in_south("DELETE FROM b.checks")
     assert BEYOND_TRAIL in pipeline.run(f"START REPLICAT rep1, AFTERCSN {FAR}")
-    reported(pipeline, "EXTRBA 0, then START REPLICAT REP1, AFTERCSN the correct CSN, NOFILTERDUPTRANSACTIONS")
+    wait_for_report(pipeline, "EXTRBA 0, then START REPLICAT REP1, AFTERCSN the correct CSN, NOFILTERDUPTRANSACTIONS")
     pipeline.insert(3)
-    skipped(pipeline, pipeline.csns(3)[-1])
-    told = pipeline.run("STOP REPLICAT rep1", "INFO REPLICAT rep1, DETAIL", "START REPLICAT rep1")
-    assert told.count(BEYOND_TRAIL) == 2
-    reported(pipeline, BEYOND_TRAIL)
+    wait_for_skipped(pipeline, pipeline.csns(3)[-1])
+    output = pipeline.run("STOP REPLICAT rep1", "INFO REPLICAT rep1, DETAIL", "START REPLICAT rep1")
+    assert output.count(BEYOND_TRAIL) == 2
+    wait_for_report(pipeline, BEYOND_TRAIL)
     assert pipeline.ids() == [1, 2]
     pipeline.run(
         "STOP REPLICAT rep1",
@@ -117,7 +117,7 @@ def test_a_mistyped_csn_where_the_row_is_gone_is_said_and_taken_back(pipeline: P
 
 
 @KINDS
-def test_what_is_skipped_after_the_trails_former_end_is_counted_over_runs_until_the_place_is_reached(
+def test_transactions_skipped_after_the_former_end_of_the_trail_are_counted_over_several_runs(
     pipeline: Pipeline, kind: str
 ) -> None:
     stopped_after_two(pipeline, kind)
@@ -125,12 +125,12 @@ def test_what_is_skipped_after_the_trails_former_end_is_counted_over_runs_until_
     pipeline.insert(3, 4)
     (loaded,) = pipeline.in_north("SELECT pg_current_wal_lsn()::text")[0]
     assert BEYOND_TRAIL in pipeline.run(f"START REPLICAT rep1, AFTERCSN {loaded}")
-    reported(pipeline, BEYOND_TRAIL)
+    wait_for_report(pipeline, BEYOND_TRAIL)
     pipeline.run("STOP REPLICAT rep1")
     pipeline.start("ext1")
     third, fourth = pipeline.csns(4)[2:]
     pipeline.start("rep1")
-    skipped(pipeline, third)
+    wait_for_skipped(pipeline, third)
     pipeline.insert(5)
     pipeline.wait_for_rows(3)
     assert pipeline.ids() == [1, 2, 5]
@@ -139,5 +139,5 @@ def test_what_is_skipped_after_the_trails_former_end_is_counted_over_runs_until_
     pipeline.run("STOP REPLICAT rep1")
     kept = checkpoints.load(pipeline.home.checkpoint(*REP1))
     assert not kept.options.start
-    told = pipeline.run("START REPLICAT rep1, DRYRUN", "START REPLICAT rep1", "INFO REPLICAT rep1")
-    assert BEYOND_TRAIL not in told + report(pipeline)
+    output = pipeline.run("START REPLICAT rep1, DRYRUN", "START REPLICAT rep1", "INFO REPLICAT rep1")
+    assert BEYOND_TRAIL not in output + report(pipeline)

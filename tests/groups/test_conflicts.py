@@ -1,4 +1,4 @@
-"""COMPARECOLS and RESOLVECONFLICT, with real processes: a target whose rows others changed."""
+"""COMPARECOLS and RESOLVECONFLICT with real processes: rows of the target have been changed by others."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
 
 
 def begin(pipeline: Pipeline, *clauses: str) -> None:
-    """Both sides hold rows 1 to 3, and then the target changes on its own."""
+    """Start with rows 1 to 3 on both sides, then change the target independently."""
     lines = ",\n  ".join(["MAP a.items, TARGET b.items", "COMPARECOLS (ON UPDATE ALL, ON DELETE ALL)", *clauses])
     pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nDISCARDFILE ./dirrpt/rep1.dsc, APPEND\n{lines};\n")
     pipeline.add()
-    # ADD TRANDATA chose the key as identity: all columns are wanted here.
+    # ADD TRANDATA has set the key as replica identity; these tests need all columns.
     pipeline.in_north("ALTER TABLE a.items REPLICA IDENTITY FULL")
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)")
     pipeline.wait_for_rows(3)
 
 
-def changes(pipeline: Pipeline, *statements: str, until_rows: list[tuple[object, ...]]) -> None:
+def change_and_wait(pipeline: Pipeline, *statements: str, until_rows: list[tuple[object, ...]]) -> None:
     pipeline.in_north(*statements)
     until(f"the rows are {until_rows}", lambda: pipeline.in_south(ROWS) == until_rows)
 
 
-def test_the_greater_value_wins_and_money_is_added_up(pipeline: Pipeline) -> None:
+def test_the_greater_value_wins_and_amounts_are_added(pipeline: Pipeline) -> None:
     begin(
         pipeline,
         "RESOLVECONFLICT (UPDATEROWEXISTS, (money, USEDELTA, COLS (price)), (DEFAULT, USEMAX (name)))",
@@ -51,7 +51,7 @@ def test_the_greater_value_wins_and_money_is_added_up(pipeline: Pipeline) -> Non
         "UPDATE b.items SET name = 'zzz', price = 15 WHERE id = 1", "UPDATE b.items SET price = 25 WHERE id = 2"
     )
     pipeline.in_south("INSERT INTO b.items VALUES (4, 'mine', 4)")
-    changes(
+    change_and_wait(
         pipeline,
         "UPDATE a.items SET name = 'uno', price = 12 WHERE id = 1",
         "UPDATE a.items SET name = 'zwei', price = 21 WHERE id = 2",
@@ -61,7 +61,7 @@ def test_the_greater_value_wins_and_money_is_added_up(pipeline: Pipeline) -> Non
     )
 
 
-def test_missing_rows_come_back_and_stale_deletes_are_left_out(pipeline: Pipeline) -> None:
+def test_missing_rows_are_inserted_and_stale_deletes_are_skipped(pipeline: Pipeline) -> None:
     begin(
         pipeline,
         "RESOLVECONFLICT (UPDATEROWMISSING, (DEFAULT, OVERWRITE))",
@@ -69,7 +69,7 @@ def test_missing_rows_come_back_and_stale_deletes_are_left_out(pipeline: Pipelin
         "RESOLVECONFLICT (DELETEROWEXISTS, (DEFAULT, IGNORE))",
     )
     pipeline.in_south("DELETE FROM b.items WHERE id < 3", "UPDATE b.items SET price = 33 WHERE id = 3")
-    changes(
+    change_and_wait(
         pipeline,
         "UPDATE a.items SET price = 11 WHERE id = 1",
         "DELETE FROM a.items WHERE id = 2",
@@ -79,10 +79,10 @@ def test_missing_rows_come_back_and_stale_deletes_are_left_out(pipeline: Pipelin
     )
 
 
-def test_a_conflict_may_be_discarded_or_end_replicat(pipeline: Pipeline) -> None:
+def test_a_conflict_can_be_discarded_or_abend_replicat(pipeline: Pipeline) -> None:
     begin(pipeline, "RESOLVECONFLICT (UPDATEROWEXISTS, (DEFAULT, DISCARD))")
     pipeline.in_south("UPDATE b.items SET price = 99 WHERE id = 1")
-    changes(
+    change_and_wait(
         pipeline,
         "UPDATE a.items SET price = 11 WHERE id = 1",
         "UPDATE a.items SET price = 21 WHERE id = 2",

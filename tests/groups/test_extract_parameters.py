@@ -22,7 +22,7 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def test_begin_with_a_time_leaves_out_what_committed_before_it(pipeline: Pipeline) -> None:
+def test_begin_with_a_time_skips_transactions_committed_before_it(pipeline: Pipeline) -> None:
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items", "REGISTER EXTRACT ext1")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'before', 1)")
     moment = pipeline.in_north("SELECT to_char(clock_timestamp(), 'YYYY-MM-DD HH24:MI:SS.US')")[0][0]
@@ -46,7 +46,7 @@ def test_begin_with_a_time_leaves_out_what_committed_before_it(pipeline: Pipelin
 
 
 def _local(text: str, zone: str) -> str:
-    """A server's wall time as this machine's."""
+    """A server's local time as local time of this machine."""
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -55,7 +55,7 @@ def _local(text: str, zone: str) -> str:
 
 
 @pytest.mark.parametrize(("word", "first"), [("ATCSN", 2), ("AFTERCSN", 3)])
-def test_capture_begins_at_a_commit_or_behind_it(pipeline: Pipeline, word: str, first: int) -> None:
+def test_capture_begins_at_or_after_a_commit(pipeline: Pipeline, word: str, first: int) -> None:
     pipeline.add()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "INSERT INTO a.items VALUES (2, 'two', 2)")
     slot = "SELECT lsn::text FROM pg_logical_slot_peek_binary_changes('ggs_ext1', NULL, NULL, {})"
@@ -114,7 +114,7 @@ def test_etrollover_begins_a_new_file_once_and_readers_follow(pipeline: Pipeline
     assert trail.sequences() == [0, 1]
 
 
-def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(pipeline: Pipeline) -> None:
+def test_an_unsupported_parameter_is_a_warning_unless_it_would_change_the_rows(pipeline: Pipeline) -> None:
     pipeline.add()
     pipeline.write(
         "ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTRANLOGOPTIONS EXCLUDETAG 00\nTABLE a.*;\n"
@@ -132,7 +132,7 @@ def test_what_is_not_carried_out_is_a_warning_unless_other_rows_would_arrive(pip
         assert "is not supported" in report
 
 
-def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(pipeline: Pipeline) -> None:
+def test_replicat_abends_before_any_row_if_a_map_clause_is_not_supported(pipeline: Pipeline) -> None:
     pipeline.add()
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, EVENTACTIONS (STOP);\n")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
@@ -150,7 +150,7 @@ def test_a_clause_of_map_that_is_not_carried_out_ends_replicat_before_any_row(pi
     assert "MAPALLCOLUMNS of MAP" in pipeline.home.report("REP1").read_text()
 
 
-def test_operations_are_left_out_of_the_tables_below(pipeline: Pipeline) -> None:
+def test_extract_omits_operations_of_the_table_parameters_that_follow(pipeline: Pipeline) -> None:
     pipeline.in_north("CREATE TABLE a.more (id int PRIMARY KEY, name text)")
     pipeline.in_south("CREATE TABLE b.more (id int PRIMARY KEY, name text)")
     pipeline.write(
@@ -173,7 +173,7 @@ def test_operations_are_left_out_of_the_tables_below(pipeline: Pipeline) -> None
     assert pipeline.in_south("SELECT id, name FROM b.more") == [(1, "one")]
 
 
-def test_replicat_leaves_out_operations_of_the_maps_below(pipeline: Pipeline) -> None:
+def test_replicat_omits_operations_of_the_map_parameters_that_follow(pipeline: Pipeline) -> None:
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nIGNOREDELETES\nMAP a.*, TARGET b.*;\n")
     pipeline.add()
     pipeline.start()

@@ -1,4 +1,4 @@
-"""A generated column of the source that is a plain column at the target: reported at both ends, and published on request."""
+"""A generated source column with a plain target column: reported by Extract and Replicat, and published on request."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_a_generated_column_of_the_source_is_reported_where_the_target_needs_its
     )
     pipeline.add()
     note = "Generated column g of a.{} is not logged: in the target, generate such columns as well"
-    said = pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.*")
-    assert f"INFO    GGS-00422  {note.format('plain')}" in said
+    output = pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.*")
+    assert f"INFO    GGS-00422  {note.format('plain')}" in output
     assert note.format("same") in pipeline.run("DBLOGIN USERIDALIAS north", "INFO TRANDATA a.same")
     pipeline.start()
     pipeline.in_north(
@@ -56,4 +56,4 @@ def test_a_generated_column_of_the_source_is_reported_where_the_target_needs_its
     assert pipeline.in_south("SELECT * FROM b.plain") == [(1, 6, 12)]
     assert pipeline.in_south("SELECT * FROM b.same ORDER BY id") == [(1, 4, 8), (2, 7, 14)]
     assert "GGS-00422" not in pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.plain")
-    until("Replicat says so", lambda: "b.same computes column g itself" in pipeline.home.report("REP1").read_text())
+    until("Replicat reports it", lambda: "b.same computes column g itself" in pipeline.home.report("REP1").read_text())

@@ -1,4 +1,4 @@
-"""When Manager runs the heartbeat jobs, and what it says of the lag that they show; with a fake clock and fake databases."""
+"""When Manager runs the heartbeat jobs, and how it reports their lag; with a fake clock and fake databases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 
 class FakeDatabase:
-    """Beats every so many seconds by the clock; a number of its answers fail."""
+    """Sends a heartbeat at an interval of the clock; the next ``failing`` runs fail."""
 
     name = "here:5432/db"
 
@@ -42,16 +42,16 @@ class FakeDatabase:
 
 
 def jobs_of(
-    clock: FakeClock, database: FakeDatabase, told: list[object], rules: LagRules | None = None
+    clock: FakeClock, database: FakeDatabase, messages: list[object], rules: LagRules | None = None
 ) -> HeartbeatJobs:
     def find(known: Iterable[str]) -> list[HeartbeatDatabase]:
         return [] if database.name in set(known) else [database]
 
-    return HeartbeatJobs(find, clock, told.append, lambda: rules or LagRules())
+    return HeartbeatJobs(find, clock, messages.append, lambda: rules or LagRules())
 
 
-def turns(jobs: HeartbeatJobs, clock: FakeClock, seconds: float) -> None:
-    """Let the jobs work for a time, sleeping as they say."""
+def run_for(jobs: HeartbeatJobs, clock: FakeClock, seconds: float) -> None:
+    """Let the jobs run for a time, sleeping as long as they request."""
     end = clock.steady() + seconds
     while clock.steady() < end:
         clock.advance(max(0.01, jobs.turn()))
@@ -62,17 +62,17 @@ def lag(total: float, age: float) -> Lag:
     return lag_of(beat._replace(incoming_replicat_ts=round(total * SECOND)), None, round(age * SECOND))
 
 
-def test_a_job_is_asked_for_when_it_is_due_and_at_least_every_five_seconds() -> None:
-    clock, told = FakeClock(), list[object]()
+def test_a_job_runs_when_it_is_due_and_at_least_every_five_seconds() -> None:
+    clock, messages = FakeClock(), list[object]()
     quick, slow = FakeDatabase(clock, 0.5), FakeDatabase(clock, 3600)
-    turns(jobs_of(clock, quick, told), clock, 10)
+    run_for(jobs_of(clock, quick, messages), clock, 10)
     assert len(quick.runs) in (20, 21)
-    turns(jobs_of(clock, slow, told), clock, 10)
+    run_for(jobs_of(clock, slow, messages), clock, 10)
     assert len(slow.runs) in (2, 3)
-    assert told == []
+    assert messages == []
 
 
-def test_objects_that_were_just_made_are_found_at_once() -> None:
+def test_new_heartbeat_objects_are_found_at_once() -> None:
     clock, found = FakeClock(), list[HeartbeatDatabase]()
     jobs = HeartbeatJobs(lambda known: [each for each in found if each.name not in known], clock, print)
     assert jobs.turn() > 20
@@ -85,29 +85,29 @@ def test_objects_that_were_just_made_are_found_at_once() -> None:
     assert len(database.runs) == 1
 
 
-def test_trouble_is_told_once_and_tried_again() -> None:
-    clock, told = FakeClock(), list[object]()
+def test_a_failure_is_reported_once_and_the_job_is_tried_again() -> None:
+    clock, messages = FakeClock(), list[object]()
     database = FakeDatabase(clock, 5)
     database.failing = 3
-    jobs = jobs_of(clock, database, told)
-    turns(jobs, clock, 60)
-    assert told == [(Severity.WARNING, "GGS-00402", "Heartbeat jobs of here:5432/db: nobody answers")]
+    jobs = jobs_of(clock, database, messages)
+    run_for(jobs, clock, 60)
+    assert messages == [(Severity.WARNING, "GGS-00402", "Heartbeat jobs of here:5432/db: nobody answers")]
     assert database.runs[0] == 30
     jobs.close()
     assert database.closed
 
 
-def test_lag_beyond_the_limits_is_told_as_often_as_the_report_says() -> None:
-    clock, told = FakeClock(), list[object]()
+def test_lag_above_the_thresholds_is_reported_at_the_report_interval() -> None:
+    clock, messages = FakeClock(), list[object]()
     database = FakeDatabase(clock, 5)
     database.shown = [lag(1, 2), lag(7, 8), lag(30, 31)]
-    turns(jobs_of(clock, database, told, LagRules(20, 5, 20)), clock, 39)
-    assert [each[:2] for each in told if isinstance(each, tuple)] == [
+    run_for(jobs_of(clock, database, messages, LagRules(20, 5, 20)), clock, 39)
+    assert [each[:2] for each in messages if isinstance(each, tuple)] == [
         (Severity.INFO, "OGG-00976"),
         (Severity.WARNING, "OGG-00976"),
     ] * 2
 
 
-def test_a_way_on_which_nothing_comes_any_more_is_as_late_as_its_last_heartbeat_is_old() -> None:
+def test_the_lag_of_a_silent_path_is_the_age_of_its_last_heartbeat() -> None:
     assert late_seconds(lag(1, 100), 60) == 1
     assert late_seconds(lag(1, 121), 60) == 121

@@ -1,4 +1,4 @@
-"""What GLOBALS and a group's own file say of heartbeats."""
+"""Heartbeat settings in GLOBALS and in a group's parameter file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ggshell.home.home import Home
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
 
 
-def test_globals_names_the_objects_and_the_group_has_the_last_word(tmp_path: Path) -> None:
+def test_globals_names_the_objects_and_the_group_overrides_the_settings(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.ensure()
     assert load_heartbeats(home) == HeartbeatSettings()

@@ -1,4 +1,4 @@
-"""What a Replicat says of heartbeats that it cannot make full use of."""
+"""What a Replicat reports about heartbeats that it cannot fully use."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SEED = TableDefinition(TableName("s", "gg_heartbeat_seed"), tuple(Column(n, "tex
 
 
 class FakeContext:
-    """A group that keeps what it tells."""
+    """A group context that keeps the messages of its report."""
 
     group = "REP1"
 
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.statistics = Statistics(self.clock)
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.report = self
 
     def event(self, _: object, code: str, text: str) -> None:
-        self.told.append(f"{code} {text}")
+        self.messages.append(f"{code} {text}")
 
 
 class FakeTarget:
@@ -41,28 +41,28 @@ class FakeTarget:
         return table
 
 
-def beats(count: int) -> Any:
+def heartbeats(count: int) -> Any:
     layout = layout_of(SEED)
     assert layout is not None
     data = layout.encode(Beat("shop", 1, outgoing_extract="E"))
     return make_batch([Tx(number, [Row(SEED, IoType.FIELD_COMP, data)]) for number in range(1, count + 1)])
 
 
-def test_databases_of_one_name_are_warned_of_once() -> None:
+def test_databases_with_the_same_name_are_reported_once() -> None:
     context: Any = FakeContext()
     target: Any = FakeTarget()
     replicat = ReplicatHeartbeats(context, HeartbeatSettings(HeartbeatNames("ggadmin")))
     replicat.open(target, "shop")
-    replicat.carry(beats(3))
-    assert [text.split()[0] for text in context.told] == ["GGS-00651"]
-    assert "remain empty" in context.told[0]
+    replicat.carry(heartbeats(3))
+    assert [text.split()[0] for text in context.messages] == ["GGS-00651"]
+    assert "remain empty" in context.messages[0]
 
 
-def test_heartbeats_that_nothing_can_take_in_are_told_once() -> None:
+def test_heartbeats_without_a_target_table_are_reported_once() -> None:
     context: Any = FakeContext()
     target: Any = FakeTarget()
     replicat = ReplicatHeartbeats(context, HeartbeatSettings())
     replicat.open(target, "south")
-    batch = replicat.carry(beats(3))
+    batch = replicat.carry(heartbeats(3))
     assert {batch.tables[int(number)].name.name for number in batch.table} == {"nowhere"}
-    assert [text.split()[0] for text in context.told] == ["OGG-02735"]
+    assert [text.split()[0] for text in context.messages] == ["OGG-02735"]

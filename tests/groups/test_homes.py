@@ -53,11 +53,11 @@ def processes(home: Home) -> list[ProcessFile]:
 
 
 def test_a_copy_of_a_home_does_not_touch_the_processes_of_the_original(pipeline: Pipeline, tmp_path: Path) -> None:
-    copy = a_copy(pipeline, tmp_path / "copy")
+    copy = copy_of(pipeline, tmp_path / "copy")
     running = processes(pipeline.home)
-    said = copy.run("INFO ALL")
-    assert "MANAGER     STOPPED" in said or "MANAGER     ABENDED" in said
-    assert "ABENDED     EXT1" in said
+    output = copy.run("INFO ALL")
+    assert "MANAGER     STOPPED" in output or "MANAGER     ABENDED" in output
+    assert "ABENDED     EXT1" in output
     for statement in ("STOP MGR !", "STOP EXTRACT ext1", "KILL EXTRACT ext1", "SEND EXTRACT ext1, FORCESTOP"):
         assert "not running" in copy.run(statement, fails=True)
     assert processes(pipeline.home) == running
@@ -67,15 +67,15 @@ def test_a_copy_of_a_home_does_not_touch_the_processes_of_the_original(pipeline:
     assert "RUNNING     EXT1" in pipeline.run("INFO ALL")
 
 
-def copied(source: str, target: str) -> str:
-    """As ``cp -a`` copies: what is no file, such as a socket, becomes one of its kind, which nobody listens at."""
+def copy_like_cp(source: str, target: str) -> str:
+    """Copy as ``cp -a`` does: a socket becomes another socket, at which no process listens."""
     if os.path.isfile(source):  # noqa: PTH113 - shutil gives strings
         return shutil.copy2(source, target)
     os.mknod(target, Path(source).stat().st_mode)
     return target
 
 
-def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_processes_stop_with_a_message_when_their_running_home_is_moved(pipeline: Pipeline, tmp_path: Path) -> None:
     running = processes(pipeline.home)
     old, new = pipeline.home, Home(tmp_path / "moved")
     old.root.rename(new.root)
@@ -96,22 +96,22 @@ def test_a_home_that_is_moved_while_it_runs_ends_its_processes_with_a_line(pipel
         end_processes(new.root)
 
 
-def test_a_number_that_another_process_has_by_now_is_not_killed(pipeline: Pipeline) -> None:
+def test_a_process_that_reuses_a_pid_is_not_killed(pipeline: Pipeline) -> None:
     entry = read_process_file(pipeline.home.process(*EXT1))
     assert entry is not None
     os.kill(entry.pid, signal.SIGKILL)
-    until("it is gone", lambda: start_ticks(entry.pid) is None)
+    until("the process has ended", lambda: start_ticks(entry.pid) is None)
     path = pipeline.home.process(*EXT1)
     path.write_text(path.read_text().replace(f'"pid": {entry.pid}', f'"pid": {os.getpid()}'))
     assert "not running" in pipeline.run("KILL EXTRACT ext1", fails=True)
 
 
-def test_with_a_log_that_cannot_be_written_everything_can_still_be_stopped(pipeline: Pipeline) -> None:
+def test_processes_can_be_stopped_while_ggserr_log_is_not_writable(pipeline: Pipeline) -> None:
     log = pipeline.home.event_log
     log.rename(log.with_name("before"))
     log.symlink_to("/dev/full")
-    said = pipeline.run("STOP EXTRACT ext1")
-    assert "not logged in ggserr.log: cannot write" in said
+    output = pipeline.run("STOP EXTRACT ext1")
+    assert "not logged in ggserr.log: cannot write" in output
     assert state_of(pipeline.home.process(*EXT1))[0] is ProcessState.STOPPED
     pipeline.run("START EXTRACT ext1")
     pipeline.run("KILL EXTRACT ext1")
@@ -124,15 +124,15 @@ def rows_of(pipeline: Pipeline) -> list[tuple[object, ...]]:
     return pipeline.in_south("SELECT group_name, group_key FROM b.checks ORDER BY 1")
 
 
-def a_copy(pipeline: Pipeline, root: Path) -> Pipeline:
+def copy_of(pipeline: Pipeline, root: Path) -> Pipeline:
     copy = Pipeline.__new__(Pipeline)
     copy.home, copy.north, copy.south = Home(root), pipeline.north, pipeline.south
-    shutil.copytree(pipeline.home.root, copy.home.root, copy_function=copied)
+    shutil.copytree(pipeline.home.root, copy.home.root, copy_function=copy_like_cp)
     return copy
 
 
-def filled(pipeline: Pipeline, last: int) -> None:
-    """One more row goes the whole way."""
+def replicate_rows(pipeline: Pipeline, last: int) -> None:
+    """Insert rows up to a number and wait until they are replicated."""
     pipeline.in_north(f"INSERT INTO a.items SELECT n, 'item ' || n, n FROM generate_series({last - 9}, {last}) n")
     pipeline.wait_for_rows(last)
     pipeline.assert_same_rows()
@@ -141,10 +141,10 @@ def filled(pipeline: Pipeline, last: int) -> None:
 LOGIN = "DBLOGIN USERIDALIAS south"
 
 
-def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_deletes_in_a_copy_do_not_affect_the_original(pipeline: Pipeline, tmp_path: Path) -> None:
     pipeline.start("rep1")
-    filled(pipeline, 10)
-    copy = a_copy(pipeline, tmp_path / "copy")
+    replicate_rows(pipeline, 10)
+    copy = copy_of(pipeline, tmp_path / "copy")
     rows = rows_of(pipeline)
     refused = (
         "DELETE CHECKPOINTTABLE b.checks !",
@@ -158,18 +158,18 @@ def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(pipelin
         "UNREGISTER EXTRACT ext1",
     )
     for statement in refused:
-        said = copy.run(LOGIN, statement, fails=True)
-        assert "is not allowed: this home is a copy of" in said, statement
-        assert "TAKEOVER HOME" in said
-        assert str(pipeline.home.root) in said
-    said = copy.run(LOGIN, "DELETE REPLICAT rep1", "DBLOGIN USERIDALIAS north", "DELETE EXTRACT ext1")
-    assert said.count(f"belong to {pipeline.home.root}") + said.count(f"belongs to {pipeline.home.root}") == 2
+        output = copy.run(LOGIN, statement, fails=True)
+        assert "is not allowed: this home is a copy of" in output, statement
+        assert "TAKEOVER HOME" in output
+        assert str(pipeline.home.root) in output
+    output = copy.run(LOGIN, "DELETE REPLICAT rep1", "DBLOGIN USERIDALIAS north", "DELETE EXTRACT ext1")
+    assert output.count(f"belong to {pipeline.home.root}") + output.count(f"belongs to {pipeline.home.root}") == 2
     assert not copy.home.groups()
     assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
     adds = ("ADD EXTRACT ext1, TRANLOG, BEGIN NOW", "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
     for statement in adds:
-        said = copy.run("DBLOGIN USERIDALIAS north", statement, fails=True)
-        assert "cannot be added: this home is a copy" in said, statement
+        output = copy.run("DBLOGIN USERIDALIAS north", statement, fails=True)
+        assert "cannot be added: this home is a copy" in output, statement
     assert not copy.home.groups()
     assert "is not allowed" in copy.run("DBLOGIN USERIDALIAS north", "UNREGISTER EXTRACT ext1", fails=True)
     copy.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT ext2, TRANLOG, BEGIN NOW")
@@ -178,11 +178,11 @@ def test_what_a_copy_deletes_is_the_copys_and_the_original_goes_on_exact(pipelin
     assert pipeline.in_north("SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'") == [(1,)]
     pipeline.run("STOP *")
     pipeline.start()
-    filled(pipeline, 20)
+    replicate_rows(pipeline, 20)
 
 
 def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(pipeline: Pipeline, tmp_path: Path) -> None:
-    copy = a_copy(pipeline, tmp_path / "copy")
+    copy = copy_of(pipeline, tmp_path / "copy")
     arguments = [sys.executable, "-m", "ggshell.groups", "extract", "--home", str(copy.home.root), "--group", "ext1"]
     ended = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 1
@@ -190,24 +190,24 @@ def test_the_process_of_a_copied_group_refuses_to_start_without_the_shell(pipeli
     assert "This home is a copy of" in copy.home.event_log.read_text()
 
 
-def test_a_stopped_home_goes_on_exactly_where_it_is_moved_to(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_a_stopped_home_resumes_exactly_after_it_is_moved(pipeline: Pipeline, tmp_path: Path) -> None:
     pipeline.start("rep1")
-    filled(pipeline, 10)
+    replicate_rows(pipeline, 10)
     pipeline.run("STOP *", "STOP MGR !")
     keys = rows_of(pipeline)
     pipeline.home.root.rename(tmp_path / "moved")
     pipeline.home = Home(tmp_path / "moved")
     pipeline.start()
-    filled(pipeline, 20)
+    replicate_rows(pipeline, 20)
     assert rows_of(pipeline) == keys
     pipeline.run("STOP REPLICAT rep1", LOGIN, "DELETE REPLICAT rep1")
     assert not rows_of(pipeline)
 
 
-def test_a_home_that_is_moved_after_a_kill_knows_the_rows_of_its_threads(
+def test_a_home_that_is_moved_after_a_kill_finds_the_rows_of_its_threads(
     tmp_path: Path, north: str, south: str
 ) -> None:
-    """Each thread of a coordinated Replicat has a row with a key of its own."""
+    """Each thread of a coordinated Replicat has a row with its own key."""
     pipeline = recovery_kit.open_pipeline("coordinated", tmp_path / "home", north, south)
     try:
         recovery_kit.work(pipeline, 1, 20)
@@ -226,26 +226,26 @@ def test_a_home_that_is_moved_after_a_kill_knows_the_rows_of_its_threads(
         pipeline.close()
 
 
-def test_a_copy_takes_over_when_its_original_is_gone(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_a_copy_takes_over_when_its_original_is_removed(pipeline: Pipeline, tmp_path: Path) -> None:
     pipeline.start("rep1")
-    filled(pipeline, 10)
+    replicate_rows(pipeline, 10)
     pipeline.run("STOP *", "STOP MGR !")
-    copy = a_copy(pipeline, tmp_path / "copy")
+    copy = copy_of(pipeline, tmp_path / "copy")
     assert "is not allowed" in copy.run("START *", fails=True)
     shutil.rmtree(pipeline.home.root)
-    said = copy.run("TAKEOVER HOME")
-    assert "has taken over the groups" in said
-    assert "GGS-00811  A moved original, or another copy that has taken over" in said
+    output = copy.run("TAKEOVER HOME")
+    assert "has taken over the groups" in output
+    assert "GGS-00811  A moved original, or another copy that has taken over" in output
     assert "nothing to take over" in copy.run("TAKEOVER HOME", fails=True)
     pipeline.home = copy.home
     keys = rows_of(pipeline)
     pipeline.start()
-    filled(pipeline, 20)
+    replicate_rows(pipeline, 20)
     assert rows_of(pipeline) == keys
 
 
 def test_groups_of_a_copy_of_a_copy_belong_to_the_first_home(tmp_path: Path) -> None:
-    """The copy in between replaced the original: when it was gone, TAKEOVER HOME took what the original still had."""
+    """Regression: the first copy replaced the original; without that copy, TAKEOVER HOME took groups of the original."""
 
     def settled(name: str, source: str = "", group: str = "") -> Path:
         root = tmp_path / name
@@ -286,8 +286,8 @@ def settled_copies(tmp_path: Path, *names: str) -> list[Path]:
     return roots
 
 
-def test_of_two_copies_of_one_home_only_one_takes_over(tmp_path: Path) -> None:
-    """Finding: two copies of one home could both run TAKEOVER HOME, and each started the same groups."""
+def test_only_one_of_two_copies_of_a_home_takes_over(tmp_path: Path) -> None:
+    """Regression: two copies of one home could both run TAKEOVER HOME, and each started the same groups."""
     original, first, second = settled_copies(tmp_path, "first", "second")
     shutil.rmtree(original)
     assert take_over(first).root == str(original)
@@ -301,8 +301,8 @@ def test_of_two_copies_of_one_home_only_one_takes_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("beside", ["old", "copies"])
-def test_an_original_that_was_moved_nearby_is_not_gone(tmp_path: Path, beside: str) -> None:
-    """Finding: an original that was moved, not removed, counted as gone."""
+def test_an_original_that_was_moved_nearby_is_found(tmp_path: Path, beside: str) -> None:
+    """Regression: a moved original was treated as removed."""
     original, copy = settled_copies(tmp_path, "copy")
     moved = original.rename(tmp_path / beside / "moved")
     for settles in (False, True):
@@ -313,7 +313,7 @@ def test_an_original_that_was_moved_nearby_is_not_gone(tmp_path: Path, beside: s
     assert copied_groups(copy) == ("EXT1",)
 
 
-def test_a_copy_that_an_earlier_release_noted_keeps_its_original(tmp_path: Path) -> None:
+def test_a_copy_recorded_by_an_earlier_release_keeps_its_original(tmp_path: Path) -> None:
     original = {"root": "/gone", "id": "0011223344556677", "row_keys": "/gone"}
     fields = {"id": "7766554433221100", "root": str(tmp_path), "wallet": "", "original": original, "copied": ["EXT1"]}
     (tmp_path / "dirdb").mkdir()
@@ -322,27 +322,27 @@ def test_a_copy_that_an_earlier_release_noted_keeps_its_original(tmp_path: Path)
     assert original_of(tmp_path, ["ext1"]) == Original("/gone", "0011223344556677", "/gone", ("EXT1",))
 
 
-def test_a_home_of_an_earlier_release_keeps_its_keys_also_when_it_is_moved(pipeline: Pipeline, tmp_path: Path) -> None:
-    """Its identity has no keys, and its groups keep none: they are made from the folder that it had."""
+def test_a_home_of_an_earlier_release_keeps_its_keys_when_it_is_moved(pipeline: Pipeline, tmp_path: Path) -> None:
+    """Its identity and its groups have no keys: they are derived from its former folder."""
     earlier = {"id": "0011223344556677", "root": str(pipeline.home.root), "wallet": ""}
     (pipeline.home.root / "dirdb/home.json").write_text(json.dumps(earlier))
     path = pipeline.home.checkpoint(*REP1)
     found = checkpoints.load(path)
     checkpoints.save(path, found._replace(options=found.options._replace(row_keys="")))
     pipeline.start("rep1")
-    filled(pipeline, 10)
+    replicate_rows(pipeline, 10)
     assert rows_of(pipeline) == [("REP1", group_key("REP1", str(pipeline.home.root)))]
     pipeline.run("STOP *", "STOP MGR !")
     pipeline.home.root.rename(tmp_path / "moved")
     pipeline.home = Home(tmp_path / "moved")
     pipeline.start()
-    filled(pipeline, 20)
+    replicate_rows(pipeline, 20)
     assert len(rows_of(pipeline)) == 1
 
 
-def test_deleting_a_replicat_leaves_the_row_of_another_home_with_one_of_its_name(pipeline: Pipeline) -> None:
+def test_deleting_a_replicat_keeps_the_row_of_the_same_name_from_another_home(pipeline: Pipeline) -> None:
     pipeline.start("rep1")
-    filled(pipeline, 10)
+    replicate_rows(pipeline, 10)
     pipeline.in_south(
         "INSERT INTO b.checks (group_name, group_key, rba, create_ts, last_update_ts, current_dir)"
         " VALUES ('REP1', 1, 0, now(), now(), '/elsewhere')"

@@ -1,4 +1,4 @@
-"""Which images and tokens an Extract writes, and that all of them apply."""
+"""Which images and tokens an Extract writes; Replicat applies all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ggshell.trail.record import Record
 
 HEAD = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\n"
 ALL = {0: b"1", 1: b"one", 2: b"1"}
-"""The row as it is inserted."""
+"""All columns of the inserted row."""
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def changed(pipeline: Pipeline, parameters: str, *, whole: bool = True) -> list[Record]:
-    """Insert, update, move and delete a row; the records of that, after south has followed each step."""
+def replicate_changes(pipeline: Pipeline, parameters: str, *, whole: bool = True) -> list[Record]:
+    """Insert, update, rekey and delete a row, with south following each step; returns the records."""
     pipeline.write("ext1", HEAD + parameters)
     pipeline.add()
     if whole:
@@ -62,7 +62,7 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def values(columns: list[tuple[int, bytes | None]]) -> dict[int, bytes | None]:
-    """The texts, behind their own lengths."""
+    """The values without their length prefix."""
     return {index: value and value[2:] for index, value in columns}
 
 
@@ -70,8 +70,8 @@ def columns(record: Record) -> dict[int, bytes | None]:
     return values(record.columns())
 
 
-def test_update_befores_stand_before_their_updates(pipeline: Pipeline) -> None:
-    found = changed(pipeline, "GETUPDATEBEFORES\nTABLE a.items;\n")
+def test_before_images_precede_their_updates(pipeline: Pipeline) -> None:
+    found = replicate_changes(pipeline, "GETUPDATEBEFORES\nTABLE a.items;\n")
     updates = [item for item in found if item.io_type in (IoType.FIELD_COMP, IoType.KEY_FIELD_COMP)]
     assert [item.before_after for item in updates[:2]] == ["B", "A"]
     assert columns(updates[0]) == {0: b"1", 2: b"1"}
@@ -79,22 +79,22 @@ def test_update_befores_stand_before_their_updates(pipeline: Pipeline) -> None:
 
 
 def test_nocompress_writes_every_column(pipeline: Pipeline) -> None:
-    found = changed(pipeline, "NOCOMPRESSUPDATES\nNOCOMPRESSDELETES\nTABLE a.items;\n")
+    found = replicate_changes(pipeline, "NOCOMPRESSUPDATES\nNOCOMPRESSDELETES\nTABLE a.items;\n")
     (update, *_) = [item for item in found if item.io_type == IoType.UPDATE]
     assert columns(update) == {0: b"1", 1: b"one", 2: b"2"}
     (delete,) = [item for item in found if item.io_type == IoType.DELETE]
     assert columns(delete) == {0: b"5", 1: b"one", 2: b"3"}
 
 
-def test_without_old_rows_in_the_log_the_images_hold_what_there_is(pipeline: Pipeline) -> None:
-    found = changed(pipeline, "GETUPDATEBEFORES\nNOCOMPRESSDELETES\nTABLE a.items;\n", whole=False)
+def test_images_hold_the_logged_columns_if_the_log_lacks_old_rows(pipeline: Pipeline) -> None:
+    found = replicate_changes(pipeline, "GETUPDATEBEFORES\nNOCOMPRESSDELETES\nTABLE a.items;\n", whole=False)
     (delete,) = [item for item in found if item.io_type == IoType.DELETE]
     assert columns(delete) == {0: b"5"}
 
 
 @pytest.mark.parametrize("form", ["COMPACT", "FULL"])
 def test_unified_records_hold_both_images(pipeline: Pipeline, form: str) -> None:
-    found = changed(pipeline, f"UPDATERECORDFORMAT {form}\nTABLE a.items;\n")
+    found = replicate_changes(pipeline, f"UPDATERECORDFORMAT {form}\nTABLE a.items;\n")
     (update, *_) = [item for item in found if item.io_type == IoType.UNIFIED_UPDATE]
     before, after = ({0: b"1", 2: b"1"}, {0: b"1", 2: b"2"}) if form == "COMPACT" else (ALL, {**ALL, 2: b"2"})
     assert values(update.before_columns()) == before
@@ -102,10 +102,10 @@ def test_unified_records_hold_both_images(pipeline: Pipeline, form: str) -> None
     assert len([item for item in found if item.io_type == IoType.UNIFIED_KEY_UPDATE]) == 1
 
 
-def test_tokens_travel_with_each_record_of_their_table(pipeline: Pipeline) -> None:
+def test_every_record_of_the_table_has_its_tokens(pipeline: Pipeline) -> None:
     tokens = "TOKENS (TK_GROUP = @GETENV ('GGENVIRONMENT', 'GROUPNAME'), TK_NAME = name, TK_TEXT = 'fixed',"
     tokens += " TK_BOTH = @STRCAT (name, '/', @COMPUTE (id + 1)), TK_NONE = @COLSTAT (NULL))"
-    found = changed(pipeline, f"TABLE a.items, {tokens};\n")
+    found = replicate_changes(pipeline, f"TABLE a.items, {tokens};\n")
     (insert, *_) = [item for item in found if item.io_type == IoType.INSERT]
     assert insert.named_user_tokens() == {
         "TK_GROUP": b"EXT1",

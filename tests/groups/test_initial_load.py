@@ -1,4 +1,4 @@
-"""Tables of a busy source loaded through an Extract, with real processes; the changes follow, and source equals target."""
+"""Initial load of tables from a busy source with real processes; after the changes, target equals source."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def prepare(pipeline: Pipeline, file: str = "", clause: str = "") -> None:
 
 
 @contextmanager
-def busy(dsn: str) -> Iterator[Callable[[], int]]:
-    """Inserts, updates, deletes and key changes all the while; gives how many transactions there were."""
+def concurrent_changes(dsn: str) -> Iterator[Callable[[], int]]:
+    """Runs inserts, updates, deletes and key changes in the background; yields a counter of the transactions."""
     stop, count = threading.Event(), [0]
 
     def work() -> None:
@@ -68,20 +68,20 @@ def fill(pipeline: Pipeline) -> None:
     pipeline.in_north(f"INSERT INTO a.items SELECT n, 'row ' || n, n FROM generate_series(1, {ROWS}) n")
 
 
-def load_of(pipeline: Pipeline) -> LoadState:
+def load_state(pipeline: Pipeline) -> LoadState:
     return LoadState.of(checkpoints.load(pipeline.home.checkpoint(*LOAD1))) or LoadState()
 
 
-def loaded(pipeline: Pipeline) -> LoadState:
-    """Run the load to its end."""
+def run_load(pipeline: Pipeline) -> LoadState:
+    """Run the load until it is complete."""
     pipeline.run("START EXTRACT load1")
-    until("the load is complete", lambda: load_of(pipeline).complete)
+    until("the load is complete", lambda: load_state(pipeline).complete)
     until_state(pipeline.home, *LOAD1, ProcessState.STOPPED)
-    return load_of(pipeline)
+    return load_state(pipeline)
 
 
-def begin(pipeline: Pipeline, changes: Callable[[], int]) -> LoadState:
-    """Capture of changes first, then the load, then its rows in south."""
+def capture_and_load(pipeline: Pipeline, changes: Callable[[], int]) -> LoadState:
+    """Start change capture, run the load, and apply its rows in south."""
     pipeline.run(
         "DBLOGIN USERIDALIAS north",
         "ADD TRANDATA a.items",
@@ -93,9 +93,9 @@ def begin(pipeline: Pipeline, changes: Callable[[], int]) -> LoadState:
     )
     early = changes()
     until("changes before the load", lambda: changes() > early + 20)
-    state = loaded(pipeline)
+    state = run_load(pipeline)
     late = changes()
-    until("changes behind the load", lambda: changes() > late + 20)
+    until("changes after the load", lambda: changes() > late + 20)
     pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "ADD CHECKPOINTTABLE b.checks",
@@ -108,19 +108,19 @@ def begin(pipeline: Pipeline, changes: Callable[[], int]) -> LoadState:
     return state
 
 
-def follow(pipeline: Pipeline) -> None:
-    """Wait until the last change is in south, and compare."""
+def wait_and_compare(pipeline: Pipeline) -> None:
+    """Wait until the last change is in south, then compare."""
     pipeline.in_north("INSERT INTO a.items VALUES (1000000, 'last', 0)")
     until("the last change", lambda: pipeline.in_south("SELECT 1 FROM b.items WHERE id = 1000000") == [(1,)], 60)
     pipeline.assert_same_rows()
 
 
-def test_a_busy_source_is_loaded_and_followed_without_collisions(pipeline: Pipeline) -> None:
+def test_a_busy_source_is_loaded_and_replicated_without_collisions(pipeline: Pipeline) -> None:
     fill(pipeline)
-    with busy(pipeline.north) as changes:
-        state = begin(pipeline, changes)
+    with concurrent_changes(pipeline.north) as changes:
+        state = capture_and_load(pipeline, changes)
         pipeline.run(f"START REPLICAT rep1, AFTERCSN {state.csn}")
-    follow(pipeline)
+    wait_and_compare(pipeline)
     assert pipeline.is_running(REP1)
     assert pipeline.is_running(EXT1)
     assert "(not running: STOPPED)" in pipeline.run("SEND EXTRACT load1, STATUS")
@@ -132,18 +132,18 @@ def test_a_busy_source_is_loaded_and_followed_without_collisions(pipeline: Pipel
     assert "LOAD1" not in pipeline.run("INFO EXTRACT *")
 
 
-def test_with_collisions_handled_until_the_load_s_csn(pipeline: Pipeline) -> None:
+def test_collisions_are_handled_up_to_the_csn_of_the_load(pipeline: Pipeline) -> None:
     fill(pipeline)
     rep1 = "REPLICAT rep1\nUSERIDALIAS south\n{}MAP a.*, TARGET b.*;\n"
     pipeline.write("rep1", rep1.format("HANDLECOLLISIONS\n"))
-    with busy(pipeline.north) as changes:
-        state = begin(pipeline, changes)
+    with concurrent_changes(pipeline.north) as changes:
+        state = capture_and_load(pipeline, changes)
         pipeline.run("START REPLICAT rep1")
-        until("rep1 is behind the load", lambda: _applied(pipeline) > Csn.parse(state.csn), 60)
+        until("rep1 is past the load", lambda: _applied(pipeline) > Csn.parse(state.csn), 60)
         pipeline.run("SEND REPLICAT rep1, NOHANDLECOLLISIONS")
         pipeline.write("rep1", rep1.format(""))
         pipeline.run("STOP REPLICAT rep1", "START REPLICAT rep1")
-    follow(pipeline)
+    wait_and_compare(pipeline)
     assert pipeline.is_running(REP1)
 
 
@@ -174,7 +174,7 @@ def _applied(pipeline: Pipeline) -> Csn:
     return Csn.parse(found) if found else Csn(0)
 
 
-def test_the_trail_holds_a_transaction_a_table_with_the_snapshot_s_csn(pipeline: Pipeline) -> None:
+def test_the_trail_has_one_transaction_per_table_with_the_csn_of_the_snapshot(pipeline: Pipeline) -> None:
     pipeline.in_north(
         "CREATE TABLE a.empty (id int PRIMARY KEY)",
         "CREATE TABLE a.parts (id int, v bytea) PARTITION BY RANGE (id)",
@@ -184,7 +184,7 @@ def test_the_trail_holds_a_transaction_a_table_with_the_snapshot_s_csn(pipeline:
     )
     fill(pipeline)
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    state = loaded(pipeline)
+    state = run_load(pipeline)
     assert (state.tables, state.done, state.all_rows) == (3, 3, ROWS + 2)
     found = _transactions(pipeline)
     assert [(name, rows) for name, _, _, rows in found] == [("items", ROWS), ("parts", 2)]
@@ -193,7 +193,7 @@ def test_the_trail_holds_a_transaction_a_table_with_the_snapshot_s_csn(pipeline:
 
 
 def _transactions(pipeline: Pipeline) -> list[tuple[str, Csn, str, int]]:
-    """Table, CSN, id and rows of each transaction of ./dirdat/la."""
+    """Table, CSN, id and rows of each transaction in ./dirdat/la."""
     reader = TrailReader(TrailName.parse("./dirdat/la", pipeline.home.root))
     found: list[tuple[str, Csn, str, int]] = []
     while (batch := reader.read()) is not None:
@@ -207,16 +207,20 @@ def _transactions(pipeline: Pipeline) -> list[tuple[str, Csn, str, int]]:
 
 
 @pytest.mark.parametrize(("file", "copies", "first"), [(", PURGE", 1, 0), ("", 2, 1)])
-def test_a_load_that_is_started_again_is_loaded_anew(pipeline: Pipeline, file: str, copies: int, first: int) -> None:
+def test_a_restarted_load_starts_over_from_a_new_snapshot(
+    pipeline: Pipeline, file: str, copies: int, first: int
+) -> None:
     prepare(pipeline, file)
     fill(pipeline)
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    before = loaded(pipeline)
+    before = run_load(pipeline)
     pipeline.in_north("DELETE FROM a.items WHERE id = 1")
     pipeline.run("START EXTRACT load1")
-    until("the second load is complete", lambda: load_of(pipeline).complete and load_of(pipeline).csn != before.csn)
+    until(
+        "the second load is complete", lambda: load_state(pipeline).complete and load_state(pipeline).csn != before.csn
+    )
     until_state(pipeline.home, *LOAD1, ProcessState.STOPPED)
-    state = load_of(pipeline)
+    state = load_state(pipeline)
     assert Csn.parse(state.csn) > Csn.parse(before.csn)
     assert state.file.endswith(f"{first:09d}")
     assert [rows for _, _, _, rows in _transactions(pipeline)] == [ROWS, ROWS - 1][-copies:]
@@ -230,20 +234,20 @@ def test_a_load_waits_for_transactions_that_write_and_can_be_stopped_meanwhile(p
         pipeline.run("START EXTRACT load1")
         assert "Waiting for the snapshot" in pipeline.run("SEND EXTRACT load1, STATUS")
         pipeline.run("STOP EXTRACT load1")
-        assert not load_of(pipeline).complete
+        assert not load_state(pipeline).complete
         pipeline.run("START EXTRACT load1")
-    until("the load is complete", lambda: load_of(pipeline).complete)
-    assert load_of(pipeline).all_rows == ROWS + 1, "what committed while it waited is in the snapshot"
+    until("the load is complete", lambda: load_state(pipeline).complete)
+    assert load_state(pipeline).all_rows == ROWS + 1, "what committed while it waited is in the snapshot"
 
 
 @pytest.mark.parametrize("kind", ["", "PARALLEL, "])
-def test_three_hundred_tables_are_loaded_and_unlogged_ones_are_named(pipeline: Pipeline, kind: str) -> None:
+def test_three_hundred_tables_are_loaded_and_unlogged_tables_are_reported(pipeline: Pipeline, kind: str) -> None:
     for schema, run in (("a", pipeline.in_north), ("b", pipeline.in_south)):
         run("".join(f"CREATE TABLE {schema}.t{number} (id int PRIMARY KEY);" for number in range(299)))
     pipeline.in_north("".join(f"INSERT INTO a.t{number} VALUES (1), (2);" for number in range(299)))
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)", "CREATE UNLOGGED TABLE a.scratch (id int)")
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    assert loaded(pipeline).all_rows == 599
+    assert run_load(pipeline).all_rows == 599
     assert "Table a.scratch is UNLOGGED and is not loaded" in pipeline.home.report("LOAD1").read_text()
     pipeline.run(
         "DBLOGIN USERIDALIAS south",
@@ -260,22 +264,22 @@ def test_three_hundred_tables_are_loaded_and_unlogged_ones_are_named(pipeline: P
     assert "~300" in str(rows[0][0])
 
 
-def test_sqlpredicate_and_clauses_choose_what_is_loaded(pipeline: Pipeline) -> None:
+def test_sqlpredicate_and_other_clauses_select_the_loaded_rows(pipeline: Pipeline) -> None:
     prepare(pipeline, clause=", FILTER (id > 10), SQLPREDICATE 'WHERE id <= 20'")
     fill(pipeline)
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
-    loaded(pipeline)
+    run_load(pipeline)
     assert [rows for _, _, _, rows in _transactions(pipeline)] == [10]
 
 
-def test_what_only_a_load_can_do_is_refused_of_a_log(pipeline: Pipeline) -> None:
+def test_options_of_a_load_are_refused_for_an_extract_on_a_log(pipeline: Pipeline) -> None:
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nSOURCEISTABLE\nTABLE a.*;\n")
     pipeline.add()
     pipeline.start("ext1")
     assert "SOURCEISTABLE is valid only for an initial load" in pipeline.abended_report(EXT1)
 
 
-def test_a_load_without_a_file_says_what_is_missing(pipeline: Pipeline) -> None:
+def test_a_load_without_a_trail_reports_the_missing_parameter(pipeline: Pipeline) -> None:
     pipeline.write("load1", "EXTRACT load1\nUSERIDALIAS north\nTABLE a.*;\n")
     pipeline.run("ADD EXTRACT load1, SOURCEISTABLE")
     pipeline.start("load1")

@@ -1,4 +1,4 @@
-"""Starting a process: what keeps it from being started is named with its remedy."""
+"""Starting a process: what prevents the start is reported with its remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ggshell.groups.launch import Launch
 from ggshell.home.home import Home
 
 
-def test_a_folder_in_place_of_the_output_of_a_group_is_named_with_its_remedy(tmp_path: Path) -> None:
+def test_a_folder_at_the_path_of_a_groups_output_is_reported_with_the_remedy(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.output("EXT1").mkdir(parents=True)
     with pytest.raises(DiskError, match="EXTRACT EXT1") as raised:

@@ -1,4 +1,4 @@
-"""Extract loses its connections to the source at any moment: the trail holds each committed transaction once, in order."""
+"""Extract loses its source connections at any time: the trail has each committed transaction once, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
 
 
 def capture(pipeline: Pipeline, *, streamed: bool, lines: str = "") -> None:
-    """EXT1 runs; open transactions are streamed to it and go to files, or come whole at their commit."""
+    """Start EXT1; open transactions are streamed to it and spilled to files, or sent whole at their commit."""
     database = pipeline.in_north("SELECT current_database()")[0][0]
     if streamed:
         pipeline.in_north(f"ALTER DATABASE {database} SET logical_decoding_work_mem = '64kB'")
@@ -51,8 +51,8 @@ def trail(pipeline: Pipeline) -> TrailName:
     return TrailName(pipeline.home.root / "dirdat", "ea")
 
 
-def written(pipeline: Pipeline) -> list[tuple[int, tuple[int, int], bool, bool]]:
-    """The rows of the trail: CSN, key, whether one begins its transaction, whether it ends it."""
+def trail_rows(pipeline: Pipeline) -> list[tuple[int, tuple[int, int], bool, bool]]:
+    """The rows of the trail: CSN, key, whether the row begins and whether it ends its transaction."""
     found = []
     with closing(TrailReader(trail(pipeline))) as reader:
         while (batch := reader.read(1 << 20)) is not None:
@@ -62,14 +62,14 @@ def written(pipeline: Pipeline) -> list[tuple[int, tuple[int, int], bool, bool]]
     return found
 
 
-def everything_once(pipeline: Pipeline) -> None:
-    """Wait until the trail holds what the source holds: no row is missing, none is there twice, transactions are whole."""
+def wait_until_complete(pipeline: Pipeline) -> None:
+    """Wait until the trail has the rows of the source: none is missing or repeated, and transactions are complete."""
     before = int(pipeline.in_north("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
     pipeline.in_north(FILL.format(9, 1, 5))
     expected = sorted(pipeline.in_north("SELECT worker, n FROM a.log"))
     until("all rows are in the trail", lambda: last_csn(pipeline) > before or not pipeline.is_running(EXT1))
     assert pipeline.is_running(EXT1), pipeline.home.report("EXT1").read_text()
-    rows = written(pipeline)
+    rows = trail_rows(pipeline)
     assert sorted(key for _, key, _, _ in rows) == expected
     csns = [csn for csn, _, begins, _ in rows if begins]
     assert csns == sorted(set(csns)), "a transaction is in the trail twice, or out of order"
@@ -86,8 +86,8 @@ def last_csn(pipeline: Pipeline) -> int:
     return mark.csn.value if mark is not None and mark.csn is not None else 0
 
 
-def unfinished(pipeline: Pipeline) -> int:
-    """The bytes in the newest file of the trail past its durable mark: of a transaction that is being written."""
+def bytes_after_durable_mark(pipeline: Pipeline) -> int:
+    """The bytes after the durable mark in the newest trail file: part of a transaction that is being written."""
     with closing(MarkReader(trail(pipeline))) as reader:
         mark = reader.read()
     if mark is None:
@@ -112,27 +112,27 @@ def test_a_transaction_half_in_the_trail_is_written_once_after_the_connection_is
         first.execute(FILL.format(2, 1, 3000))
         second.execute(FILL.format(3, 1, 3000))
         pipeline.in_north(FILL.format(1, 1, 10), FILL.format(1, 11, ROWS))
-        until("the transaction is being written", lambda: unfinished(pipeline) > HALF)
+        until("the transaction is being written", lambda: bytes_after_durable_mark(pipeline) > HALF)
         os.kill(entry.pid, signal.SIGSTOP)
         try:
             before = pipeline.in_north(senders)
-            half = unfinished(pipeline)
+            half = bytes_after_durable_mark(pipeline)
             if lost == "terminated":
                 pipeline.in_north(LOSE)
             until("the connection is lost", lambda: not set(before) & set(pipeline.in_north(senders)))
-            threading.Event().wait(1.1)  # a checkpoint is due, which is where Extract meets the loss
+            threading.Event().wait(1.1)  # a checkpoint is due, at which Extract notices the loss
         finally:
             os.kill(entry.pid, signal.SIGCONT)
         assert half > HALF, "the transaction was no longer being written when the connection was lost"
         first.execute(FILL.format(2, 3001, 4000))
         first.commit()
         second.rollback()
-    everything_once(pipeline)
+    wait_until_complete(pipeline)
     total = pipeline.run("STATS EXTRACT ext1, TOTAL")
     assert f" {ROWS + 4005}.00" in total, total
 
 
-def test_transactions_that_were_not_flushed_when_a_connection_was_lost_come_once(
+def test_transactions_not_flushed_before_a_lost_connection_are_written_once(
     pipeline: Pipeline, request: pytest.FixtureRequest
 ) -> None:
     capture(pipeline, streamed=True)
@@ -165,4 +165,4 @@ def test_transactions_that_were_not_flushed_when_a_connection_was_lost_come_once
         ended.set()
         for worker in workers:
             worker.join()
-    everything_once(pipeline)
+    wait_until_complete(pipeline)

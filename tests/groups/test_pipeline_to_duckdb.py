@@ -43,7 +43,7 @@ def pipeline(tmp_path: Path, north: str) -> Iterator[DuckdbPipeline]:
 
 
 class Writer:
-    """Writes until told to stop: rows changed again and again, keys that move, notes that nobody could miss or see twice."""
+    """Writes until it is stopped: repeated updates, key changes, and notes that show a missing or repeated row."""
 
     def __init__(self, dsn: str) -> None:
         self.count = 0
@@ -60,7 +60,7 @@ class Writer:
         self._thread.join()
 
     def writes(self, more: int) -> None:
-        """Wait until so many more transactions are committed."""
+        """Wait until a number of further transactions are committed."""
         wanted = self.count + more
         until(f"transaction {wanted}", lambda: self.count >= wanted, 60)
 
@@ -78,7 +78,9 @@ class Writer:
                 self.count = n
 
 
-def test_after_kills_every_change_is_there_once(pipeline: DuckdbPipeline, request: pytest.FixtureRequest) -> None:
+def test_after_kills_every_change_is_applied_exactly_once(
+    pipeline: DuckdbPipeline, request: pytest.FixtureRequest
+) -> None:
     pipeline.write(
         "rep1", "REPLICAT rep1\nUSERIDALIAS south\nGROUPTRANSOPS 50\nCHECKPOINTSECS 1\nMAP a.*, TARGET b.*;\n"
     )
@@ -88,10 +90,10 @@ def test_after_kills_every_change_is_there_once(pipeline: DuckdbPipeline, reques
         for _ in range(request.config.getoption("--rounds") or 3):
             before = pipeline.applied()
             writer.writes(40)
-            pipeline.until_applied(before)
+            pipeline.wait_for_transaction_after(before)
             pipeline.kill_replicat()
             pipeline.start("rep1")
-    pipeline.reaches_south()
+    pipeline.wait_until_applied()
     pipeline.stop()
     pipeline.assert_same_rows()
     assert pipeline.in_south("SELECT n, count(*) FROM b.notes GROUP BY n HAVING count(*) > 1") == []
@@ -103,14 +105,14 @@ def test_after_kills_every_change_is_there_once(pipeline: DuckdbPipeline, reques
     assert (rows, kept, beside) == (1, True, 0)
 
 
-def test_values_of_every_kind_arrive_as_they_were(pipeline: DuckdbPipeline) -> None:
+def test_values_of_every_type_arrive_unchanged(pipeline: DuckdbPipeline) -> None:
     pipeline.in_north(TYPES.format(schema="a", bytes="bytea", json="jsonb"))
     pipeline.in_south(TYPES.format(schema="b", bytes="blob", json="json").replace("precision", ""))
     pipeline.add()
     pipeline.start()
     pipeline.in_north(f"INSERT INTO a.kinds VALUES {', '.join(VALUES)}")
     pipeline.in_north("UPDATE a.kinds SET big = 4 WHERE id = 1", "UPDATE a.kinds SET id = 9, truth = true WHERE id = 3")
-    pipeline.reaches_south()
+    pipeline.wait_until_applied()
     pipeline.stop()
     theirs = pipeline.in_north("SET timezone = 'UTC'", SAME.format("a"))
     assert pipeline.in_south(SAME.format("b")) == [tuple(map(_plain, row)) for row in theirs]
@@ -125,7 +127,7 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def test_truncate_and_collisions_arrive(pipeline: DuckdbPipeline) -> None:
+def test_truncate_is_applied_and_collisions_are_handled(pipeline: DuckdbPipeline) -> None:
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
     text = "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nHANDLECOLLISIONS\nMAP a.*, TARGET b.*;\n"
     pipeline.write("rep1", text)
@@ -133,51 +135,51 @@ def test_truncate_and_collisions_arrive(pipeline: DuckdbPipeline) -> None:
     pipeline.add()
     pipeline.start()
     pipeline.in_north("TRUNCATE a.items", "INSERT INTO a.items VALUES (1, 'one', 1)")
-    pipeline.reaches_south()
+    pipeline.wait_until_applied()
     pipeline.stop()
     pipeline.assert_same_rows()
     pipeline.in_south("INSERT INTO b.items VALUES (3, 'old', 1)")
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'new', 3)")
-    pipeline.reaches_south()
+    pipeline.wait_until_applied()
     pipeline.stop()
     pipeline.assert_same_rows()
 
 
-def test_the_shell_works_with_the_checkpoint_table(pipeline: DuckdbPipeline) -> None:
+def test_checkpoint_table_commands_work_on_a_duckdb_file(pipeline: DuckdbPipeline) -> None:
     pipeline.add()
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-    pipeline.reaches_south()
-    said = pipeline.run("DBLOGIN USERIDALIAS south", "INFO CHECKPOINTTABLE b.checks", fails=True)
-    assert "is locked by process" in said
-    assert "STOP the Replicat" in said
+    pipeline.wait_until_applied()
+    output = pipeline.run("DBLOGIN USERIDALIAS south", "INFO CHECKPOINTTABLE b.checks", fails=True)
+    assert "is locked by process" in output
+    assert "STOP the Replicat" in output
     pipeline.stop()
-    said = pipeline.run(
+    output = pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "INFO CHECKPOINTTABLE b.checks",
         "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0",
         "UPGRADE CHECKPOINTTABLE b.checks",
         "CLEANUP CHECKPOINTTABLE b.checks",
     )
-    assert "REP1" in said
-    assert "DuckDB v" in said
+    assert "REP1" in output
+    assert "DuckDB v" in output
     pipeline.in_south("DELETE FROM b.items")
-    pipeline.start()  # ALTER set its row to the trail's begin, so it applies the row again
-    pipeline.reaches_south()
+    pipeline.start()  # ALTER has set its row to the beginning of the trail, so it applies the row again
+    pipeline.wait_until_applied()
     pipeline.stop()
     pipeline.assert_same_rows()
-    said = pipeline.run(
+    output = pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "DELETE REPLICAT rep1 !",
         "INFO CHECKPOINTTABLE b.checks",
         "DELETE CHECKPOINTTABLE b.checks !",
     )
-    assert "REP1      CSN" not in said
+    assert "REP1      CSN" not in output
     assert pipeline.in_south("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'checks%'") == [(0,)]
 
 
-def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(pipeline: DuckdbPipeline) -> None:
+def test_replicat_abends_with_the_reason_if_another_process_has_the_file_open(pipeline: DuckdbPipeline) -> None:
     pipeline.add()
     holder = session.connect(pipeline.south)
     try:
@@ -190,7 +192,7 @@ def test_a_file_that_somebody_else_has_ends_replicat_with_the_reason(pipeline: D
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL", "COORDINATED"])
-def test_kinds_that_need_several_writers_are_refused(pipeline: DuckdbPipeline, kind: str) -> None:
+def test_kinds_of_replicat_with_several_writers_are_refused(pipeline: DuckdbPipeline, kind: str) -> None:
     pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "ADD CHECKPOINTTABLE b.checks",
@@ -201,8 +203,8 @@ def test_kinds_that_need_several_writers_are_refused(pipeline: DuckdbPipeline, k
     assert f"a {kind.lower()} Replicat cannot apply to a DuckDB file" in report
 
 
-def test_a_duckdb_file_is_no_source(pipeline: DuckdbPipeline) -> None:
-    said = pipeline.run("DBLOGIN SOURCEDB duckdb://south.duckdb", "ADD TRANDATA a.items", fails=True)
-    assert "south is a DuckDB file" in said
-    said = pipeline.run("DBLOGIN USERID duckdb:///nowhere/at/all.duckdb", fails=True)
-    assert "cannot be opened" in said
+def test_a_duckdb_file_cannot_be_a_source(pipeline: DuckdbPipeline) -> None:
+    output = pipeline.run("DBLOGIN SOURCEDB duckdb://south.duckdb", "ADD TRANDATA a.items", fails=True)
+    assert "south is a DuckDB file" in output
+    output = pipeline.run("DBLOGIN USERID duckdb:///nowhere/at/all.duckdb", fails=True)
+    assert "cannot be opened" in output

@@ -1,4 +1,4 @@
-"""What the processes of these tests do instead of replicating: run ``python bodies.py BODY HOME GROUP`` for a real process."""
+"""Workloads that groups run instead of replication: ``python group_workloads.py WORKLOAD HOME GROUP`` starts a real process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ggshell.types import TableName
 
 
 def idle(context: GroupContext) -> None:
-    """Wait until told to stop."""
+    """Wait until a stop is requested."""
 
     def status(_: dict[str, Any]) -> dict[str, Any]:
         return {"status": "At EOF", "read": {}, "write": []}
@@ -38,7 +38,7 @@ def idle(context: GroupContext) -> None:
 
 
 def connect_for_long(context: GroupContext) -> None:
-    """Begin with a piece of work that takes until STOP, as connecting to a database that does not answer."""
+    """Block until STOP, as a connection attempt to a database that does not answer does."""
     while not context.runner.stop_requested:
         threading.Event().wait(0.01)
 
@@ -49,12 +49,12 @@ def refuse(context: GroupContext) -> None:
 
 
 def crash(context: GroupContext) -> None:
-    """Fail in a way that nobody foresaw."""
+    """Fail with an unexpected exception."""
     raise RuntimeError("a bug with PASSWORD hidden")
 
 
-class Shifted(SystemClock):
-    """A clock that is ahead of the machine's by so many seconds, or behind it."""
+class ShiftedClock(SystemClock):
+    """A clock that differs from the machine's by a number of seconds."""
 
     def __init__(self, seconds: int) -> None:
         self._shift = seconds * 1_000_000
@@ -64,7 +64,7 @@ class Shifted(SystemClock):
 
 
 def at_the_end(context: GroupContext) -> None:
-    """Process a record that is a second old, and have nothing more to do, until told to stop."""
+    """Process a record that is one second old and stay at the end of the trail until a stop is requested."""
     progress = ReadingProgress(context.clock, 0, 0, lambda: context.ahead)
     context.verb("GETLAG", lambda _: progress.lag_answer())
     while not context.runner.stop_requested:
@@ -77,7 +77,7 @@ def at_the_end(context: GroupContext) -> None:
         context.runner.wait([], 0.5)
 
 
-BODIES = {
+WORKLOADS = {
     "idle": idle,
     "connect_for_long": connect_for_long,
     "refuse": refuse,
@@ -87,10 +87,10 @@ BODIES = {
 
 
 def main() -> int:
-    body, home, group, *shift = sys.argv[1:]
-    clock = Shifted(int(shift[0]) if shift else 0)
+    workload, home, group, *shift = sys.argv[1:]
+    clock = ShiftedClock(int(shift[0]) if shift else 0)
     try:
-        return run_group(Home(Path(home)), group, GroupKind.EXTRACT, BODIES[body], clock)
+        return run_group(Home(Path(home)), group, GroupKind.EXTRACT, WORKLOADS[workload], clock)
     except GgsError as error:
         sys.stderr.write(f"{error.code}  {error}\n")
         return 1
