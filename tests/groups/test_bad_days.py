@@ -94,7 +94,7 @@ def test_extract_abends_if_a_table_does_not_exist(pipeline: Pipeline) -> None:
 def test_replicat_abends_without_loss_if_a_target_table_does_not_exist(running: Pipeline) -> None:
     running.in_south("ALTER TABLE b.items RENAME TO elsewhere")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    report = running.ends(REP1)
+    report = running.abended_report(REP1)
     assert "b.items" in report
     running.in_south("ALTER TABLE b.elsewhere RENAME TO items")
     running.start("rep1")
@@ -106,7 +106,7 @@ def test_a_column_that_is_missing_in_the_target_is_reported(running: Pipeline) -
     running.in_south("ALTER TABLE b.items DROP COLUMN price")
     running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     running.start("rep1")
-    report = running.ends(REP1)
+    report = running.abended_report(REP1)
     assert "price" in report
     assert "b.items" in report
     running.in_south("ALTER TABLE b.items ADD COLUMN price numeric")
@@ -177,7 +177,7 @@ def test_a_slot_in_use_is_reported_with_the_process_that_reads_it(running: Pipel
         reader.exec_(b"START_REPLICATION SLOT ggs_ext1 LOGICAL 0/0 (proto_version '1', publication_names 'ggshell')")
         pid = connection.execute("SELECT active_pid FROM pg_replication_slots WHERE slot_name='ggs_ext1'").fetchone()
         running.start("ext1")
-        report = running.ends(EXT1)
+        report = running.abended_report(EXT1)
         reader.finish()
     assert pid is not None
     assert f"{pid[0]}" in report
@@ -197,7 +197,7 @@ def test_a_slot_that_was_advanced_is_reported(running: Pipeline) -> None:
     until("the slot is free", lambda: not _active(running))
     running.in_north("SELECT pg_replication_slot_advance('ggs_ext1', pg_current_wal_lsn())")
     running.start("ext1")
-    report = running.ends(EXT1)
+    report = running.abended_report(EXT1)
     assert "GGS-00503" in report
     assert "load the tables again" in report
     _captures_from_now(running)
@@ -215,7 +215,7 @@ def test_a_dropped_slot_is_reported(running: Pipeline) -> None:
     until("the slot is free", lambda: not _active(running))
     running.in_north("SELECT pg_drop_replication_slot('ggs_ext1')", "INSERT INTO a.items VALUES (2, 'two', 2)")
     running.start("ext1")
-    assert "GGS-00412" in running.ends(EXT1)
+    assert "GGS-00412" in running.abended_report(EXT1)
     running.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START ext1")
     until_state(running.home, *EXT1, ProcessState.ABENDED)
     assert "GGS-00503" in running.home.report("EXT1").read_text(), "a new slot begins after the rows that were lost"
