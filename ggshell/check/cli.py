@@ -66,12 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="obey files, parameter files, GLOBALS; - is standard input"
     )
-    parser.add_argument("--format", choices=list(FORMATS), default="text")
+    parser.add_argument("--format", choices=list(FORMATS), default="text", help="output format (default: text)")
     parser.add_argument(
         "--kind", choices=list(_KINDS), help="the type of the files, if it cannot be determined from their contents"
     )
     parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
-    parser.add_argument("--no-color", action="store_true")
+    parser.add_argument("--no-color", action="store_true", help="turn off colors")
     return parser
 
 

@@ -20,7 +20,7 @@ def man_page() -> str:
         ".SH OPTIONS",
         *_verbatim("\n".join(line.removeprefix("  ") for line in options.splitlines())),
         ".SH COMMANDS",
-        "HELP and a command show its page.",
+        "HELP followed by a command shows its page.",
     ]
     for path in pages.index("commands").values():
         page = pages.read(path)
@@ -30,7 +30,7 @@ def man_page() -> str:
         ".TP\n.B GGSHELL_HOME\nThe home directory, if \\-\\-home is not given.",
         ".TP\n.B NO_COLOR\nAny value turns colors off.",
         ".SH EXIT STATUS",
-        "0: done. 1: a statement failed. 2: wrong usage. 3: a syntax error; nothing was run. 130: interrupted.",
+        "0: success. 1: a statement failed. 2: wrong usage. 3: a syntax error; nothing was run. 130: interrupted by Ctrl-C.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,26 +14,26 @@ DONE, FAILED, USAGE_ERROR, SYNTAX_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
 """The exit codes."""
 
 ENGINES = ("auto", "local", "spark")
-USAGE = """usage: ggshell [options]                      the shell; if the input is not a terminal: a GGSCI session
-       ggshell [options] -c STATEMENTS        statements, by newline or ;
+USAGE = """usage: ggshell [options]                      interactive shell; a GGSCI session if the input is not a terminal
+       ggshell [options] -c STATEMENTS        run statements, separated by newlines or ;
        ggshell [options] FILE...              run obey files; - is standard input
-       ggshell [options] paramfile FILE       a GGSCI session that reads from a file
-       ggshell extract paramfile FILE [reportfile FILE]   an Extract in the foreground (replicat: a Replicat)
+       ggshell [options] paramfile FILE       run a GGSCI session that reads a file
+       ggshell extract paramfile FILE [reportfile FILE]   run an Extract in the foreground (replicat: a Replicat)
        ggshell check FILE...                  check obey and parameter files without running anything
        ggshell logdump [TRAILFILE]            show trail files record by record
-       ggshell demo up|load|status|down       two embedded databases and a workload
-       ggshell completion bash|zsh            completion for the shell of the system
-       ggshell man                            the man page: ggshell man | man -l -
+       ggshell demo up|load|status|down       run two embedded databases and a workload
+       ggshell completion bash|zsh            print the completion script for bash or zsh
+       ggshell man                            print the man page: ggshell man | man -l -
 
 options:
-  --home DIR            the home directory (else GGSHELL_HOME, the configuration file, the current folder)
-  --format FORMAT       ggsci (default), table, vertical, csv, json, markdown
-  --engine ENGINE       the engine for queries about trails and lag: auto (default), local, spark
-  --continue-on-error   continue after a statement that fails; exit code 1 at the end
+  --home DIR            home directory (default: GGSHELL_HOME, the configuration file or the current folder)
+  --format FORMAT       output format: ggsci (default), table, vertical, csv, json, markdown
+  --engine ENGINE       engine for queries on trails and lag: auto (default), local, spark
+  --continue-on-error   continue after a failed statement and exit with code 1 at the end
   --echo                show each statement before its result
-  --auto-manager        START starts Manager if it is not running
-  --no-shell            refuse SHELL, HOST and ! commands of the system
-  --no-color            no colors in the shell
+  --auto-manager        let START also start Manager if it is not running
+  --no-shell            refuse SHELL, HOST and !, which run operating system commands
+  --no-color            turn off colors in the shell
   --version, --help
 
 Defaults for home, format, timing, color and key_bindings: ~/.config/ggshell/config.toml (HELP CONFIGURATION).

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ggshell demo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ggshell demo", description="Manage the two demo databases and the workload.")
     # The option is accepted before and after the action.
     home = argparse.ArgumentParser(add_help=False)
     home.add_argument(
@@ -40,12 +40,14 @@ def _parser() -> argparse.ArgumentParser:
         "--copy", action="store_true", help="also copy north's rows to south, as a start point for replication"
     )
     up.add_argument("--mirror", action="store_true", help="add a second target, the schema mirror in south")
-    up.add_argument("--seed", type=int, default=7)
+    up.add_argument("--seed", type=int, default=7, help="seed of the random rows")
     up.set_defaults(action=_up)
-    load = actions.add_parser("load", parents=[home], help="run the workload on north until Ctrl-C")
-    load.add_argument("--rate", type=float, default=100.0, help="transactions per second; 0 for no limit")
-    load.add_argument("--seconds", type=float)
-    load.add_argument("--seed", type=int, default=7)
+    load = actions.add_parser("load", parents=[home], help="run the workload on north")
+    load.add_argument(
+        "--rate", type=float, default=100.0, help="transactions per second (default: 100); 0 for no limit"
+    )
+    load.add_argument("--seconds", type=float, help="stop after this time (default: run until Ctrl-C)")
+    load.add_argument("--seed", type=int, default=7, help="seed of the random transactions")
     load.set_defaults(action=_load)
     status = actions.add_parser("status", parents=[home], help="show servers, rows and replication slots")
     status.set_defaults(action=_status)

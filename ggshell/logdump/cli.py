@@ -17,7 +17,7 @@ from ggshell.terminal import redraws_lines
 
 USAGE = """usage: ggshell logdump [--format text|json] [--no-shell] [-c STATEMENT]... [TRAILFILE]
 
-Looks at trail files.  Without -c statements are read from the terminal or from standard input; HELP lists them.
+Shows trail files record by record. Without -c, statements are read from the terminal or standard input. HELP lists them.
 """
 
 
