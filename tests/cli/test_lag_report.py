@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.ground import Shell
-from pipeline.heartbeat.chains import Chain
+from pipeline.heartbeat.deployment import Deployment
 from processes import until
 
 from ggshell.cli.lag_page.charts import SHADES, shade, ticks, time_marks
@@ -166,18 +166,18 @@ def test_a_time_without_heartbeats_is_said(shell: Shell, archive: Path) -> None:
 
 
 def test_a_chain_is_told_by_its_databases_and_by_its_trail(tmp_path: Path, north: str, south: str) -> None:
-    chain = Chain(tmp_path, north=north, south=south)
+    chain = Deployment(tmp_path, north=north, south=south)
     try:
         chain.heartbeat_tables()
         chain.extract("EXT1", "north", "ea")
         chain.replicat("REP1", "south", "ea")
         chain.start("EXT1", "REP1")
-        chain.beat("north")
+        chain.send_heartbeat("north")
         history = "SELECT count(*) FROM ggadmin.gg_heartbeat_history"
         until("a heartbeat comes", lambda: chain.sql("south", history)[0][0] > 0)
         out = chain.run("LAG REPORT FROM south, ./dirdat/ea BY DAY")
-        assert f"{chain.name('north')} to {chain.name('south')}: EXT1 ==> REP1" in out
-        assert f"from {chain.name('north')}: EXT1" in out
+        assert f"{chain.database_name('north')} to {chain.database_name('south')}: EXT1 ==> REP1" in out
+        assert f"from {chain.database_name('north')}: EXT1" in out
     finally:
         chain.close()
 

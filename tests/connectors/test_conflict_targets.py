@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from pipeline.apply.hand_made import BEGIN
-from pipeline.apply.test_two_sites import Application, any_rules
+from pipeline.apply.test_two_sites import Workload, random_rules
 from pipeline.apply.two_sites import COMPACT, FULL, Change, Rules, Site, Values
 
 from ggshell.connectors.duckdb import session as duckdb_session
@@ -47,9 +47,9 @@ class Stored:
         return {str(row[0]): dict(zip(names, row, strict=True)) for row in found}  # type: ignore[arg-type]
 
 
-def differing(chance: random.Random) -> tuple[Application, dict[str, Values], dict[str, Values]]:
+def differing(chance: random.Random) -> tuple[Workload, dict[str, Values], dict[str, Values]]:
     """The rows of a source, and those of a target that differ from them here and there."""
-    application = Application(chance, "insert update delete move", wild=True)
+    application = Workload(chance, "insert update delete move", wild=True)
     source = {str(row["id"]): row for row in application.start()}
     target = {key: dict(row) for key, row in source.items() if chance.random() < 0.8}
     for row in target.values():
@@ -90,7 +90,7 @@ def test_postgresql_resolves_conflicts_as_the_rules_say(request: pytest.FixtureR
         chance = random.Random(seed)
         stored = Stored(PostgresTarget(south, "rep1", "/home", None, BEGIN), "public.t")
         try:
-            found += conflicts(chance, stored, any_rules(chance))
+            found += conflicts(chance, stored, random_rules(chance))
         finally:
             stored.target.close()
     assert found > 3 * rounds(request)
@@ -106,7 +106,7 @@ def test_duckdb_resolves_conflicts_as_the_rules_say(request: pytest.FixtureReque
         chance = random.Random(seed)
         stored = Stored(DuckTarget(login, "rep1", "/home", None, BEGIN), "main.t")
         try:
-            found += conflicts(chance, stored, any_rules(chance))
+            found += conflicts(chance, stored, random_rules(chance))
         finally:
             stored.target.close()
     assert found > 3 * rounds(request)

@@ -11,11 +11,11 @@ from connectors.duckdb.ducks import CHECKPOINTS, Ducks
 from pipeline.apply.hand_made import (
     BEGIN,
     T,
-    behind,
+    batches_after,
     delete,
     image,
     insert,
-    move,
+    key_update,
     placed,
     trail,
     truncate,
@@ -69,7 +69,7 @@ def workload(seed: int, transactions: int) -> tuple[list[Tx], dict[int, str | No
                 old, new = chance.choice(here), chance.choice(free)
                 del rows[old]
                 rows[new] = value
-                operations.append(move(old, new, value))
+                operations.append(key_update(old, new, value))
         if operations:
             made.append(Tx(csn, operations))
     return made, rows
@@ -93,11 +93,11 @@ def test_a_crash_at_any_place_applies_everything_once(ducks: Ducks) -> None:
     for _ in range(len(batches) + 1):
         delivery = ducks.start(group=4, gather=20)
         assert delivery.applied is not None
-        for batch in behind(batches, delivery.applied.position)[:3]:
+        for batch in batches_after(batches, delivery.applied.position)[:3]:
             delivery.feed(batch)
         if delivery.applied.csn == Csn(transactions[-1].csn):
             break
-        if len(behind(batches, delivery.applied.position)) <= 3:
+        if len(batches_after(batches, delivery.applied.position)) <= 3:
             delivery.flush()
     assert ducks.content() == rows
     ((csn, low),) = ducks.execute(f"SELECT log_csn, log_cmplt_csn FROM {CHECKPOINTS}")
@@ -191,7 +191,7 @@ def test_collisions_are_handled_row_by_row(ducks: Ducks) -> None:
         trail(
             [
                 Tx(1, [insert(0), insert(1, "new"), update(2, "none"), delete(3)]),
-                Tx(2, [move(4, 7, "moved"), move(5, 6, "took"), insert(8)]),
+                Tx(2, [key_update(4, 7, "moved"), key_update(5, 6, "took"), insert(8)]),
             ]
         )[0]
     )

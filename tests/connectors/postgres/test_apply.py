@@ -13,11 +13,11 @@ from pipeline.apply.hand_made import (
     FIRST_RBA,
     Replicats,
     T,
-    behind,
+    batches_after,
     delete,
     image,
     insert,
-    move,
+    key_update,
     placed,
     trail,
     update,
@@ -101,7 +101,7 @@ def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Repli
     for stop in range(1, 3):
         replicat = replicats.start(limit=4)
         assert replicat.applied is not None
-        for batch in behind(batches, replicat.applied.position)[:stop]:
+        for batch in batches_after(batches, replicat.applied.position)[:stop]:
             replicat.feed(batch)
         replicat._settle()
     assert replicat.applied is not None
@@ -111,7 +111,7 @@ def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Repli
     assert query(replicats.dsn, "SELECT log_csn, log_cmplt_csn FROM ggs_checkpoint") == [(str(Csn(2)), str(Csn(1)))]
     replicat = replicats.start(limit=4)
     assert replicat.applied is not None
-    for batch in behind(batches, replicat.applied.position):
+    for batch in batches_after(batches, replicat.applied.position):
         replicat.feed(batch)
     replicat.flush()
     assert identities(replicats) == list(range(31))
@@ -182,7 +182,7 @@ def test_guard_4_a_deferred_constraint_names_the_transaction(replicats: Replicat
     assert identities(replicats) == [1]
 
 
-@pytest.mark.parametrize("change", [update(9, "z"), delete(9), move(9, 10)])
+@pytest.mark.parametrize("change", [update(9, "z"), delete(9), key_update(9, 10)])
 @pytest.mark.parametrize("others", [0, 40])
 def test_a_missing_row_is_an_error_that_names_its_key(replicats: Replicats, change: Row, others: int) -> None:
     replicat = replicats.start()
@@ -225,7 +225,7 @@ def test_guard_6_after_a_lost_connection_the_row_decides(replicats: Replicats) -
         replicat.flush()
     row = replicat.restart()
     assert row is not None
-    for batch in behind(batches, row.position):
+    for batch in batches_after(batches, row.position):
         replicat.feed(batch)
     replicat.flush()
     assert identities(replicats) == list(range(1, 21))
@@ -238,7 +238,7 @@ def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Re
     for stop in range(1, len(batches) + 1):
         replicat = replicats.start(group=4)
         assert replicat.applied is not None
-        for batch in behind(batches, replicat.applied.position)[:stop]:
+        for batch in batches_after(batches, replicat.applied.position)[:stop]:
             replicat.feed(batch)
     replicat.flush()
     assert identities(replicats) == [0, *range(13, 25), *range(102, 114)]

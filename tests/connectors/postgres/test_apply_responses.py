@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx
-from pipeline.apply.hand_made import Replicats, delete, insert, move, trail, update
+from pipeline.apply.hand_made import Replicats, delete, insert, key_update, trail, update
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.postgres import session
@@ -87,8 +87,8 @@ def test_collisions_end_with_the_sources_rows(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("INSERT INTO t VALUES (1, 'final', 1.5), (4, 'final', 1.5), (6, 'final', 1.5)")
     changes: list[Row] = [
-        insert(1, "first"), update(1, "final"), insert(2), delete(2), insert(3), move(3, 4, "final"), move(5, 6, "final"),
-        update(7, "gone"), delete(7), insert(8, "new"),
+        insert(1, "first"), update(1, "final"), insert(2), delete(2), insert(3), key_update(3, 4, "final"),
+        key_update(5, 6, "final"), update(7, "gone"), delete(7), insert(8, "new"),
     ]  # fmt: skip
     deliver(replicats, [Tx(number, [change]) for number, change in enumerate(changes, 1)], Responses(collisions=True))
     found = rows(replicats)
@@ -97,7 +97,7 @@ def test_collisions_end_with_the_sources_rows(replicats: Replicats) -> None:
 
 
 def test_missing_updates_can_be_inserted(replicats: Replicats) -> None:
-    deliver(replicats, [Tx(1, [update(1, "u"), move(2, 3, "m")])], Responses(insert_missing=True))
+    deliver(replicats, [Tx(1, [update(1, "u"), key_update(2, 3, "m")])], Responses(insert_missing=True))
     assert rows(replicats) == {1: "u", 3: "m"}
 
 

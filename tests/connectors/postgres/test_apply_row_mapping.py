@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 from batches import Tx
-from pipeline.apply.hand_made import BEGIN, CHECKPOINTS, Replicats, behind, delete, insert, move, trail, update
+from pipeline.apply.hand_made import (
+    BEGIN,
+    CHECKPOINTS,
+    Replicats,
+    batches_after,
+    delete,
+    insert,
+    key_update,
+    trail,
+    update,
+)
 
 from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.target import PostgresTarget
@@ -18,7 +28,7 @@ from ggshell.pipeline.transform.stage import Stage
 
 TRAIL = [
     Tx(1, [insert(1), insert(2), update(1, "y"), insert(3), insert(4), insert(5), delete(4)]),
-    Tx(2, [move(1, 10, "z")]),
+    Tx(2, [key_update(1, 10, "z")]),
     Tx(3, [update(2, "w"), insert(6), insert(7)]),
     Tx(4, [delete(3)]),
 ]
@@ -66,7 +76,7 @@ def test_a_crash_after_any_batch(replicats: Replicats, limit: int | None) -> Non
                 first.delivery.feed(first.stage.run(batch))
             first.target.close()
             second = Run(replicats.dsn, limit)
-            for batch in behind(batches, second.position):
+            for batch in batches_after(batches, second.position):
                 second.delivery.feed(second.stage.run(batch))
             second.delivery.flush()
             second.target.close()

@@ -14,7 +14,7 @@ from pipeline.apply.hand_made import (
     delete,
     image,
     insert,
-    move,
+    key_update,
     trail,
     truncate,
     update,
@@ -306,7 +306,7 @@ def history(chance: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Val
             elif kind < 0.98:
                 identity = max(state) + 1
                 state[identity] = (text, state.pop(some)[1])
-                rows.append(move(some, identity, *state[identity]))
+                rows.append(key_update(some, identity, *state[identity]))
             else:
                 state.clear()
                 rows.append(truncate())

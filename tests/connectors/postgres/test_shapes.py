@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx
-from pipeline.apply.hand_made import Replicats, Value, behind, image, insert, trail
+from pipeline.apply.hand_made import Replicats, Value, batches_after, image, insert, trail
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.postgres import apply_wire, session
@@ -69,7 +69,7 @@ def test_a_changed_table_is_described_again_before_anything_is_committed(
     assert execute(replicats, "SELECT count(*) FROM t WHERE id >= 200") == [(0,)]
     replicat = replicats.start()
     assert replicat.applied is not None
-    for batch in behind(batches, replicat.applied.position):
+    for batch in batches_after(batches, replicat.applied.position):
         replicat.feed(batch)
     replicat.flush()
     assert execute(replicats, "SELECT DISTINCT b::text FROM t WHERE id >= 200") == [(EXACT,)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from batches import Tx
-from pipeline.apply.hand_made import Replicats, behind, insert, trail, update
+from pipeline.apply.hand_made import Replicats, batches_after, insert, trail, update
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.postgres import session
@@ -43,7 +43,7 @@ def in_target(replicats: Replicats, *statements: str) -> None:
 def feed(replicat: Delivery, transactions: list[Tx]) -> None:
     """Feed what lies behind the place where the delivery stands, as a run does after every reconnection."""
     batches = trail(transactions, rows_a_batch=4)
-    for batch in behind(batches, replicat.applied.position) if replicat.applied is not None else batches:
+    for batch in batches_after(batches, replicat.applied.position) if replicat.applied is not None else batches:
         replicat.feed(batch)
     replicat.flush()
 

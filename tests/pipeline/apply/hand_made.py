@@ -1,4 +1,4 @@
-"""Hand-made batches as a trail reader gives them: with places in a file, cut wherever a test wants."""
+"""Hand-made batches as a trail reader returns them: with positions in a file, cut wherever a test needs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Value = str | None
 
 
 def image(*values: Value, columns: Iterable[int] | None = None) -> bytes:
-    """An image of the first columns, or of the ones named."""
+    """An image of the first columns, or of the named ones."""
     numbers = range(len(values)) if columns is None else columns
     return encode_image(
         (n, value.encode() if value is not None else None) for n, value in zip(numbers, values, strict=True)
@@ -43,7 +43,7 @@ def update(identity: int, a: Value, b: Value = "1.5") -> Row:
 
 
 def update_a(identity: int, a: Value) -> Row:
-    """An update that leaves column b out, as one of an unchanged long value does."""
+    """An update without column b, as for an unchanged long value."""
     return Row(T, IoType.FIELD_COMP, image(str(identity), a))
 
 
@@ -51,7 +51,7 @@ def delete(identity: int) -> Row:
     return Row(T, IoType.DELETE, image(str(identity)))
 
 
-def move(old: int, new: int, a: Value = "x", b: Value = "1.5") -> Row:
+def key_update(old: int, new: int, a: Value = "x", b: Value = "1.5") -> Row:
     return Row(T, IoType.KEY_FIELD_COMP, join_key_update(image(str(old)), image(str(new), a, b)))
 
 
@@ -60,7 +60,7 @@ def truncate(table: TableDefinition = T) -> Row:
 
 
 def placed(batch: ChangeBatch, first: int = FIRST_RBA, seqno: int = 0) -> ChangeBatch:
-    """The batch as read from a trail: one byte of place a row."""
+    """The batch as read from a trail, with one byte of the file per row."""
     rba = np.arange(first, first + len(batch), dtype=np.int64)
     return replace(batch, rba=rba, seqno=seqno, end_rba=first + len(batch))
 
@@ -91,8 +91,8 @@ def trail(transactions: Sequence[Tx], rows_a_batch: int = 1 << 30) -> list[Chang
     return batches
 
 
-def behind(batches: Iterable[ChangeBatch], position: TrailPosition) -> list[ChangeBatch]:
-    """What a reader gives from a position on; positions are the begins of transactions."""
+def batches_after(batches: Iterable[ChangeBatch], position: TrailPosition) -> list[ChangeBatch]:
+    """What a reader returns from a position on; positions are the begins of transactions."""
     result = []
     for batch in batches:
         first = max(0, position.rba - int(batch.rba[0]))
@@ -117,7 +117,7 @@ def behind(batches: Iterable[ChangeBatch], position: TrailPosition) -> list[Chan
 
 
 class Replicats:
-    """Deliveries to one database; ``start`` ends the one before, as a new process would."""
+    """Deliveries to one database; ``start`` closes the previous one, as a new process would."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn

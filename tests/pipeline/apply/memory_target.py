@@ -1,4 +1,4 @@
-"""A table in memory as a target: rows by key, transactions, marks, and the refusals of a real one."""
+"""An in-memory table as a target: rows by key, transactions, savepoints, and the errors of a real target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[bytes | None, ...]
 
 
 class MemoryTarget:
-    """One table; ``rows`` are the committed ones."""
+    """One table; ``rows`` are the committed rows."""
 
     def __init__(self, table: TargetTable) -> None:
         self._table = table

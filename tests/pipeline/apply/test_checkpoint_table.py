@@ -1,4 +1,4 @@
-"""A checkpoint row to columns and back."""
+"""Converting a checkpoint row to columns and back."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TIME = 1_700_000_000_123_456
         CheckpointRow(PLACE, None, split=Split(Csn(6), "78", 1000)),
     ],
 )
-def test_a_row_survives_the_table(row: CheckpointRow) -> None:
+def test_a_row_is_read_back_from_its_columns(row: CheckpointRow) -> None:
     assert from_columns(to_columns(row)) == row
 
 
-def test_the_columns_say_what_other_tools_expect() -> None:
+def test_the_columns_contain_what_other_tools_expect() -> None:
     columns = to_columns(CheckpointRow(PLACE, Csn(0x50056B8), "77", TIME, 0x5005000, ("77",)))
     assert columns.log_csn == columns.log_cmplt_csn == "00000000/050056B8"
     assert columns.log_bsn == "00000000/05005000"
@@ -35,18 +35,18 @@ def test_the_columns_say_what_other_tools_expect() -> None:
     assert columns.audit_ts == "2023-11-14 22:13:20.123456"
 
 
-def test_the_bounds_differ_within_a_split_transaction() -> None:
+def test_the_low_and_high_positions_differ_within_a_split_transaction() -> None:
     columns = to_columns(CheckpointRow(PLACE, Csn(5), "77", TIME, 0, ("77",), Split(Csn(6), "78", 10)))
     assert (columns.log_csn, columns.log_cmplt_csn) == (str(Csn(6)), str(Csn(5)))
     assert columns.log_cmplt_xids == "77,78+10"
 
 
-def test_a_damaged_row_is_an_error_with_a_remedy() -> None:
+def test_a_damaged_row_is_an_error_with_a_hint() -> None:
     columns = to_columns(CheckpointRow(PLACE, Csn(5), "77", TIME))._replace(log_csn="nonsense", log_cmplt_csn="x/y")
     with pytest.raises(ApplyError, match="cannot be read"):
         from_columns(columns)
 
 
-def test_too_many_transactions_at_one_csn_are_refused_not_forgotten() -> None:
+def test_too_many_transactions_with_one_csn_are_refused_not_forgotten() -> None:
     with pytest.raises(ApplyError, match="share CSN"):
         to_columns(CheckpointRow(PLACE, Csn(5), "1", TIME, 0, tuple(str(n) for n in range(0, 4000, 2))))

@@ -1,4 +1,4 @@
-"""Which keys transactions touch, by the target's own rules."""
+"""The keys that transactions touch, by the constraints of the target."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def delete(table: TableDefinition, key: str) -> Row:
     return Row(table, IoType.DELETE, image(key))
 
 
-def moved(table: TableDefinition, before: str, *after: str) -> Row:
+def key_update(table: TableDefinition, before: str, *after: str) -> Row:
     return Row(table, IoType.KEY_FIELD_COMP, join_key_update(image(before), image(*after)))
 
 
@@ -81,20 +81,20 @@ def moved(table: TableDefinition, before: str, *after: str) -> Row:
     [
         (insert(PARENTS, "1", "a"), insert(PARENTS, "2", "b"), False),
         (insert(PARENTS, "1", "a"), update(PARENTS, "1", "b"), True),
-        (insert(PARENTS, "1", "a"), insert(PARENTS, "2", "a"), True),  # a unique value
-        (update(PARENTS, "1", "b"), insert(PARENTS, "2", "a"), True),  # may set the value free
-        (Row(PARENTS, IoType.FIELD_COMP, image("1")), insert(PARENTS, "2", "a"), False),  # leaves it as it is
-        (delete(PARENTS, "1"), insert(PARENTS, "2", "a"), True),  # may set it free, too
-        (insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "1"), True),  # a child and its parent
+        (insert(PARENTS, "1", "a"), insert(PARENTS, "2", "a"), True),  # A unique value.
+        (update(PARENTS, "1", "b"), insert(PARENTS, "2", "a"), True),  # May set the value free.
+        (Row(PARENTS, IoType.FIELD_COMP, image("1")), insert(PARENTS, "2", "a"), False),  # Leaves it unchanged.
+        (delete(PARENTS, "1"), insert(PARENTS, "2", "a"), True),  # May set it free, too.
+        (insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "1"), True),  # A child and its parent.
         (insert(PARENTS, "2", "a"), insert(CHILDREN, "5", "1"), False),
-        (insert(CHILDREN, "5", "1"), insert(CHILDREN, "6", "1"), False),  # of the same parent
+        (insert(CHILDREN, "5", "1"), insert(CHILDREN, "6", "1"), False),  # Of the same parent.
         (insert(CHILDREN, "5", None), insert(PARENTS, "1", "a"), False),
-        (delete(CHILDREN, "5"), delete(PARENTS, "1"), True),  # may have been its last child
+        (delete(CHILDREN, "5"), delete(PARENTS, "1"), True),  # May have been its last child.
         (update(CHILDREN, "5", "2"), delete(PARENTS, "1"), True),
         (update(CHILDREN, "5", "2"), insert(PARENTS, "1", "a"), False),
-        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "5", "2"), True),
-        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "6", "2"), True),
-        (moved(CHILDREN, "5", "6", "1"), insert(CHILDREN, "7", "2"), False),
+        (key_update(CHILDREN, "5", "6", "1"), insert(CHILDREN, "5", "2"), True),
+        (key_update(CHILDREN, "5", "6", "1"), insert(CHILDREN, "6", "2"), True),
+        (key_update(CHILDREN, "5", "6", "1"), insert(CHILDREN, "7", "2"), False),
     ],
 )
 def test_rows_conflict_when_their_order_matters(one: Row, other: Row, expected: bool) -> None:
@@ -102,13 +102,13 @@ def test_rows_conflict_when_their_order_matters(one: Row, other: Row, expected: 
     assert conflict(other, one) is expected
 
 
-def test_values_whose_text_does_not_tell_equality_take_the_whole_key() -> None:
+def test_for_types_whose_text_does_not_show_equality_the_whole_key_is_used() -> None:
     target = TargetTable(PARENT, columns("id", "code", exact=False), ("id",), (frozenset({"id"}),))
     found = {PARENTS: mapping(PARENTS, target)}
     first, second = touched(insert(PARENTS, "1.0", "a"), insert(PARENTS, "2", "b"), mappings=found)
     assert first.writes & second.writes
 
 
-def test_a_truncate_stands_alone() -> None:
+def test_a_truncate_conflicts_with_everything() -> None:
     (found,) = touched(Row(PARENTS, IoType.PURGE_DATA, b""))
     assert found.alone

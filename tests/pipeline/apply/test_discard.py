@@ -1,4 +1,4 @@
-"""The discard file: its layout, appending, its limit."""
+"""The discard file: its layout, appending, its size limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE = Discarded(
 )
 
 
-def test_an_operation_stands_between_two_stars(tmp_path: Path) -> None:
+def test_an_operation_is_enclosed_in_asterisks(tmp_path: Path) -> None:
     file = DiscardFile(tmp_path / "deep" / "r.dsc", "R", FakeClock())
     file.write(ONE)
     lines = file.path.read_text().splitlines()
@@ -40,7 +40,7 @@ def test_an_operation_stands_between_two_stars(tmp_path: Path) -> None:
     ]
 
 
-def test_append_keeps_and_purge_replaces_what_was_there(tmp_path: Path) -> None:
+def test_append_keeps_and_purge_replaces_the_existing_content(tmp_path: Path) -> None:
     path = tmp_path / "r.dsc"
     for append, expected in ((True, 1), (True, 2), (False, 1)):
         DiscardFile(path, "R", FakeClock(), append=append).write(ONE)
@@ -56,7 +56,7 @@ def test_a_full_or_unwritable_file_is_an_error(tmp_path: Path) -> None:
         DiscardFile(path / "below", "R", FakeClock()).write(ONE)
 
 
-def test_a_rolled_file_is_kept_by_number_and_the_next_begins_with_its_own_head(tmp_path: Path) -> None:
+def test_a_rolled_file_is_kept_under_a_number_and_the_next_one_has_its_own_header(tmp_path: Path) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
     for number in range(12):
         (tmp_path / "rep1.dsc").write_text(f"file {number}")

@@ -1,4 +1,4 @@
-"""Transactions of one CSN in a checkpoint row: however many an initial load has, they fit, and none is forgotten."""
+"""Transaction ids of one CSN in a checkpoint row: those of a large initial load fit, and none is forgotten."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ggshell.types import Csn, TrailPosition
         (["1.2.8", "1.2.9", "1.2.10"], "1.2.8~10"),
     ],
 )
-def test_ids_that_follow_each_other_are_a_range(ids: list[str], text: str) -> None:
+def test_consecutive_ids_are_stored_as_a_range(ids: list[str], text: str) -> None:
     assert packed(ids) == text
     assert unpacked(text) == ids
 
 
-def test_every_list_comes_back_as_it_was() -> None:
+def test_every_list_is_read_back() -> None:
     chance = random.Random(14)
     for _ in range(300):
         ids = [f"{chance.choice(['', '7.', 'a.0.'])}{chance.randrange(15)}" for _ in range(chance.randrange(40))]
@@ -37,13 +37,13 @@ def test_every_list_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("text", ["5~5", "9~5", "1~99999999"])
-def test_a_range_that_cannot_be_meant_is_refused(text: str) -> None:
+def test_an_invalid_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a range"):
         unpacked(text)
 
 
 @pytest.mark.parametrize("count", [236, 300, 10_000])
-def test_the_row_of_a_load_of_many_tables_comes_back(count: int) -> None:
+def test_the_row_of_a_load_of_many_tables_is_read_back(count: int) -> None:
     ids = tuple(f"78012.{number}" for number in range(1, count + 1))
     for split in (None, Split(Csn(5), f"78012.{count + 1}", 7)):
         row = CheckpointRow(TrailPosition(0, 99), Csn(5), ids[-1], 1_000_000, 5, ids, split)
@@ -52,7 +52,7 @@ def test_the_row_of_a_load_of_many_tables_comes_back(count: int) -> None:
         assert from_columns(columns) == row
 
 
-def test_ids_that_do_not_follow_each_other_are_refused_before_one_is_cut_off() -> None:
+def test_too_many_ids_that_are_not_consecutive_are_refused() -> None:
     ids = tuple(f"{number * 7}.{number}" for number in range(400))
     with pytest.raises(ApplyError, match="400 transactions share CSN"):
         to_columns(CheckpointRow(TrailPosition(0, 99), Csn(5), ids[-1], 0, 0, ids))

@@ -1,4 +1,4 @@
-"""Which transactions are applied already, with nothing but values."""
+"""Deduplication: which transactions have been applied already."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def csns(pieces: list[TransactionPiece]) -> list[int]:
     return [found.header.csn.value for found in pieces]
 
 
-def test_without_a_row_everything_is_new_but_only_once() -> None:
+def test_without_a_checkpoint_row_every_transaction_is_new_once() -> None:
     known = Known(None)
     assert csns(known.fresh([piece(1), piece(2)])) == [1, 2]
     assert csns(known.fresh([piece(2), piece(3)])) == [3]
 
 
-def test_a_row_knows_everything_up_to_its_csn() -> None:
+def test_a_checkpoint_row_covers_everything_up_to_its_csn() -> None:
     known = Known(CheckpointRow(HERE, Csn(5), "5", same_csn=("5",)))
     assert csns(known.fresh([piece(4), piece(5), piece(6)])) == [6]
 
 
-def test_transactions_of_one_csn_are_told_apart() -> None:
+def test_transactions_with_the_same_csn_are_distinguished_by_xid() -> None:
     known = Known(CheckpointRow(HERE, Csn(5), "b", same_csn=("a", "b")))
     fresh = known.fresh([piece(5, xid="a"), piece(5, xid="b"), piece(5, xid="c"), piece(5, xid="c")])
     assert [found.header.xid for found in fresh] == ["c"]
 
 
-def test_a_row_without_ids_knows_the_whole_csn() -> None:
+def test_a_checkpoint_row_without_xids_covers_its_whole_csn() -> None:
     assert Known(CheckpointRow(HERE, Csn(5))).fresh([piece(5, xid="z")]) == []
 
 
@@ -50,7 +50,7 @@ def test_pieces_of_an_unfinished_transaction_stay_new() -> None:
 
 
 @pytest.mark.parametrize("done", [1, 4, 5, 9])
-def test_of_a_split_transaction_only_the_rest_is_new(done: int) -> None:
+def test_only_the_rest_of_a_split_transaction_is_new(done: int) -> None:
     known = Known(CheckpointRow(HERE, Csn(1), "1", same_csn=("1",), split=Split(Csn(2), "2", done)))
     pieces = [piece(2, 5, ends=False), piece(2, 5, begins=False), piece(3)]
     fresh = known.fresh([piece(1), *pieces])

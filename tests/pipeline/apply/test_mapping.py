@@ -1,4 +1,4 @@
-"""MAP: which table goes where, what finds its rows, and what is refused before the first row."""
+"""MAP: the target of each table, the columns that find its rows, and what is refused before the first row."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def mapper(*rules: MapRule, excludes: tuple[str, ...] = (), key: tuple[str, ...]
     return Mapper(rules, lambda name: target(name, "id", "a", "B", key=key), excludes)
 
 
-def test_the_first_rule_that_takes_a_table_decides() -> None:
+def test_the_first_rule_that_matches_a_table_applies() -> None:
     chosen = mapper(MapRule("hr.emp", "x.first"), MapRule("hr.*", "x.*")).resolve(source("id"))
     assert chosen is not None
     assert chosen.target.name == TableName("x", "first")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "name", "taken"),
+    ("pattern", "name", "matches"),
     [
         ("hr.*", "hr.emp", True),
         ("*.*", "hr.emp", True),
@@ -43,21 +43,21 @@ def test_the_first_rule_that_takes_a_table_decides() -> None:
         ("HR.EMP", "hr.emp", True),
     ],
 )
-def test_wildcards_in_both_parts(pattern: str, name: str, taken: bool) -> None:
+def test_wildcards_in_schema_and_table_name(pattern: str, name: str, matches: bool) -> None:
     found = mapper(MapRule(pattern, "x.*")).resolve(source("id", name=name))
-    assert (found is not None) == taken
+    assert (found is not None) == matches
 
 
 def test_excluded_tables_are_not_mapped() -> None:
     assert mapper(MapRule("*.*", "x.*"), excludes=("hr.e*",)).resolve(source("id")) is None
 
 
-def test_a_star_in_the_target_stands_for_the_source() -> None:
+def test_a_wildcard_in_the_target_is_replaced_by_the_source_name() -> None:
     assert target_name("copy.new_*", TableName("hr", "Emp")) == TableName("copy", "new_Emp")
     assert target_name("*.*", TableName("hr", "Emp")) == TableName("hr", "Emp")
 
 
-def test_columns_are_found_by_name_then_by_name_in_any_case() -> None:
+def test_columns_are_matched_by_exact_name_first_then_ignoring_case() -> None:
     found = mapper(MapRule("hr.*", "x.*")).resolve(source("b", "id", key=(1,)))
     assert found is not None
     assert [column.name for column in found.columns if column is not None] == ["B", "id"]
@@ -65,7 +65,7 @@ def test_columns_are_found_by_name_then_by_name_in_any_case() -> None:
     assert found.single
 
 
-def test_keycols_win_and_an_unknown_one_is_refused() -> None:
+def test_keycols_take_precedence_and_an_unknown_column_is_refused() -> None:
     found = mapper(MapRule("hr.*", "x.*", ("A",))).resolve(source("id", "a", key=(0,)))
     assert found is not None
     assert found.key == (1,)
@@ -74,7 +74,7 @@ def test_keycols_win_and_an_unknown_one_is_refused() -> None:
         mapper(MapRule("hr.*", "x.*", ("nothing",))).resolve(source("id"))
 
 
-def test_a_source_without_key_uses_the_targets() -> None:
+def test_a_source_without_a_key_uses_the_key_of_the_target() -> None:
     with_key = mapper(MapRule("hr.*", "x.*")).resolve(source("id", "a"))
     without = mapper(MapRule("hr.*", "x.*"), key=()).resolve(source("id", "a"))
     assert with_key is not None
@@ -84,7 +84,7 @@ def test_a_source_without_key_uses_the_targets() -> None:
     assert not without.single
 
 
-def test_what_is_missing_or_cannot_fit_is_named() -> None:
+def test_missing_and_incompatible_columns_are_named() -> None:
     with pytest.raises(ApplyError, match=r"x.emp does not exist") as raised:
         Mapper([MapRule("hr.*", "x.*")], lambda _: None).resolve(source("id"))
     assert raised.value.code == "OGG-00199"
@@ -96,7 +96,7 @@ def test_what_is_missing_or_cannot_fit_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mine", "theirs", "answer"),
+    ("source_type", "target_type", "answer"),
     [
         ("integer", "numeric(10,2)", True),
         ("integer", "text", True),
@@ -110,11 +110,11 @@ def test_what_is_missing_or_cannot_fit_is_named() -> None:
         ("bit varying(3)", "bit(3)", True),
     ],
 )
-def test_only_what_can_never_fit_is_refused(mine: str, theirs: str, answer: bool) -> None:
-    assert fits(mine, theirs) is answer
+def test_only_incompatible_types_are_refused(source_type: str, target_type: str, answer: bool) -> None:
+    assert fits(source_type, target_type) is answer
 
 
-def test_a_table_is_asked_for_once_until_told_to_forget() -> None:
+def test_a_table_is_described_once_until_forget_is_called() -> None:
     asked: list[TableName] = []
 
     def describe(name: TableName) -> TargetTable:

@@ -1,10 +1,10 @@
-"""Which answer a refusal gets."""
+"""The REPERROR response to a refused operation."""
 
 from __future__ import annotations
 
 import pytest
 from batches import Tx
-from pipeline.apply.hand_made import delete, insert, move, trail, update
+from pipeline.apply.hand_made import delete, insert, key_update, trail, update
 
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response, states
 from ggshell.pipeline.apply.responses import Responses
@@ -17,7 +17,7 @@ DISCARD, IGNORE, ABEND = Response.DISCARD, Response.IGNORE, Response.ABEND
 
 
 @pytest.mark.parametrize(
-    ("error", "meant"),
+    ("error", "expected"),
     [
         ("1403", ("02000",)),
         ("-1403", ("02000",)),
@@ -28,8 +28,8 @@ DISCARD, IGNORE, ABEND = Response.DISCARD, Response.IGNORE, Response.ABEND
         ("DEFAULT", ("DEFAULT",)),
     ],
 )
-def test_errors_are_named_by_sqlstate_or_by_older_numbers(error: str, meant: tuple[str, ...]) -> None:
-    assert states(error) == meant
+def test_errors_are_matched_by_sqlstate_or_older_error_number(error: str, expected: tuple[str, ...]) -> None:
+    assert states(error) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,19 +43,19 @@ def test_errors_are_named_by_sqlstate_or_by_older_numbers(error: str, meant: tup
         ([ErrorRule("DEFAULT", DISCARD), ErrorRule("DEFAULT", ABEND)], MISSING, ABEND),
     ],
 )
-def test_the_last_rule_for_an_error_counts_before_the_default(
+def test_the_last_rule_for_an_error_takes_precedence_over_the_default(
     rules: list[ErrorRule], refusal: Refusal, response: Response
 ) -> None:
     assert Responses(rules).to(refusal).response is response
 
 
-def test_nothing_is_answered_without_rules() -> None:
+def test_without_rules_there_is_no_response() -> None:
     assert not Responses([ErrorRule("1", ABEND)]).active
     assert Responses([ErrorRule("1", DISCARD)]).active
     assert Responses(collisions=True).active
 
 
-BATCH = trail([Tx(1, [insert(1), update(1, "u"), move(1, 2), delete(2)])])[0]
+BATCH = trail([Tx(1, [insert(1), update(1, "u"), key_update(1, 2), delete(2)])])[0]
 INSERT, UPDATE, MOVE, DELETE = range(4)
 
 
@@ -73,7 +73,7 @@ INSERT, UPDATE, MOVE, DELETE = range(4)
         (DELETE, MISSING, {"insert_missing": True}, None, False),
     ],
 )
-def test_what_takes_the_place_of_a_refused_operation(
+def test_the_replacement_of_a_refused_operation(
     row: int, refusal: Refusal, switches: dict[str, bool], becomes: IoType | None, left_out: bool
 ) -> None:
     responses = Responses(**switches)  # type: ignore[arg-type]
@@ -82,13 +82,13 @@ def test_what_takes_the_place_of_a_refused_operation(
     assert responses.is_left_out(int(BATCH.io_type[row]), refusal) is left_out
 
 
-def test_a_row_that_moves_to_a_key_that_exists_takes_its_place() -> None:
+def test_a_key_update_to_an_existing_key_replaces_that_row() -> None:
     others = Responses(collisions=True).instead(BATCH, MOVE, DUPLICATE)
     assert [int(other.io_type[0]) for other in others] == [IoType.DELETE, IoType.FIELD_COMP]
     assert Responses(override_duplicates=True).instead(BATCH, MOVE, DUPLICATE) == ()
 
 
-def test_collisions_are_handled_for_the_tables_that_send_names() -> None:
+def test_collisions_are_handled_for_the_tables_in_the_predicate() -> None:
     def of_shop(table: TableName) -> bool:
         return table.owner == "shop"
 

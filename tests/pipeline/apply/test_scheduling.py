@@ -1,4 +1,4 @@
-"""Whatever order appliers work in, the outcome is that of the source's order."""
+"""Any execution order of the appliers gives the result of the source order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entry(number: int) -> Entry:
 
 
 class Ledger:
-    """Who wrote each key last, and what each transaction saw of the keys that it reads or writes."""
+    """The last writer of each key, and the keys' values that each transaction saw."""
 
     def __init__(self) -> None:
         self.keys: dict[int, int] = {}
@@ -38,7 +38,7 @@ class Ledger:
 
 
 @given(found=transactions, appliers=st.integers(1, 4), seed=st.integers(0, 1000), stretch=st.integers(1, 5))
-def test_any_interleaving_gives_what_the_sources_order_gives(
+def test_any_interleaving_gives_the_result_of_the_source_order(
     found: list[Keys], appliers: int, seed: int, stretch: int
 ) -> None:
     serial, parallel, chance = Ledger(), Ledger(), random.Random(seed)
@@ -71,7 +71,7 @@ def test_any_interleaving_gives_what_the_sources_order_gives(
     assert parallel.seen == serial.seen
 
 
-def test_independent_neighbours_go_to_one_lane_together_and_then_to_the_next() -> None:
+def test_independent_neighbors_go_to_one_applier_together_then_to_the_next() -> None:
     scheduler = Scheduler(2)
     chosen = []
     for number in range(8):
@@ -84,7 +84,7 @@ def test_independent_neighbours_go_to_one_lane_together_and_then_to_the_next() -
     assert chosen == [0, 0, 1, 1, 0, 0, 1, 1]
 
 
-def test_what_depends_on_two_lanes_waits_for_one_of_them() -> None:
+def test_a_transaction_that_depends_on_two_appliers_waits_for_one_of_them() -> None:
     scheduler = Scheduler(2)
     first, second, third = entry(1), entry(2), entry(3)
     for new, keys, applier in ((first, {1}, 0), (second, {2}, 1)):

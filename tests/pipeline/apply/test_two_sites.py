@@ -1,4 +1,5 @@
-"""Two sites that change the same rows: each holds what the manual's rules say, and both the same where a rule promises it."""
+"""Two sites that change the same rows: each has the rows that the rules of the manual give, and both the same where
+promised."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ PROMISES: dict[str, tuple[Rules, Rules, str]] = {
 deleted: without a record of what was deleted, a late change cannot know that its row is another one."""
 
 
-class Application:
-    """Changes of both sites; times and ranks are never given twice, unless ties are wanted."""
+class Workload:
+    """Changes at both sites; times and ranks are unique, unless ties are wanted."""
 
     def __init__(self, chance: random.Random, operations: str, *, falling: bool = False, wild: bool = False) -> None:
         self._chance = chance
@@ -69,7 +70,7 @@ class Application:
         self._keys = iter(range(100, 10_000))
 
     def change(self, rows: dict[str, Values]) -> Change | None:
-        """A change of one of some rows, or a new one."""
+        """A change of one of the rows, or a new row."""
         kind = self._chance.choice([each for each in self._operations if each != "tie"])
         row = rows[self._chance.choice(sorted(rows))] if rows else None
         if kind == "insert":
@@ -93,7 +94,7 @@ class Application:
         return Change(row, after) if after != row else None
 
     def start(self) -> list[Values]:
-        """The rows that both sites begin with."""
+        """The rows that both sites start with."""
         return [self._values(str(key)) for key in range(1, 6)]
 
     def _values(self, key: str) -> Values:
@@ -114,8 +115,8 @@ def sites(first: Rules, second: Rules, images: ImageRules, chance: random.Random
     return [(Site(rules, images, chance.choice([1, 3, 1000])), Model(rules)) for rules in (first, second)]
 
 
-def play(application: Application, pairs: list[tuple[Site, Model]], chance: random.Random) -> None:
-    """Both sites change rows, and each Replicat runs at random points; in the end all is applied."""
+def play(application: Workload, pairs: list[tuple[Site, Model]], chance: random.Random) -> None:
+    """Both sites change rows, and each Replicat runs at random points; in the end all changes are applied."""
     written: list[list[Change]] = [[], []]
     applied = [0, 0]
 
@@ -148,13 +149,13 @@ def seeds(request: pytest.FixtureRequest, few: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("images", [COMPACT, FULL], ids=["COMPACT", "FULL"])
 @pytest.mark.parametrize("promise", PROMISES)
-def test_both_sites_end_with_the_same_rows_where_a_method_promises_it(
+def test_both_sites_end_with_the_same_rows_if_the_method_promises_it(
     request: pytest.FixtureRequest, promise: str, images: ImageRules
 ) -> None:
     first, second, operations = PROMISES[promise]
     for seed in seeds(request, 15):
         chance = random.Random(f"{promise} {seed}")
-        application = Application(chance, operations, falling="lowest" in promise)
+        application = Workload(chance, operations, falling="lowest" in promise)
         pairs = sites(first, second, images, chance)
         for row in application.start():
             for site, model in pairs:
@@ -173,8 +174,8 @@ METHODS = {
 }
 
 
-def any_rules(chance: random.Random) -> Rules:
-    """A method for each conflict, now and then with a group of columns of its own."""
+def random_rules(chance: random.Random) -> Rules:
+    """A method for each conflict, sometimes with a column group of its own."""
 
     def method(conflict: str) -> tuple[str, str]:
         found = chance.choice(METHODS[conflict])
@@ -191,13 +192,13 @@ def any_rules(chance: random.Random) -> Rules:
 
 @pytest.mark.parametrize("images", [COMPACT, FULL], ids=["COMPACT", "FULL"])
 @pytest.mark.slow
-def test_every_method_does_at_every_conflict_what_the_manual_says(
+def test_every_method_resolves_every_conflict_as_the_manual_says(
     request: pytest.FixtureRequest, images: ImageRules
 ) -> None:
     for seed in seeds(request, 150):
         chance = random.Random(seed)
-        pairs = sites(any_rules(chance), any_rules(chance), images, chance)
-        play(Application(chance, "insert update delete move", wild=True), pairs, chance)
+        pairs = sites(random_rules(chance), random_rules(chance), images, chance)
+        play(Workload(chance, "insert update delete move", wild=True), pairs, chance)
 
 
 ROW: Values = {"id": "1", "name": "one", "price": "10", "rank": "1", "changed": "2026-01-01 00:00:00"}
@@ -208,7 +209,7 @@ ALONE = ImageRules(unified=Unified.COMPACT)
 
 
 def conflict(rules: Rules, images: ImageRules, compared: str = "ALL") -> Site:
-    """A site that changed a row, and has been given the other site's change of it."""
+    """A site that changed a row and then applied the other site's change of that row."""
     here, there = (Site(rules, images, compared=compared) for _ in range(2))
     for site in (here, there):
         site.target.rows[(b"1",)] = dict(enumerate(_encoded(ROW)))
@@ -220,7 +221,9 @@ def conflict(rules: Rules, images: ImageRules, compared: str = "ALL") -> Site:
 
 @pytest.mark.parametrize("images", [COMPACT, FULL], ids=["COMPACT", "FULL"])
 @pytest.mark.parametrize("compared", ["ALL", "KEYINCLUDING (changed)"])
-def test_the_winning_row_is_set_whole_and_never_mixed_with_the_loser(images: ImageRules, compared: str) -> None:
+def test_the_winning_row_is_applied_as_a_whole_and_never_mixed_with_the_other(
+    images: ImageRules, compared: str
+) -> None:
     here = conflict(latest("USEMAX", "changed"), images, compared)
     assert here.rows == {"1": MINE}
     assert [(left.conflict, left.resolved, left.applied) for left in here.left] == [("UPDATEROWEXISTS", True, True)]

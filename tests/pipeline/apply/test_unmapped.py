@@ -1,4 +1,4 @@
-"""What a mapping leaves out is said when the table is mapped."""
+"""A mapping reports what it leaves out when the table is mapped."""
 
 from __future__ import annotations
 
@@ -28,23 +28,27 @@ def test_a_target_column_without_a_value_is_reported() -> None:
     assert text.startswith("a.t has no value for columns x, y of b.t: inserted rows get the default or NULL")
 
 
-def test_nothing_is_reported_where_every_column_is_mapped() -> None:
+def test_nothing_is_reported_if_every_column_is_mapped() -> None:
     generated = TargetColumn("z", "integer", writable=False)
     assert not noted(TargetColumn("id", "integer"), TargetColumn("twice", "integer"), generated)
 
 
-def test_a_target_column_that_cuts_values_without_an_error_is_reported() -> None:
+def test_a_target_column_that_silently_truncates_values_is_reported() -> None:
     (text,) = noted(TargetColumn("id", "integer"), TargetColumn("twice", '"char"'))
     assert text.startswith('column twice of b.t is "char", the source\'s is integer: values may be rounded or cut')
 
 
-def test_a_time_zone_that_is_assumed_is_named_with_columns_and_types() -> None:
-    """Finding: a timestamp in a timestamptz column, and the other way, was taken as UTC and not reported."""
+def test_an_assumed_time_zone_is_reported_with_columns_and_types() -> None:
+    """Finding: timestamp to timestamptz, and back, was taken as UTC and not reported."""
     plain, zoned = "timestamp without time zone", "timestamp with time zone"
     types = {"made": (plain, zoned), "changed": (plain, zoned), "seen": (zoned, plain), "kept": (zoned, zoned)}
-    source = TableDefinition(TableName("a", "t"), tuple(Column(name, mine) for name, (mine, _) in types.items()), (0,))
+    source = TableDefinition(
+        TableName("a", "t"), tuple(Column(name, source_type) for name, (source_type, _) in types.items()), (0,)
+    )
     target = TargetTable(
-        TableName("b", "t"), tuple(TargetColumn(name, theirs) for name, (_, theirs) in types.items()), ("made",)
+        TableName("b", "t"),
+        tuple(TargetColumn(name, target_type) for name, (_, target_type) in types.items()),
+        ("made",),
     )
     found: list[str] = []
     Mapper([MapRule("a.*", "b.*")], lambda _: target, noted=lambda _, text: found.append(text)).resolve(source)
@@ -54,6 +58,6 @@ def test_a_time_zone_that_is_assumed_is_named_with_columns_and_types() -> None:
     ]
 
 
-def test_a_domain_of_the_target_changes_values_as_its_base_type_does() -> None:
+def test_a_domain_of_the_target_is_treated_like_its_base_type() -> None:
     (text,) = noted(TargetColumn("id", "integer"), TargetColumn("twice", "b.letter", holds='"char"'))
     assert text.startswith("column twice of b.t is b.letter, the source's is integer: values may be rounded or cut")

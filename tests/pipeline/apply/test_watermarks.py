@@ -1,4 +1,4 @@
-"""Watermarks: what a restart would leave out is exactly what was applied."""
+"""Watermarks: a restart skips exactly the transactions that were applied."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def entry(csn: int) -> Entry:
 
 
 def skipped(marks: Marks, csn: int) -> bool:
-    """Whether a restart from these marks would leave a transaction out."""
+    """Whether a restart from these watermarks skips a transaction."""
     low = marks.low.csn
     return (low is not None and Csn(csn) < low) or f"x{csn}" in marks.applied
 
 
 @given(order=st.permutations(range(1, 12)), stop=st.integers(0, 11))
-def test_a_restart_leaves_out_what_was_applied_and_nothing_else(order: list[int], stop: int) -> None:
+def test_a_restart_skips_exactly_the_applied_transactions(order: list[int], stop: int) -> None:
     marks = AppliedWatermarks(START)
     entries = {csn: entry(csn) for csn in range(1, 12)}
     for each in entries.values():
@@ -42,7 +42,7 @@ def test_a_restart_leaves_out_what_was_applied_and_nothing_else(order: list[int]
 
 
 @given(order=st.permutations(range(1, 9)), stop=st.integers(0, 8), rest=st.permutations(range(1, 9)))
-def test_a_second_run_ends_where_one_run_would(order: list[int], stop: int, rest: list[int]) -> None:
+def test_two_runs_end_where_one_run_would(order: list[int], stop: int, rest: list[int]) -> None:
     first = AppliedWatermarks(START)
     for csn in range(1, 9):
         first.add(entry(csn))
@@ -69,7 +69,7 @@ def test_a_second_run_ends_where_one_run_would(order: list[int], stop: int, rest
     assert set(rows) <= set(found.finished)
 
 
-def test_a_row_that_names_several_goes_when_all_of_them_lie_below() -> None:
+def test_a_row_that_names_several_transactions_is_removed_when_all_are_below_the_mark() -> None:
     marks = AppliedWatermarks(START)
     for csn in (1, 2, 3):
         marks.add(entry(csn))

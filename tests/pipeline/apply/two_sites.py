@@ -1,8 +1,7 @@
-"""Two sites that change the same rows, each with the real Replicat's answers to conflicts, and a model of what they must hold.
+"""Two sites that change the same rows, each with the real conflict resolution of Replicat, and a model of the expected rows.
 
-A site's records are made by the real Extract from messages of PostgreSQL's log.  What a Replicat applies is not captured again,
-as Extract leaves out the changes of its own Replicat.
-"""
+The real Extract makes a site's records from messages of PostgreSQL's log.  Changes that a Replicat applies are not captured
+again, as Extract excludes the changes of its own Replicat."""
 
 from __future__ import annotations
 
@@ -46,14 +45,14 @@ Rules = Mapping[str, Sequence[tuple[str, str, str]]]
 
 
 class Change(NamedTuple):
-    """A row before and after a change; None where there was, or is, none."""
+    """A row before and after a change; None if it did not exist or no longer exists."""
 
     before: Values | None
     after: Values | None
 
 
 class Site:
-    """A database with an Extract, and the Replicat that applies what the other site's Extract wrote."""
+    """A database with an Extract, and the Replicat that applies the changes of the other site."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class Site:
         compared: str = "ALL",
         real: tuple[Target, str] | None = None,
     ) -> None:
-        """``real``: a database in place of the rows in memory, and the table's name there; then ``run`` is all it does."""
+        """``real``: a database in place of the rows in memory, and the table's name there; then only ``run`` is used."""
         self.target = MemoryTarget(TARGET)
         target, table = real or (self.target, "s.t")
         self.left: list[Left] = []
@@ -94,11 +93,11 @@ class Site:
         return {str(row["id"]): row for row in found}
 
     def fill(self, rows: Mapping[str, Values]) -> None:
-        """Rows that were there before anything was captured."""
+        """Rows that existed before anything was captured."""
         self.target.rows = {_key(row): dict(enumerate(_bytes(row))) for row in rows.values()}
 
     def write(self, *changes: Change) -> None:
-        """A transaction of the application's own."""
+        """A transaction of the application."""
         for before, after in changes:
             if before is not None:
                 del self.target.rows[_key(before)]
@@ -108,7 +107,7 @@ class Site:
         self._written.append(Tx(len(self._written) + 1, rows))
 
     def run(self, other: Site, transactions: int) -> int:
-        """Apply what the other site wrote, so many transactions in one batch; how many there were."""
+        """Apply up to ``transactions`` of the other site in one batch; returns how many there were."""
         found = other._written[self._read : self._read + transactions]
         if found:
             first = sum(len(each.rows) for each in other._written[: self._read])
@@ -128,7 +127,7 @@ class Site:
 
 
 class Model:
-    """What a site must hold: the manual's rules on whole rows."""
+    """The expected rows of a site: the rules of the manual, on whole rows."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -142,42 +141,42 @@ class Model:
                 self.rows[str(after["id"])] = after
 
     def apply(self, change: Change) -> None:
-        """One change of the other site."""
+        """Apply one change of the other site."""
         before, after = change
-        here = self.rows.get(str((before or after or {})["id"]))
+        current = self.rows.get(str((before or after or {})["id"]))
         if before is None and after is not None:
-            self._put(None, after) if here is None else self._by_groups("INSERTROWEXISTS", None, after, here)
+            self._put(None, after) if current is None else self._by_groups("INSERTROWEXISTS", None, after, current)
         elif before is not None and after is None:
-            if here is not None and (here == before or self._method("DELETEROWEXISTS") == "OVERWRITE"):
-                del self.rows[str(here["id"])]
+            if current is not None and (current == before or self._method("DELETEROWEXISTS") == "OVERWRITE"):
+                del self.rows[str(current["id"])]
         elif before is not None and after is not None:
-            if here is None:
+            if current is None:
                 self._put(None, after) if self._method("UPDATEROWMISSING") == "OVERWRITE" else None
-            elif here == before:
-                self._put(here, after)
+            elif current == before:
+                self._put(current, after)
             else:
-                self._by_groups("UPDATEROWEXISTS", before, after, here)
+                self._by_groups("UPDATEROWEXISTS", before, after, current)
 
     def _method(self, conflict: str) -> str:
         return self._rules[conflict][0][0]
 
     def _put(self, old: Values | None, row: Values) -> None:
-        """A row in place of another; refused where its key is taken."""
-        taken = set(self.rows) - {str(old["id"])} if old is not None else set(self.rows)
-        if str(row["id"]) not in taken:
+        """Replace a row by another; refused if its key is in use."""
+        used_keys = set(self.rows) - {str(old["id"])} if old is not None else set(self.rows)
+        if str(row["id"]) not in used_keys:
             if old is not None:
                 del self.rows[str(old["id"])]
             self.rows[str(row["id"])] = row
 
-    def _by_groups(self, conflict: str, before: Values | None, after: Values, here: Values) -> None:
+    def _by_groups(self, conflict: str, before: Values | None, after: Values, current: Values) -> None:
         groups = self._rules[conflict]
         if any(method == "DISCARD" for method, _, _ in groups):
             return
         named = {name for _, _, columns in groups for name in columns.split()}
-        row = dict(here)
+        row = dict(current)
         for method, by, columns in groups:
             own = columns.split() or [name for name in COLUMNS[1:] if name not in named]
-            wins = method in ("OVERWRITE", "USEDELTA") or (by != "" and _greater(method, after[by], here[by]))
+            wins = method in ("OVERWRITE", "USEDELTA") or (by != "" and _greater(method, after[by], current[by]))
             if wins and not columns:
                 row["id"] = after["id"]
             for name in own:
@@ -185,26 +184,26 @@ class Model:
                 if method != "USEDELTA":
                     row[name] = after[name] if wins else row[name]
                 elif old != after[name]:
-                    values = (here[name], after[name], old)
+                    values = (current[name], after[name], old)
                     if None in values:
                         return
-                    mine, theirs, was = (int(value or 0) for value in values)
-                    row[name] = str(mine + theirs - was)
-        self._put(here, row)
+                    own_value, other_value, before_value = (int(value or 0) for value in values)
+                    row[name] = str(own_value + other_value - before_value)
+        self._put(current, row)
 
 
-def _greater(method: str, mine: str | None, theirs: str | None) -> bool:
-    """Whether a value wins; NULL is the loser of every comparison."""
-    if mine is None or theirs is None:
-        return mine is not None or (theirs is None and method.endswith("EQ"))
-    left, right = (mine, theirs) if "-" in mine else (int(mine), int(theirs))
+def _greater(method: str, own: str | None, other: str | None) -> bool:
+    """Whether the first value wins; NULL loses every comparison."""
+    if own is None or other is None:
+        return own is not None or (other is None and method.endswith("EQ"))
+    left, right = (own, other) if "-" in own else (int(own), int(other))
     if left == right:
         return method.endswith("EQ")
     return (left > right) is method.startswith("USEMAX")  # type: ignore[operator]
 
 
 def texts(rules: Rules) -> list[str]:
-    """The bodies of RESOLVECONFLICT."""
+    """The clauses of RESOLVECONFLICT."""
     return [
         f"({conflict}, {', '.join(_group(number, *each) for number, each in enumerate(groups))})"
         for conflict, groups in rules.items()

@@ -1,4 +1,4 @@
-"""A disk that stops the machine at any step, and then keeps no more than what was made durable, plus whatever luck left."""
+"""A simulated disk that can crash at any step; what was not synced then survives only by chance."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ggshell.errors import DiskError
 
 
 class Crash(BaseException):
-    """The machine stops here."""
+    """The simulated machine crashes."""
 
 
 class Fuse:
-    """Burns with every step; at its end the machine stops, or a step fails (``error``)."""
+    """Counts steps; the last one crashes the machine or fails (``error``)."""
 
     def __init__(self) -> None:
         self.left: int | None = None
@@ -40,7 +40,7 @@ class _File:
 
 
 class CrashingDisk:
-    """Files in memory.  Names and contents are volatile until they are synced; a crash keeps any part of the rest."""
+    """Files in memory.  Names and contents are volatile until synced; a crash keeps any part of the rest."""
 
     def __init__(self, fuse: Fuse) -> None:
         self.fuse = fuse
@@ -86,12 +86,12 @@ class CrashingDisk:
         except KeyError:
             raise DiskError(f"no file {path}") from None
 
-    def crash(self, luck: random.Random) -> None:
-        """What is left: durable names, any of the pending ones, and of contents at least what was synced."""
+    def crash(self, chance: random.Random) -> None:
+        """Keep durable names, any of the pending ones, and at least the synced part of each file."""
         files = dict(self._names)
         names = dict(self._durable)
         for kind, path, new in self._pending:
-            if luck.random() < 0.5:
+            if chance.random() < 0.5:
                 continue
             if kind == "remove":
                 names.pop(path, None)
@@ -102,15 +102,15 @@ class CrashingDisk:
             elif path in files:
                 names[path] = files[path]
         for file in set(names.values()):
-            kept = luck.randint(file.durable, len(file.content))
+            kept = chance.randint(file.durable, len(file.content))
             lost = len(file.content) - kept
-            file.content = file.content[:kept] + bytes(lost if luck.random() < 0.5 else 0)
+            file.content = file.content[:kept] + bytes(lost if chance.random() < 0.5 else 0)
             file.durable = len(file.content)
         self._names, self._durable = dict(names), dict(names)
         self._pending.clear()
 
     def damage(self, path: Path, content: bytes | None) -> None:
-        """Somebody removes a file, or writes into it."""
+        """Simulate an external deletion or overwrite of a file."""
         if content is None:
             self._names.pop(path)
             self._durable.pop(path, None)

@@ -1,4 +1,4 @@
-"""A log in a list, as a database would write it: interleaved transactions; no two commits have one CSN."""
+"""A log in a list, as a database would write it: interleaved transactions; each commit has its own CSN."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = TableDefinition(TableName("shop", "t"), (Column("c", "text"),), (0,))
 
 
 class Entry(NamedTuple):
-    """One record of the log; ``kind`` is B(egin), C(hange), K (commit), R(ollback), U (the last change is taken back)."""
+    """One record of the log; ``kind`` is B(egin), C(hange), K (commit), R(ollback), U (undo of the last change)."""
 
     position: int
     time: int
@@ -35,7 +35,7 @@ def name_of(xid: int) -> str:
 
 
 class PlainDefinitions:
-    """Definitions that are texts."""
+    """Definitions that are plain texts."""
 
     def dump_definitions(self, definitions: Any) -> bytes:
         return str(definitions).encode()
@@ -45,7 +45,7 @@ class PlainDefinitions:
 
 
 class LogGoneError(AssertionError):
-    """Somebody asks for what was deleted."""
+    """Deleted log was requested."""
 
 
 class ListSource:
@@ -92,7 +92,7 @@ class ListSource:
             if entry.kind == "B":
                 cache.begin(entry.xid, entry.position, entry.time)
             transaction = cache.open.get(entry.xid)
-            if transaction is None:  # it began before the place where reading began
+            if transaction is None:  # It began before the position where reading started.
                 return
             new = not transaction.limited or transaction.wants((entry.position, 0))
             if new and entry.kind == "U":
@@ -127,7 +127,7 @@ class ListSource:
 
 
 def encode(runs: Iterable[MessageRun]) -> ChangeBatch | None:
-    """Each message is a row, its bytes are its data."""
+    """Each message is a row, its bytes are the data."""
     rows: list[bytes] = []
     pieces: list[TransactionPiece] = []
     for run in runs:

@@ -1,8 +1,7 @@
-"""An Extract without processes: the real capture and Bounded Recovery between a log in a list, a trail and a disk that crash.
+"""An Extract in one process: the real capture and Bounded Recovery between a log in a list, a trail and a disk that crash.
 
-Its steps are those of the real one, in the same order: rows to the trail, the trail durable, then the checkpoint, then Bounded
-Recovery's.  Everything that survives a crash stands in ``Machine``.
-"""
+Its steps are those of the real one, in the same order: rows to the trail, sync of the trail, then the checkpoint, then the
+checkpoint of Bounded Recovery.  ``Machine`` contains everything that survives a crash."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ FOLDER = Path("/BR/EXT1")
 
 
 class Written(NamedTuple):
-    """A transaction of the trail."""
+    """A transaction in the trail."""
 
     csn: int
     name: str
@@ -47,7 +46,7 @@ class Written(NamedTuple):
 
 @dataclass
 class Machine:
-    """What a crash leaves: disk, checkpoint, durable trail; and what an observer notes."""
+    """What a crash leaves: disk, checkpoint, durable trail; and the notes of an observer."""
 
     spill: Path
     interval: int = 1200
@@ -69,7 +68,7 @@ class Machine:
         self.disk = CrashingDisk(self.fuse)
 
     def step(self) -> None:
-        """A place to crash at that is not the disk of Bounded Recovery: that alone can fail without an end."""
+        """A possible crash outside the disk of Bounded Recovery, which alone can fail without ending the Extract."""
         if not self.fuse.error:
             self.fuse.step()
 
@@ -104,7 +103,7 @@ class SmallExtract:
         return self.source.time
 
     def turn(self) -> bool:
-        """Read once, write, checkpoint when due; False at the log's end."""
+        """Read once, write, and make a checkpoint when due; False at the end of the log."""
         batch = self.capture.read()
         self.machine.reached = max(self.machine.reached, self.log_time)
         if batch is not None:
@@ -126,7 +125,7 @@ class SmallExtract:
             self.machine.purged = min(max(self.machine.purged, made.restart), self.machine.recorded.position)
 
     def save(self) -> None:
-        """The trail durable, then the checkpoint; each is whole or was not."""
+        """Sync the trail, then save the checkpoint; each is atomic."""
         machine = self.machine
         machine.step()
         machine.trail += self._volatile
@@ -137,12 +136,12 @@ class SmallExtract:
         last = self.bounded.last
         restart = min(recovery, last.restart) if last is not None else recovery
         machine.decisions = tuple(self.cache.decisions(state.read, restart, settled=self.capture.settled))
-        # While a recovery reads again what was read before, that it had been read stays true.
+        # While a recovery reads part of the log again, the position already reached remains valid.
         position = max(state.read, machine.recorded.position)
         machine.recorded = RecoveryRecord(position, recovery, machine.recorded.incarnation)
 
     def decide(self, action: Action, number: int) -> None:
-        """SKIPTRANS or FORCETRANS of an open transaction: durable first, then done."""
+        """SKIPTRANS or FORCETRANS of an open transaction: the decision is made durable, then carried out."""
         found = sorted(self.cache.unfinished(), key=lambda item: item.begin)
         if not found or not self.capture.past_written:
             return
@@ -152,7 +151,7 @@ class SmallExtract:
         self.save()
         until, csn = max(self.source.cursor, chosen.held), Csn(self.source.scn - 1, False)
         if action is Action.FORCE and csn <= self.capture.latest:
-            return  # until the log has moved on
+            return  # Until the log has advanced.
         decision = Decision(action, chosen.xid, name_of(chosen.xid), chosen.begin, until, csn, self.log_time)
         self.machine.step()
         self.machine.decisions = (*self.machine.decisions, decision)
@@ -161,7 +160,7 @@ class SmallExtract:
         self.cache.decide(decision)
 
     def _write(self, batch: ChangeBatch) -> None:
-        """Rows to the trail; a transaction counts once its last row is there."""
+        """Write rows to the trail; a transaction counts when its last row is written."""
         for piece in batch.pieces:
             span = range(piece.first, piece.first + piece.count)
             rows = tuple(bytes(batch.buffer[batch.start[n] : batch.start[n] + batch.length[n]]) for n in span)
@@ -174,7 +173,7 @@ class SmallExtract:
 
 
 def expected(log: list[Entry], made: list[Decision]) -> list[Written]:
-    """What the trail must hold: an oracle that sees the log and the decisions, and nothing of how they are carried out."""
+    """The expected content of the trail: an oracle that knows the log and the decisions, but not the implementation."""
     decided = {item.xid: item for item in made}
     found: list[Written] = []
     rows: dict[int, list[bytes]] = {}
@@ -194,5 +193,5 @@ def expected(log: list[Entry], made: list[Decision]) -> list[Written]:
 
 
 def crash(machine: Machine, seed: int) -> None:
-    """The machine stops: what was not durable is gone, or is there by luck."""
+    """The machine crashes: whatever was not durable survives only by chance."""
     machine.disk.crash(random.Random(seed))

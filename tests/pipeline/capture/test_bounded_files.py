@@ -1,4 +1,4 @@
-"""What Bounded Recovery keeps in files: damage of every kind is found, costs a normal recovery, and no row."""
+"""The files of Bounded Recovery: any damage is detected and leads to a normal recovery without loss of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INTERVAL = 1200
 
 
 def history() -> list[Entry]:
-    """T1 is open from the begin on, the others come and go; two of an interval each lie behind the last checkpoint."""
+    """T1 is open from the begin on, the others are short; two of them, of one interval each, follow the last checkpoint."""
     found: list[Entry] = []
 
     def add(minute: int, kind: str, xid: int) -> None:
@@ -47,7 +47,7 @@ def history() -> list[Entry]:
 
 
 def stopped(folder: Path) -> Machine:
-    """A machine that has captured the history, and stopped."""
+    """A machine that has captured the history and stopped."""
     machine = Machine(folder, log=history(), interval=INTERVAL, purge=False, step_records=1)
     extract = SmallExtract(machine)
     while extract.turn():
@@ -58,7 +58,7 @@ def stopped(folder: Path) -> Machine:
 
 
 def recovers(machine: Machine) -> SmallExtract:
-    """Start again, let everything commit, and compare the trail."""
+    """Restart, let everything commit, and compare the trail."""
     extract = SmallExtract(machine)
     number = len(machine.log) + 1
     for xid in (1, 900):
@@ -76,13 +76,13 @@ def objects(machine: Machine) -> list[str]:
     return [name for name in machine.disk.names(FOLDER) if name.startswith("PO")]
 
 
-def test_a_large_transaction_stands_in_several_files_and_comes_back(tmp_path: Path) -> None:
+def test_a_large_transaction_is_stored_in_several_files_and_restored(tmp_path: Path) -> None:
     machine = stopped(tmp_path)
     assert len(objects(machine)) > 1
     assert recovers(machine).started.kind is RecoveryKind.BOUNDED
 
 
-def test_each_byte_of_an_object_counts(tmp_path: Path) -> None:
+def test_damage_of_any_byte_of_an_object_is_detected(tmp_path: Path) -> None:
     size = len(stopped(tmp_path).disk.read(FOLDER / objects(stopped(tmp_path))[0]))
     for place in range(0, size, 7):
         machine = stopped(tmp_path)
@@ -95,7 +95,7 @@ def test_each_byte_of_an_object_counts(tmp_path: Path) -> None:
         assert "checksum" in extract.started.failure
 
 
-def test_a_missing_object_is_told(tmp_path: Path) -> None:
+def test_a_missing_object_is_reported(tmp_path: Path) -> None:
     machine = stopped(tmp_path)
     machine.disk.damage(FOLDER / objects(machine)[-1], None)
     extract = recovers(machine)
@@ -104,22 +104,22 @@ def test_a_missing_object_is_told(tmp_path: Path) -> None:
     assert extract.bounded.status == "ON"
 
 
-def test_a_short_object_is_told(tmp_path: Path) -> None:
+def test_a_short_object_is_reported(tmp_path: Path) -> None:
     machine = stopped(tmp_path)
     file = FOLDER / objects(machine)[0]
     machine.disk.damage(file, machine.disk.read(file)[:-1])
     assert "bytes instead of" in recovers(machine).started.failure
 
 
-def test_broffonfailure_leaves_it_off(tmp_path: Path) -> None:
+def test_broffonfailure_leaves_bounded_recovery_off(tmp_path: Path) -> None:
     machine = stopped(tmp_path)
     machine.off_on_failure = True
     machine.disk.damage(FOLDER / objects(machine)[0], None)
     assert recovers(machine).bounded.status == "FAILED"
 
 
-def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
-    """T1 has not changed since, so the objects of the one before are all there."""
+def test_a_damaged_newest_checkpoint_falls_back_to_the_previous_one(tmp_path: Path) -> None:
+    """T1 has not changed since, so all objects of the previous checkpoint still exist."""
     machine = stopped(tmp_path)
     newest = max(name for name in machine.disk.names(FOLDER) if name.startswith("CP"))
     machine.disk.damage(FOLDER / newest, b"GGSBRCP 1 00000000\n{}")
@@ -139,7 +139,7 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(tmp_path: Path
         (SAME._replace(reset=True), "BRRESET"),
     ],
 )
-def test_conditions_that_do_not_fit_are_a_normal_recovery(
+def test_different_conditions_lead_to_a_normal_recovery(
     tmp_path: Path, changed: RecoveryConditions, words: str
 ) -> None:
     machine = stopped(tmp_path)
@@ -164,12 +164,12 @@ def test_the_kinds_of_recovery(tmp_path: Path) -> None:
     assert decide(RecoveryRecord(end, 10, 1), None, SAME, "damaged").refusal is RecoveryRefusal.FAILED
 
 
-def test_a_manifest_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> None:
+def test_a_manifest_is_read_as_written_or_refused(tmp_path: Path) -> None:
     found = stopped(tmp_path).store().find()[0]
     assert found is not None
     data = manifest.encode(found)
-    again: RecoveryManifest = manifest.decode(data, "CP")
-    assert again == found
+    read_back: RecoveryManifest = manifest.decode(data, "CP")
+    assert read_back == found
     for place in range(0, len(data), 5):
         with pytest.raises(CaptureError):
             manifest.decode(data[:place], "CP")
@@ -177,7 +177,7 @@ def test_a_manifest_is_read_as_it_was_written_or_not_at_all(tmp_path: Path) -> N
             manifest.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], "CP")
 
 
-def test_stale_files_are_kept_only_when_that_is_wanted(tmp_path: Path) -> None:
+def test_stale_files_are_kept_only_if_requested(tmp_path: Path) -> None:
     machine = stopped(tmp_path)
     for keep in (False, True):
         store = machine.store()
@@ -192,7 +192,7 @@ def test_stale_files_are_kept_only_when_that_is_wanted(tmp_path: Path) -> None:
         assert len([name for name in machine.disk.names(FOLDER) if name.startswith("CP")]) == 2
 
 
-def test_the_systems_disk_does_what_the_model_does(tmp_path: Path) -> None:
+def test_the_file_system_behaves_like_the_simulated_disk(tmp_path: Path) -> None:
     disk, folder = SystemDisk(), tmp_path / "BR" / "EXT1"
     assert disk.names(folder) == []
     disk.make_folder(folder)
@@ -208,8 +208,8 @@ def test_the_systems_disk_does_what_the_model_does(tmp_path: Path) -> None:
         disk.write(tmp_path / "nowhere" / "a", [b""], durable=False)
 
 
-def test_a_row_that_was_taken_back_makes_a_transaction_dirty(tmp_path: Path) -> None:
-    """The only thing that happened to T1 between two checkpoints is a row less; that must be in its files."""
+def test_a_row_that_is_rolled_back_marks_its_transaction_as_changed(tmp_path: Path) -> None:
+    """The only change of T1 between two checkpoints is the removal of a row; its files must reflect that."""
     machine = stopped(tmp_path)
     last = machine.log[-1]
     machine.log.append(Entry(last.position + 10, last.time + SECOND, "U", 1, last.csn + 1))

@@ -1,4 +1,4 @@
-"""Any history of transactions, decisions, checkpoints and crashes gives the committed transactions once, in commit order."""
+"""Any history of transactions, decisions, checkpoints and crashes gives each committed transaction once, in commit order."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ LATE = 6 * STEP
 
 
 class Order(NamedTuple):
-    """What is done next, and after how many steps of disk, trail or checkpoint something breaks (None: nothing does)."""
+    """The next action, and after how many steps of disk, trail or checkpoint something fails (None: nothing does)."""
 
     kind: str
     number: int
     breaks: int | None
 
 
-def some_log(seed: int, size: int) -> list[Entry]:
-    """Transactions that begin, change, commit and roll back in any order; some stay open."""
+def random_log(seed: int, size: int) -> list[Entry]:
+    """Transactions that begin, change, commit and roll back in random order; some stay open."""
     found: list[Entry] = []
     open_now: list[int] = []
     alive: dict[int, int] = {}
@@ -51,7 +51,7 @@ def some_log(seed: int, size: int) -> list[Entry]:
             found.append(Entry(position, time, "B", latest, csn))
             continue
         last = len(open_now) - 1
-        xid = open_now[max(dice.randint(0, last) for _ in range(3 if kind in "KR" else 1))]  # old ones live long
+        xid = open_now[max(dice.randint(0, last) for _ in range(3 if kind in "KR" else 1))]  # Old ones live long.
         alive[xid] = alive.get(xid, 0) + {"C": 1, "U": -1}.get(kind, 0)
         if alive[xid] < 0:
             kind, alive[xid] = "C", 1
@@ -62,7 +62,7 @@ def some_log(seed: int, size: int) -> list[Entry]:
     return found
 
 
-def some_orders(seed: int, size: int) -> list[Order]:
+def random_orders(seed: int, size: int) -> list[Order]:
     """What happens meanwhile."""
     dice = random.Random(seed)
     kinds = ["turn"] * 6 + ["save", "checkpoint", "skip", "force", "kill", "kill"]
@@ -71,8 +71,8 @@ def some_orders(seed: int, size: int) -> list[Order]:
     ]
 
 
-logs = st.builds(some_log, st.integers(0, 1 << 64), st.integers(5, 120))
-orders = st.builds(some_orders, st.integers(0, 1 << 64), st.integers(0, 40))
+logs = st.builds(random_log, st.integers(0, 1 << 64), st.integers(5, 120))
+order_lists = st.builds(random_orders, st.integers(0, 1 << 64), st.integers(0, 40))
 
 
 def carry_out(extract: SmallExtract, order: Order) -> None:
@@ -91,8 +91,8 @@ def carry_out(extract: SmallExtract, order: Order) -> None:
         raise Crash
 
 
-def again(machine: Machine) -> SmallExtract:
-    """Start once more, and hold the restart to two intervals of log."""
+def restart(machine: Machine) -> SmallExtract:
+    """Restart, and check that no more than two intervals of log are read again."""
     extract = SmallExtract(machine)
     event(extract.started.kind)
     first = next((e for e in machine.log if e.position >= extract.started.position), None)
@@ -101,18 +101,18 @@ def again(machine: Machine) -> SmallExtract:
     return extract
 
 
-def live(machine: Machine, todo: list[Order], *, error: bool = False) -> None:
-    """Carry out orders, breaking where they say so, then run undisturbed to the log's end."""
+def run(machine: Machine, orders: list[Order], *, error: bool = False) -> None:
+    """Carry out the orders with their failures, then run undisturbed to the end of the log."""
     machine.fuse.error = error
-    extract = again(machine)
-    for number, order in enumerate(todo):
+    extract = restart(machine)
+    for number, order in enumerate(orders):
         machine.fuse.left = order.breaks
         try:
             carry_out(extract, order)
         except Crash:
             machine.fuse.left = None
             crash(machine, number)
-            extract = again(machine)
+            extract = restart(machine)
         machine.fuse.left = None
     while extract.turn():
         pass
@@ -124,24 +124,24 @@ def check(machine: Machine) -> None:
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(log=logs, todo=orders)
+@given(log=logs, orders=order_lists)
 @pytest.mark.slow
-def test_the_trail_holds_what_was_committed_once_in_order(log: list[Entry], todo: list[Order]) -> None:
+def test_the_trail_contains_each_committed_transaction_once_in_order(log: list[Entry], orders: list[Order]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(stream, "BATCH_MESSAGES", 4),
         mock.patch.object(stream, "PIECE_MESSAGES", 2),
     ):
         machine = Machine(Path(folder), log=log, interval=INTERVAL)
-        live(machine, todo)
+        run(machine, orders)
         check(machine)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(log=logs, todo=orders)
-def test_a_disk_that_fails_costs_nothing_but_time(log: list[Entry], todo: list[Order]) -> None:
-    """A checkpoint that cannot be written is not made; the previous one stays valid, and no row is lost."""
+@given(log=logs, orders=order_lists)
+def test_a_failing_disk_loses_no_rows(log: list[Entry], orders: list[Order]) -> None:
+    """A checkpoint that cannot be written is skipped; the previous one stays valid, and no row is lost."""
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(Path(folder), log=log, interval=INTERVAL, purge=False)
-        live(machine, todo, error=True)
+        run(machine, orders, error=True)
         check(machine)

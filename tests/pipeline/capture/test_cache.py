@@ -1,4 +1,4 @@
-"""The cache of open transactions: what it says of them all agrees with what each is."""
+"""The cache of open transactions: its totals agree with the single transactions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_the_oldest_is_the_one_that_began_first_whatever_was_decided(steps: list[tuple[str, int, int]]) -> None:
+def test_the_oldest_transaction_is_the_one_that_began_first_after_any_decisions(
+    steps: list[tuple[str, int, int]],
+) -> None:
     cache = TransactionCache(1 << 20, Path())
     for what, xid, begin in steps:
         if what == "begin":
@@ -41,7 +43,7 @@ def test_the_oldest_is_the_one_that_began_first_whatever_was_decided(steps: list
         assert (found.begin if isinstance(found, OpenTransaction) else None) == wanted
 
 
-def test_a_spill_makes_room_for_more_than_the_next_message_largest_first(tmp_path: Path) -> None:
+def test_a_spill_frees_room_for_many_messages_largest_transactions_first(tmp_path: Path) -> None:
     cache = TransactionCache(400_000, tmp_path)
     for number in range(1000):
         transaction = cache.begin(number, number, 0)
@@ -50,8 +52,8 @@ def test_a_spill_makes_room_for_more_than_the_next_message_largest_first(tmp_pat
         cache.add(transaction, transaction.chunk(None, streamed=False), part)
     facts = cache.facts()
     assert facts["used"] <= facts["limit"]
-    looks = facts["spilled"] / (facts["limit"] / 4)
-    assert facts["spills"] / looks > 50, "one look for the largest ones makes room for many messages"
+    searches = facts["spilled"] / (facts["limit"] / 4)
+    assert facts["spills"] / searches > 50, "one look for the largest ones makes room for many messages"
     smallest = min(item.size for item in cache.open.values() if item.size)
     assert smallest == cache.open[0].size, "the small ones stay in memory"
     cache.clear()

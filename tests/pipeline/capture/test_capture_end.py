@@ -1,4 +1,4 @@
-"""A run that ends at a time: whatever the time, what goes out before it and after it is every transaction once."""
+"""A run that ends at a time: the rows before it and after it together are every transaction once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BEFORE = {
 
 
 def run(folder: Path, position: int, after: int, until: int | None, step: int) -> tuple[list[tuple[int, int]], Capture]:
-    """What goes out until the end or the log's end."""
+    """The rows sent until the end time or the end of the log."""
     capture = Capture(
         ListSource(LOG, position, step=step), TransactionCache(1 << 20, folder), Completed(Csn(after, False)), until
     )
@@ -59,7 +59,9 @@ def run(folder: Path, position: int, after: int, until: int | None, step: int) -
 
 @pytest.mark.parametrize("step", [1, 3, 100])
 @pytest.mark.parametrize("until", BEFORE)
-def test_guard_5_before_and_behind_any_end_come_all_transactions_once(tmp_path: Path, until: int, step: int) -> None:
+def test_guard_5_rows_before_and_after_any_end_time_are_all_transactions_once(
+    tmp_path: Path, until: int, step: int
+) -> None:
     first, capture = run(tmp_path, 0, 0, until, step)
     assert first == EVERY[: BEFORE[until]]
     assert capture.ended == (until <= 50)

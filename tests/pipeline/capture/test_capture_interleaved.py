@@ -1,4 +1,4 @@
-"""Ten thousand transactions that stand open at once, their rows in turns: each comes whole, at its commit."""
+"""Ten thousand transactions open at once with interleaved rows: each is delivered whole, at its commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPEN = 10_000
 
 
 def interleaved(seed: int) -> tuple[list[Entry], list[tuple[int, list[bytes]]]]:
-    """A log, and what must come out of it: the CSNs with their rows."""
+    """A log, and the expected result: the CSNs with their rows."""
     chance = random.Random(seed)
     log: list[Entry] = []
     rows: dict[int, list[bytes]] = {}
@@ -48,16 +48,16 @@ def test_ten_thousand_interleaved_transactions(tmp_path: Path, limit: int) -> No
     log, expected = interleaved(4)
     capture = Capture(ListSource(log, 0, step=500), TransactionCache(limit, tmp_path), Completed(Csn(0, False)))
     found: dict[int, list[bytes]] = {}
-    most = 0
+    most_open = 0
     while True:
         batch = capture.read()
-        most = max(most, len(capture.cache.open))
+        most_open = max(most_open, len(capture.cache.open))
         if batch is not None:
             for row in read_rows(batch):
                 found.setdefault(int(row[0]), []).append(bytes(row[3]))
         elif capture.drained:
             break
-    assert most >= OPEN - 500
+    assert most_open >= OPEN - 500
     assert list(found.items()) == expected
     assert len(capture.cache.open) == 0
     capture.close()

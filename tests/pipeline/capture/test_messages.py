@@ -1,4 +1,4 @@
-"""Messages keep their order and their bytes through joining, filtering and a spill to disk."""
+"""Messages keep their order and bytes when they are joined, filtered and spilled to disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ lists = st.lists(st.lists(st.binary(max_size=12), max_size=6), min_size=1, max_s
 
 
 @given(lists)
-def test_joined_parts_are_their_messages_in_order(parts: list[list[bytes]]) -> None:
+def test_joined_parts_contain_their_messages_in_order(parts: list[list[bytes]]) -> None:
     joined = Messages.join([Messages.pack(part) for part in parts])
     expected = [message for part in parts for message in part]
     assert list(joined) == expected
@@ -22,12 +22,12 @@ def test_joined_parts_are_their_messages_in_order(parts: list[list[bytes]]) -> N
     assert [joined[number] for number in range(len(joined))] == expected
 
 
-def test_marked_messages_are_left_out() -> None:
+def test_marked_messages_are_removed() -> None:
     messages = Messages.pack([b"-aaaa1", b"-bbbb2", b"-aaaa3", b"-cccc4"])
     assert list(messages.without({b"aaaa", b"cccc"}, 1)) == [b"-bbbb2"]
 
 
-def test_spilled_parts_come_back_before_those_in_memory_in_runs_of_a_bounded_length(tmp_path: Path) -> None:
+def test_spilled_parts_are_read_before_those_in_memory_in_bounded_runs(tmp_path: Path) -> None:
     cache = TransactionCache(400, tmp_path)
     transaction = cache.begin(7, 1, 1)
     sent = [b"%05d" % number for number in range(100)]

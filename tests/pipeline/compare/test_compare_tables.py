@@ -1,4 +1,4 @@
-"""COMPARE over real databases: every kind of table and difference, what is in flight, the repair script, the statement."""
+"""COMPARE of real databases: every kind of table and difference, rows in flight, the repair script, the statement."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def spoil(dsn: str) -> None:
     )
 
 
-def test_equal_databases_are_equal(filled: tuple[str, str]) -> None:
+def test_equal_databases_compare_equal(filled: tuple[str, str]) -> None:
     found = compared(filled)
     assert {name: (each.source_rows, each.target_rows) for name, each in found.items()} == {
         "orders": (3000, 3000),
@@ -82,7 +82,7 @@ def test_equal_databases_are_equal(filled: tuple[str, str]) -> None:
     assert all(not each.differences and not each.problem for each in found.values())
 
 
-def test_the_physical_order_of_rows_does_not_matter_and_null_is_not_an_empty_text(north: str, south: str) -> None:
+def test_the_physical_order_of_rows_does_not_matter_and_null_differs_from_an_empty_text(north: str, south: str) -> None:
     for dsn in (north, south):
         run(
             dsn,
@@ -97,7 +97,7 @@ def test_the_physical_order_of_rows_does_not_matter_and_null_is_not_an_empty_tex
     assert (found.source, found.target) == (("2", None), ("2", ""))
 
 
-def test_every_difference_is_found_and_the_script_fixes_it(filled: tuple[str, str]) -> None:
+def test_every_difference_is_found_and_the_script_repairs_it(filled: tuple[str, str]) -> None:
     spoil(filled[1])
     found = compared(filled)
     orders = {each.key: each.kind for each in found["orders"].differences}
@@ -118,7 +118,7 @@ def test_every_difference_is_found_and_the_script_fixes_it(filled: tuple[str, st
     assert all(not each.differences for each in compared(filled).values())
 
 
-def test_a_repair_script_leaves_a_row_that_has_changed_since(filled: tuple[str, str]) -> None:
+def test_a_repair_script_does_not_change_a_row_that_has_changed_since(filled: tuple[str, str]) -> None:
     spoil(filled[1])
     found = compared(filled)["orders"]
     run(filled[1], "UPDATE shop.orders SET price = 7 WHERE id IN (2000, 9999)")
@@ -130,7 +130,7 @@ def test_a_repair_script_leaves_a_row_that_has_changed_since(filled: tuple[str, 
     ]
 
 
-def test_a_repair_script_changes_numbers_with_more_digits_than_the_source_has(north: str, south: str) -> None:
+def test_a_repair_script_handles_numbers_with_more_digits_than_the_source_has(north: str, south: str) -> None:
     for dsn, kind in ((north, "numeric(10,2)"), (south, "numeric")):
         run(dsn, f"CREATE TABLE t (id int PRIMARY KEY, n {kind})", "INSERT INTO t VALUES (1, 1.5), (2, 2)")
     run(south, "UPDATE t SET n = 1.505 WHERE id = 1")
@@ -179,7 +179,7 @@ def test_a_role_that_may_not_suppress_triggers_is_warned_and_repairs(filled: tup
     assert not compared(filled)["orders"].differences
 
 
-def test_what_is_in_flight_is_no_difference(filled: tuple[str, str]) -> None:
+def test_a_change_in_flight_is_not_a_difference(filled: tuple[str, str]) -> None:
     """The change arrives while the comparison waits for the lag."""
     run(filled[0], "UPDATE shop.orders SET name = 'new' WHERE id < 5", "DELETE FROM shop.orders WHERE id = 77")
     run(filled[1], "DELETE FROM shop.orders WHERE id = 3000")
@@ -197,7 +197,7 @@ def test_what_is_in_flight_is_no_difference(filled: tuple[str, str]) -> None:
     assert waited == [1.0]
 
 
-def test_ranges_of_texts_are_the_same_on_both_sides(north: str, south: str) -> None:
+def test_text_ranges_are_the_same_on_both_sides(north: str, south: str) -> None:
     for dsn, collation in ((north, "C"), (south, "pg_c_utf8")):
         run(
             dsn,
@@ -210,14 +210,14 @@ def test_ranges_of_texts_are_the_same_on_both_sides(north: str, south: str) -> N
     assert (found.source_rows, found.target_rows) == (45000, 45000)
 
 
-def test_a_table_or_a_column_that_the_target_lacks_is_said(filled: tuple[str, str]) -> None:
+def test_a_table_or_column_that_is_missing_in_the_target_is_reported(filled: tuple[str, str]) -> None:
     run(filled[1], "DROP TABLE shop.plain", "ALTER TABLE shop.orders DROP COLUMN name")
     found = compared(filled)
     assert found["plain"].problem == "there is no table shop.plain in the target"
     assert found["orders"].problem == "the target has no column name"
 
 
-def test_a_target_without_the_key_may_hold_a_row_twice_or_without_it(north: str, south: str) -> None:
+def test_a_target_without_the_key_may_have_duplicate_or_missing_rows(north: str, south: str) -> None:
     run(
         north, "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT n, 'v' FROM generate_series(1, 9) n"
     )
@@ -243,7 +243,7 @@ def test_a_keyless_table_whose_types_have_no_order_is_compared_and_repaired(nort
             "INSERT INTO t SELECT ARRAY[box(point(n, 1), point(0, 0))], point(n, n), '{\"n\": 1}',"
             " box(point(n, 2), point(0, 0)), n / 7.0 FROM generate_series(1, 200) n",
         )
-    # Two boxes of one area are equal in SQL, and different rows.
+    # Two boxes with the same area are equal in SQL, but different rows.
     run(south, "DELETE FROM t WHERE p[0] < 4", "INSERT INTO t (x) VALUES ('(1,8),(0,0)'), ('(8,1),(0,0)')")
     run(north, "INSERT INTO t (x) VALUES ('(8,1),(0,0)')")
     found = compared((north, south), pattern="public.t")["t"]
@@ -263,7 +263,7 @@ def test_a_table_that_cannot_be_read_does_not_end_the_comparison_of_the_others(f
     assert not any(found[name].problem for name in ("orders", "Order %lines"))
 
 
-def test_heartbeats_and_checkpoints_are_left_out_whatever_their_schema(filled: tuple[str, str]) -> None:
+def test_heartbeat_and_checkpoint_tables_are_excluded_in_any_schema(filled: tuple[str, str]) -> None:
     databases = PostgresComparison(connect(filled[0])), PostgresComparison(connect(filled[1]))
     checkpoint_sql.create(databases[0].connection, TableName("shop", "progress"))
     heartbeat.add(databases[0].connection, HeartbeatNames("shop"), HeartbeatTableSettings())
@@ -274,7 +274,7 @@ def test_heartbeats_and_checkpoints_are_left_out_whatever_their_schema(filled: t
         database.connection.close()
 
 
-def test_targets_are_named_by_a_pattern(filled: tuple[str, str]) -> None:
+def test_tables_are_selected_by_a_pattern(filled: tuple[str, str]) -> None:
     databases = PostgresComparison(connect(filled[0])), PostgresComparison(connect(filled[1]))
     for pattern, wanted in (("mirror.*", "mirror.orders"), ("mirror", "mirror.orders"), ("m.o", "m.o")):
         assert [str(target) for _, target in table_pairs(databases, ["shop.orders"], pattern)] == [wanted]
@@ -282,7 +282,7 @@ def test_targets_are_named_by_a_pattern(filled: tuple[str, str]) -> None:
         database.connection.close()
 
 
-def test_the_statement_tells_rows_writes_the_script_and_fails(
+def test_the_statement_prints_the_counts_writes_the_script_and_fails(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = Home(tmp_path)

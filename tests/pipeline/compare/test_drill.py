@@ -1,4 +1,4 @@
-"""The comparison as such, over sides that are dictionaries: what differs is found, what is in flight is not told."""
+"""The comparison algorithm, on sides that are dictionaries: it finds every difference and ignores rows in flight."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Table = dict[Key, Values]
 
 
 class Rows:
-    """A side whose rows are at hand; counts how many travelled."""
+    """A side whose rows are in memory; counts the rows transferred."""
 
     def __init__(self, rows: Table) -> None:
         self.table = rows
-        self.travelled = 0
+        self.transferred = 0
 
     def _within(self, keys: KeyRange) -> Table:
         return {
@@ -54,7 +54,7 @@ class Rows:
 
     def rows(self, keys: KeyRange, buckets: int, chosen: Sequence[int]) -> Table:
         found = {key: row for key, row in self._within(keys).items() if _bucket(key, buckets) in chosen}
-        self.travelled += len(found)
+        self.transferred += len(found)
         return found
 
     def rows_of(self, keys: Iterable[Key]) -> Table:
@@ -66,7 +66,7 @@ def _bucket(key: Key, buckets: int) -> int:
 
 
 def _hash(row: tuple[Key, Values]) -> int:
-    """As good as a database's: sums of Python's own hashes of pairs are often equal where two rows have swapped values."""
+    """As good as the hash of a database: sums of Python's hashes of pairs are often equal if two rows have swapped values."""
     return int.from_bytes(hashlib.sha256(repr(row).encode()).digest()[:8])
 
 
@@ -77,12 +77,10 @@ def table(*numbers: int) -> Table:
 TABLES = st.dictionaries(st.tuples(st.text("ab", max_size=3)), st.tuples(st.sampled_from(["x", "y", None])))
 
 
-# On a busy machine the first text drawn, which loads the tables of characters, is slow by itself.
+# On a busy machine, drawing the first text is slow by itself, as it loads the character tables.
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(TABLES, TABLES, st.integers(1, 5), st.integers(1, 5))
-def test_all_that_differs_is_found_and_nothing_else(
-    source: Table, target: Table, range_rows: int, buckets: int
-) -> None:
+def test_exactly_the_differing_rows_are_found(source: Table, target: Table, range_rows: int, buckets: int) -> None:
     pair = Pair(Rows(source), Rows(target))
     walked = list(walk(pair, range_rows, buckets))
     pair.close()
@@ -95,7 +93,7 @@ def test_all_that_differs_is_found_and_nothing_else(
     )
 
 
-def test_differences_spread_over_a_table_let_few_rows_travel() -> None:
+def test_scattered_differences_transfer_few_rows() -> None:
     source, target = Rows(table(*range(20_000))), Rows(table(*range(20_000)))
     spread = [(f"{number:06}",) for number in range(7, 20_000, 400)]
     target.table |= dict.fromkeys(spread, ("other",))
@@ -103,7 +101,7 @@ def test_differences_spread_over_a_table_let_few_rows_travel() -> None:
     found = [each for part in walk(pair, 5000, 250) for each in part.differences]
     pair.close()
     assert sorted(each.key for each in found) == spread
-    assert source.travelled == target.travelled <= 50 * 30
+    assert source.transferred == target.transferred <= 50 * 30
 
 
 def test_a_side_with_many_more_rows_in_a_range_is_read_in_parts() -> None:
@@ -128,7 +126,7 @@ def test_a_difference_has_its_kind(source: Values | None, target: Values | None,
 
 
 def rechecked(source: Rows, target: Rows, steps: dict[int, dict[str, str]]) -> list[Difference]:
-    """Differences of the first look, confirmed while steps change rows: round -> side -> value of row 1 (empty: deleted)."""
+    """Differences of the first pass, rechecked while steps change rows: round -> side -> value of row 1 (empty: deleted)."""
     pair = Pair(source, target)
     rounds = itertools.count(1)
 
@@ -149,15 +147,15 @@ def rechecked(source: Rows, target: Rows, steps: dict[int, dict[str, str]]) -> l
     return found
 
 
-def test_what_arrives_meanwhile_was_in_flight() -> None:
+def test_a_row_that_arrives_meanwhile_was_in_flight() -> None:
     assert rechecked(Rows(table(1)), Rows({}), {1: {"target": "same"}}) == []
 
 
-def test_what_stays_is_a_difference() -> None:
+def test_a_lasting_difference_is_reported() -> None:
     assert rechecked(Rows(table(1)), Rows({}), {}) == [Difference(("000001",), ("same",), None)]
 
 
-def test_a_row_that_the_source_changes_is_looked_at_again() -> None:
+def test_a_row_that_the_source_changes_is_checked_again() -> None:
     changes = {1: {"source": "new", "target": "same"}, 2: {"target": "new"}}
     assert rechecked(Rows(table(1)), Rows({}), changes) == []
     changes = {1: {"source": "new", "target": "same"}}
@@ -165,6 +163,6 @@ def test_a_row_that_the_source_changes_is_looked_at_again() -> None:
     assert rechecked(Rows({}), Rows(table(1)), {1: {"target": ""}}) == []
 
 
-def test_a_row_that_never_rests_is_told_as_in_flight() -> None:
+def test_a_row_that_keeps_changing_is_reported_as_in_flight() -> None:
     changes = {number: {"source": f"s{number}", "target": f"s{number - 1}"} for number in range(1, 9)}
     assert rechecked(Rows(table(1)), Rows({}), changes) == [Difference(("000001",), ("s5",), ("s4",), True)]

@@ -1,4 +1,4 @@
-"""COMPARE's repair script where both databases replicate to each other: neither Extract captures what it does."""
+"""COMPARE's repair script for two databases that replicate to each other: neither Extract captures its changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPOIL = (
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """Two databases that replicate s.items to each other; south's rows are spoiled, and nobody captured that."""
+    """Two databases that replicate s.items to each other; the rows of south are changed without being captured."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     for run in (pipeline.in_north, pipeline.in_south):
         run("CREATE SCHEMA s", "CREATE TABLE s.items (id int PRIMARY KEY, name text, price numeric(10,2))")
@@ -50,11 +50,11 @@ def rows(pipeline: Pipeline) -> list[list[tuple[object, ...]]]:
 
 
 def repair(pipeline: Pipeline, *options: str) -> str:
-    """Compare, and run the script in south as its head says; what psql printed."""
-    told = pipeline.run(
+    """Compare, and run the script in south as its header says; returns what psql printed."""
+    output = pipeline.run(
         f"COMPARE north TO south, TABLE s.items, LAG 0 SEC, REPAIR ./repair.sql{''.join(options)}", fails=True
     )
-    assert "3 rows differ" in told
+    assert "3 rows differ" in output
     command = [
         find_binaries() / "psql",
         "-v",
@@ -66,8 +66,8 @@ def repair(pipeline: Pipeline, *options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def end(pipeline: Pipeline) -> None:
-    """Wait until each side has what the other wrote last."""
+def wait_for_both(pipeline: Pipeline) -> None:
+    """Wait until each side has the last change of the other."""
     pipeline.in_north("INSERT INTO s.items VALUES (101, 'end', 1)")
     pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
     wanted = [(101,), (102,)]
@@ -79,7 +79,7 @@ def test_a_repair_script_is_not_captured_and_sent_back(pipeline: Pipeline) -> No
     before = rows(pipeline)[0]
     assert repair(pipeline).split().count("DELETE") == 1
     assert rows(pipeline)[1] == before
-    end(pipeline)
+    wait_for_both(pipeline)
     assert rows(pipeline)[0] == rows(pipeline)[1]
     for group in ("EXTRACT ext1", "EXTRACT ext2", "REPLICAT rep1", "REPLICAT rep2"):
         counted = pipeline.run(f"STATS {group}, TOTAL, TABLE s.items")
@@ -96,7 +96,7 @@ def test_a_trigger_that_changes_rows_does_not_fire_for_a_repair_script(pipeline:
     assert pipeline.in_south("SELECT price FROM s.items WHERE id = 103") == [(1001,)]
 
 
-def test_a_repair_script_is_captured_when_the_user_wants_it_replicated(pipeline: Pipeline) -> None:
+def test_a_repair_script_is_captured_if_the_user_wants_it_replicated(pipeline: Pipeline) -> None:
     pipeline.run("STOP REPLICAT rep2")
     repair(pipeline, ", REPLICATE")
     pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")

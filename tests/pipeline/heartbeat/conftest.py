@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipeline.heartbeat.chains import Chain
+from pipeline.heartbeat.deployment import Deployment
 
 
 @pytest.fixture
-def chain(tmp_path: Path, north: str, south: str) -> Iterator[Chain]:
-    """North and south with heartbeat tables that beat only when told to."""
-    made = Chain(tmp_path / "home", north=north, south=south)
+def deployment(tmp_path: Path, north: str, south: str) -> Iterator[Deployment]:
+    """North and south with heartbeat tables; heartbeats are sent only by the test."""
+    made = Deployment(tmp_path / "home", north=north, south=south)
     made.heartbeat_tables()
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Every column of the four objects against values worked out by hand, with a clock of its own at each hop."""
+"""Every column of the four objects compared with values computed by hand, with a separate clock at each hop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline.heartbeat.ends import End, Hop, passed_on, travel
+from pipeline.heartbeat.deployment_end import DeploymentEnd, Hop, forwarded, replicate
 
 from ggshell.clock import to_datetime
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, INCOMING, OUTGOING
@@ -30,20 +30,20 @@ def seconds(later: datetime, earlier: datetime) -> Decimal:
 
 
 @pytest.fixture
-def ends(tmp_path: Path, north: str, south: str) -> tuple[End, End]:
-    return End(north, tmp_path / "north"), End(south, tmp_path / "south")
+def ends(tmp_path: Path, north: str, south: str) -> tuple[DeploymentEnd, DeploymentEnd]:
+    return DeploymentEnd(north, tmp_path / "north"), DeploymentEnd(south, tmp_path / "south")
 
 
 def of(row: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
     return [row[name] for name in names]
 
 
-def test_one_way_with_a_path_two_minutes_ahead(ends: tuple[End, End]) -> None:
+def test_one_way_with_a_path_whose_clock_is_two_minutes_ahead(ends: tuple[DeploymentEnd, DeploymentEnd]) -> None:
     north, south = ends
-    travel(north, south, EXTRACT, (AHEAD,), REPLICAT)
+    replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)
     south.sql("TRUNCATE ggadmin.gg_heartbeat_history")
-    north.beat(BEAT)
-    travel(north, south, EXTRACT, (AHEAD,), REPLICAT)
+    north.send_heartbeat(BEAT)
+    replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)
     (row,), (history,) = south.rows("gg_heartbeat"), south.rows("gg_heartbeat_history")
     assert tuple(row) == HEARTBEAT_COLUMNS
     assert tuple(history) == HISTORY_COLUMNS
@@ -63,7 +63,7 @@ def test_one_way_with_a_path_two_minutes_ahead(ends: tuple[End, End]) -> None:
     assert north.rows("gg_heartbeat") == []
 
 
-def check_lag(south: End, row: dict[str, Any], history: dict[str, Any]) -> None:
+def check_lag(south: DeploymentEnd, row: dict[str, Any], history: dict[str, Any]) -> None:
     (lag,) = south.rows("gg_lag")
     now = lag["current_local_ts"]
     assert lag == {
@@ -84,7 +84,7 @@ def check_lag(south: End, row: dict[str, Any], history: dict[str, Any]) -> None:
     }
 
 
-def check_lag_history(south: End, history: dict[str, Any]) -> None:
+def check_lag_history(south: DeploymentEnd, history: dict[str, Any]) -> None:
     (lag,) = south.rows("gg_lag_history")
     received = history["heartbeat_received_ts"]
     assert lag == {
@@ -116,14 +116,14 @@ def check_lag_history(south: End, history: dict[str, Any]) -> None:
     assert sum(lag[f"incoming_{part}_lag"] for part in parts) == lag["incoming_lag"]
 
 
-def test_each_end_learns_what_its_own_heartbeats_took(ends: tuple[End, End]) -> None:
+def test_each_end_receives_the_path_of_its_own_heartbeats(ends: tuple[DeploymentEnd, DeploymentEnd]) -> None:
     north, south = ends
-    north.beat(BEAT)
-    travel(north, south, EXTRACT, (AHEAD,), REPLICAT)
-    south.beat(BEAT + 9 * SECOND)
-    travel(south, north, *BACK)
-    north.beat(BEAT + 60 * SECOND)
-    travel(north, south, EXTRACT, (AHEAD,), REPLICAT)
+    north.send_heartbeat(BEAT)
+    replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)
+    south.send_heartbeat(BEAT + 9 * SECOND)
+    replicate(south, north, *BACK)
+    north.send_heartbeat(BEAT + 60 * SECOND)
+    replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)
     out = ["EXT1", "DP1", "REP1", at(BEAT), at(EXTRACT.time), at(AHEAD.time), at(REPLICAT.time)]
     back = ["EXT2", "DP2", "REP2", at(BEAT + 9 * SECOND), *(at(BEAT + n * SECOND) for n in (10, 11, 13))]
     (in_north,), (in_south,) = north.rows("gg_heartbeat"), south.rows("gg_heartbeat")
@@ -146,32 +146,32 @@ def test_each_end_learns_what_its_own_heartbeats_took(ends: tuple[End, End]) -> 
     assert (now["outgoing_path"], now["outgoing_lag"]) == ("==> EXT2 ==> DP2 ==> REP2 ==>", Decimal(4))
 
 
-def test_what_a_replicat_changed_is_no_heartbeat(ends: tuple[End, End]) -> None:
+def test_a_change_by_replicat_is_not_a_heartbeat(ends: tuple[DeploymentEnd, DeploymentEnd]) -> None:
     north, south = ends
-    north.beat(BEAT)
-    travel(north, south, EXTRACT, (AHEAD,), REPLICAT)
+    north.send_heartbeat(BEAT)
+    replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)
     row = "local_database, remote_database, incoming_replicat, heartbeat_timestamp, incoming_heartbeat_ts"
-    # What Replicat does where its changes carry no origin, so that an Extract there sees them.
+    # What Replicat does if its changes carry no origin, so that an Extract there sees them.
     south.sql(f"INSERT INTO ggadmin.gg_heartbeat ({row}) VALUES ('x', 'y', 'R', '2026-01-01', '2026-01-01')")
     south.sql("UPDATE ggadmin.gg_heartbeat SET heartbeat_timestamp = incoming_heartbeat_ts")
     south.sql("DELETE FROM ggadmin.gg_heartbeat WHERE local_database = 'x'")
     assert south.extracted(BACK[0]) == []
 
 
-def test_a_hub_between_two_ends_has_a_row_for_each_neighbour_only(
-    ends: tuple[End, End], tmp_path: Path, hub: str
+def test_a_hub_between_two_ends_has_a_row_for_each_neighbor_only(
+    ends: tuple[DeploymentEnd, DeploymentEnd], tmp_path: Path, hub: str
 ) -> None:
     north, south = ends
-    middle = End(hub, tmp_path / "hub")
+    middle = DeploymentEnd(hub, tmp_path / "hub")
     back = (Hop("EH", BEAT + SECOND), (), Hop("RN", BEAT + 2 * SECOND))
     onward = (Hop("EH", BEAT + SECOND), (Hop("DPH", BEAT + SECOND),), Hop("RS", BEAT + 2 * SECOND))
     for _ in range(3):
-        north.beat(BEAT)
-        travel(north, middle, Hop("EN", BEAT), (Hop("DP1", BEAT), Hop("DP2", BEAT)), Hop("RH", BEAT))
-        middle.beat(BEAT + 1)
+        north.send_heartbeat(BEAT)
+        replicate(north, middle, Hop("EN", BEAT), (Hop("DP1", BEAT), Hop("DP2", BEAT)), Hop("RH", BEAT))
+        middle.send_heartbeat(BEAT + 1)
         batches = middle.through_trail(middle.extracted(onward[0]))
         north.receive(batches, back[2])
-        south.receive(middle.through_trail(passed_on(batches, onward[1][0])), onward[2])
+        south.receive(middle.through_trail(forwarded(batches, onward[1][0])), onward[2])
     assert [(row["remote_database"], row["incoming_replicat"]) for row in south.rows("gg_heartbeat")] == [
         (middle.name, "RS")
     ]

@@ -1,4 +1,4 @@
-"""What heartbeats cost: little where they pass, nothing where there are none."""
+"""The cost of heartbeats: low for their own rows, nothing for other rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from batches import Row, Tx, make_batch
-from pipeline.heartbeat.ends import CHECKPOINTS, NAMES, End
+from pipeline.heartbeat.deployment_end import CHECKPOINTS, NAMES, DeploymentEnd
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres.target import PostgresTarget
@@ -25,7 +25,7 @@ BEATS = 200
 
 
 def test_a_heartbeat_costs_replicat_less_than_two_milliseconds(south: str, tmp_path: Path) -> None:
-    end, layout = End(south, tmp_path / "south"), layout_of(SEED)
+    end, layout = DeploymentEnd(south, tmp_path / "south"), layout_of(SEED)
     assert layout is not None
     sent = [layout.encode(Beat("north", number, outgoing_extract="E")) for number in range(1, BEATS + 1)]
     batches = [make_batch([Tx(number, [Row(SEED, IoType.FIELD_COMP, data)])]) for number, data in enumerate(sent, 1)]

@@ -1,4 +1,4 @@
-"""What each hop does with a heartbeat: the rules of the way, one by one."""
+"""What each hop does with a heartbeat: the rules, one by one."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ USER = TableDefinition(TableName("shop", "items"), (Column("id", "integer"),), (
 CSNS = {"csn": "1", "restart_csn": "0", "restart_time": 5}
 
 
-def beat(**values: object) -> Beat:
+def heartbeat(**values: object) -> Beat:
     return Beat("north", 100)._replace(**values)
 
 
 @pytest.mark.parametrize(("named", "passes"), [(None, True), ("EXT1", True), ("EXT2", False)])
-def test_extract_stamps_what_names_it_or_nobody(named: str | None, passes: bool) -> None:
-    found = hops.at_extract(beat(outgoing_extract=named), "EXT1", 107, **CSNS)  # type: ignore[arg-type]
+def test_extract_stamps_heartbeats_that_name_it_or_no_extract(named: str | None, passes: bool) -> None:
+    found = hops.at_extract(heartbeat(outgoing_extract=named), "EXT1", 107, **CSNS)  # type: ignore[arg-type]
     assert (found is not None) is passes
     if found is not None:
         assert (found.outgoing_extract, found.outgoing_extract_ts) == ("EXT1", 107)
@@ -37,24 +37,24 @@ def test_extract_stamps_what_names_it_or_nobody(named: str | None, passes: bool)
 
 
 @pytest.mark.parametrize(
-    ("way", "after"),
+    ("path", "after"),
     [(None, "P,*"), ("*", "P,*"), ("A,*", "A,P,*"), ("A,P", "A,P"), ("P", "P"), ("A", None), ("PX,AP", None)],
 )
-def test_a_path_puts_its_name_where_the_star_is_or_takes_what_names_it(way: str | None, after: str | None) -> None:
-    found = hops.at_path(beat(outgoing_routing_path=way), "P", 109)
+def test_a_path_replaces_the_asterisk_or_accepts_its_own_name(path: str | None, after: str | None) -> None:
+    found = hops.at_path(heartbeat(outgoing_routing_path=path), "P", 109)
     assert (found.outgoing_routing_path if found is not None else None) == after
     assert found is None or found.outgoing_routing_ts == 109
 
 
 @pytest.mark.parametrize(
-    ("way", "settled"), [(None, None), ("*", None), ("A,*", "A"), ("A,B,*", "A,B"), ("A,B", "A,B")]
+    ("path", "complete"), [(None, None), ("*", None), ("A,*", "A"), ("A,B,*", "A,B"), ("A,B", "A,B")]
 )
-def test_the_star_does_not_stay_in_the_path(way: str | None, settled: str | None) -> None:
-    assert hops.settled_path(way) == settled
+def test_the_asterisk_is_removed_from_the_complete_path(path: str | None, complete: str | None) -> None:
+    assert hops.settled_path(path) == complete
 
 
-def test_replicat_turns_the_row_round() -> None:
-    sent = beat(
+def test_replicat_reverses_the_row() -> None:
+    sent = heartbeat(
         remote_database="south",
         outgoing_extract="E1",
         outgoing_routing_path="P1,*",
@@ -75,18 +75,18 @@ def test_replicat_turns_the_row_round() -> None:
 
 
 @pytest.mark.parametrize("change", [{"outgoing_replicat": "R2"}, {"remote_database": "east"}])
-def test_replicat_drops_what_is_meant_for_another_or_speaks_of_a_third_database(change: dict[str, str]) -> None:
-    assert hops.at_replicat(beat(**change), "R1", "south", 1, None) is None
+def test_replicat_drops_heartbeats_for_another_replicat_or_from_a_third_database(change: dict[str, str]) -> None:
+    assert hops.at_replicat(heartbeat(**change), "R1", "south", 1, None) is None
 
 
-def test_databases_of_one_name_leave_the_way_back_empty() -> None:
-    assert hops.at_replicat(beat(remote_database="north", incoming_extract="E2"), "R1", "north", 1, None) is None
-    found = hops.at_replicat(beat(incoming_extract="E2"), "R1", "north", 1, None)
+def test_for_databases_with_the_same_name_the_path_back_stays_empty() -> None:
+    assert hops.at_replicat(heartbeat(remote_database="north", incoming_extract="E2"), "R1", "north", 1, None) is None
+    found = hops.at_replicat(heartbeat(incoming_extract="E2"), "R1", "north", 1, None)
     assert found is not None
     assert found[10:17] == (None,) * 7
 
 
-def carried(processor: HeartbeatProcessor, *rows: Row) -> tuple[list[str], list[bytes]]:
+def processed(processor: HeartbeatProcessor, *rows: Row) -> tuple[list[str], list[bytes]]:
     """The table of each row after a processor, and its data."""
     batch = processor.carry(make_batch([Tx(5, rows)]))
     names = [batch.tables[int(number)].name.name for number in batch.table]
@@ -100,20 +100,20 @@ def image(sent: Beat) -> bytes:
     return layout.encode(sent)
 
 
-def test_only_heartbeats_change_in_a_batch_and_all_stays_in_its_place() -> None:
+def test_only_heartbeats_change_in_a_batch_and_all_rows_keep_their_place() -> None:
     user = Row(USER, IoType.INSERT, encode_image([(0, b"7")]))
-    whole = join_key_update(image(beat()), image(beat(heartbeat_timestamp=200)))
-    mine, other = image(beat()), image(beat(outgoing_extract="OTHER"))
+    whole = join_key_update(image(heartbeat()), image(heartbeat(heartbeat_timestamp=200)))
+    own, other = image(heartbeat()), image(heartbeat(outgoing_extract="OTHER"))
     rows = [
         user,
-        Row(SEED, 15, mine),
+        Row(SEED, 15, own),
         user,
         Row(SEED, 15, other),
         Row(SEED, 115, whole),
-        Row(SEED, IoType.DELETE, mine),
+        Row(SEED, IoType.DELETE, own),
     ]
     processor = hops.extract_processor("EXT1", FakeClock(300), None, lambda _: 1)
-    names, data = carried(processor, *rows)
+    names, data = processed(processor, *rows)
     seed, nowhere = SEED.name.name, NOWHERE.name.name
     assert names == ["items", seed, "items", nowhere, seed, nowhere]
     assert (data[0], data[2]) == (user.data, user.data)
@@ -123,7 +123,7 @@ def test_only_heartbeats_change_in_a_batch_and_all_stays_in_its_place() -> None:
     assert layout.decode(data[4]).outgoing_extract_ts == 300
 
 
-def test_a_batch_without_heartbeats_is_the_same_object() -> None:
+def test_a_batch_without_heartbeats_is_returned_as_the_same_object() -> None:
     batch = make_batch([Tx(5, [Row(USER, IoType.INSERT, encode_image([(0, b"7")]))])])
     processor = hops.path_processor("P", FakeClock())
     assert processor.carry(batch) is batch
@@ -134,16 +134,16 @@ def test_a_table_of_an_older_release_is_a_heartbeat_table_too() -> None:
     older = SEED._replace(columns=SEED.columns[:17])
     layout = layout_of(older)
     assert layout is not None
-    assert layout.decode(layout.encode(beat(incoming_extract_restart_csn="1"))) == beat()
+    assert layout.decode(layout.encode(heartbeat(incoming_extract_restart_csn="1"))) == heartbeat()
     assert layout_of(SEED._replace(columns=SEED.columns[:16])) is None
 
 
 @given(st.integers(-(10**15), 4 * 10**15))
-def test_times_survive_their_text(moment: int) -> None:
+def test_times_are_read_back_from_their_text(moment: int) -> None:
     assert parse_time(time_text(moment)) == moment
 
 
-def test_names_come_from_globals() -> None:
+def test_names_are_read_from_globals() -> None:
     assert heartbeat_names("ggadmin") == HeartbeatNames("ggadmin", "gg_heartbeat")
     assert heartbeat_names("ggadmin", "Beats") == HeartbeatNames("ggadmin", "beats")
     assert heartbeat_names("", 'hb."Beats"') == HeartbeatNames("hb", "Beats")

@@ -1,4 +1,4 @@
-"""Expressions over hand-made rows, for tests: one table, one operation, a value a row."""
+"""Expressions over hand-made rows: one table, one operation, one value per row."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def values(text: str, batch: ChangeBatch, environment: Environment | None = None
 
 
 def value(text: str, length: int | None = None, **given: str | None) -> Value:
-    """An expression's value for one row; as the same must come out for many rows, it is asked for these too."""
+    """An expression's value for one row; checks that many rows at once give the same."""
     node = compile_expression(parse_expression(text), scope(length=length))
     alone = node.evaluate(rows_of(batch_of([given])))
     many = node.evaluate(rows_of(batch_of([given] * 20)))

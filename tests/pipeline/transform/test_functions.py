@@ -1,4 +1,4 @@
-"""The @functions, as their pages describe them."""
+"""The @functions behave as their pages describe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHERE_TESTS = {"PRESENT", "ABSENT", "NULL"}
 NOT_HERE = {"CONVERTFLOAT"}
 
 
-def test_every_function_of_the_manual_is_there() -> None:
+def test_every_function_of_the_manual_exists() -> None:
     named = {name.upper() for name in pages.index(FUNCTIONS)}
     assert named - WHERE_TESTS - NOT_HERE == set(MAKERS)
 
@@ -70,11 +70,11 @@ def test_every_function_of_the_manual_is_there() -> None:
         ("@VALONEOF (name, 'CA')", {"name": None}, State.NULL),
     ],
 )
-def test_texts(text: str, given: dict[str, str | None], expected: Value) -> None:
+def test_text_functions(text: str, given: dict[str, str | None], expected: Value) -> None:
     assert value(text, **given) == expected
 
 
-def test_strnum_fills_up_to_the_target_columns_length() -> None:
+def test_strnum_fills_up_to_the_length_of_the_target_column() -> None:
     assert value("@STRNUM (id, RIGHTZERO)", length=6, id="15") == "000015"
     assert value("@STRNUM (id, RIGHTZERO)", id="15") == "15"
 
@@ -109,7 +109,7 @@ def test_strnum_fills_up_to_the_target_columns_length() -> None:
         ("@OGG_SHA1 (name)", {"name": "abc"}, hashlib.sha1(b"abc", usedforsecurity=False).digest()),
     ],
 )
-def test_numbers_and_bytes(text: str, given: dict[str, str | None], expected: Value) -> None:
+def test_number_and_byte_functions(text: str, given: dict[str, str | None], expected: Value) -> None:
     assert value(text, **given) == expected
 
 
@@ -143,7 +143,7 @@ def test_numbers_and_bytes(text: str, given: dict[str, str | None], expected: Va
         ("NOT (id = 1)", {"id": "1"}, 0),
     ],
 )
-def test_choices(text: str, given: dict[str, str | None], expected: Value) -> None:
+def test_conditional_functions(text: str, given: dict[str, str | None], expected: Value) -> None:
     assert value(text, **given) == expected
 
 
@@ -185,11 +185,11 @@ def test_choices(text: str, given: dict[str, str | None], expected: Value) -> No
         ("@DATEDIFF ('DD', made, '2011-01-01')", {"made": "soon"}, State.INVALID),
     ],
 )
-def test_dates(text: str, given: dict[str, str | None], expected: Value) -> None:
+def test_date_functions(text: str, given: dict[str, str | None], expected: Value) -> None:
     assert value(text, **given) == expected
 
 
-def test_images_of_a_row() -> None:
+def test_functions_of_row_images() -> None:
     deleted = batch_of([{"id": "1"}], IoType.DELETE)
     assert values("@BEFORE (id)", deleted) == values("BEFORE.id", deleted) == values("id", deleted) == ["1"]
     assert values("@AFTER (id)", deleted) == [State.MISSING]
@@ -197,7 +197,7 @@ def test_images_of_a_row() -> None:
     assert values("@BEFORE (id)", batch_of([{"id": "2"}])) == [State.MISSING]
 
 
-def test_what_the_process_knows() -> None:
+def test_functions_of_the_process_environment() -> None:
     clock = FakeClock()
     known = Environment(
         clock, {"GROUPNAME": "REP1"}, lambda table, kind: 7 if (table, kind) == ("b.t", "INSERTS") else 9
@@ -217,7 +217,7 @@ def test_what_the_process_knows() -> None:
     assert values("@TOKEN ('TK')", batch, known) == [State.MISSING] * 2
 
 
-def test_delta_statistics_begin_anew_each_time() -> None:
+def test_delta_statistics_start_at_zero_after_each_call() -> None:
     counts = iter([5, 12])
     known = Environment(FakeClock(), count=lambda table, kind: next(counts))
     node = compile_expression(parse_expression("@GETENV ('DELTASTATS', 'INSERTS')"), scope(known))
@@ -225,7 +225,7 @@ def test_delta_statistics_begin_anew_each_time() -> None:
     assert [node.evaluate(rows), node.evaluate(rows)] == [[5], [7]]
 
 
-def test_each_row_belongs_to_one_range() -> None:
+def test_each_row_belongs_to_exactly_one_range() -> None:
     batch = batch_of([{"id": str(number)} for number in range(100)])
     parts = [values(f"@RANGE ({part}, 3)", batch) for part in (1, 2, 3)]
     assert [sum(int(str(each)) for each in row) for row in zip(*parts, strict=True)] == [1] * 100
@@ -247,7 +247,7 @@ def test_each_row_belongs_to_one_range() -> None:
         "'b' <= name",
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_its_place(text: str) -> None:
+def test_an_invalid_expression_is_refused_with_its_position(text: str) -> None:
     with pytest.raises(StatementError) as caught:
         value(text, id="1")
     assert caught.value.column >= 1

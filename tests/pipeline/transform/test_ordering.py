@@ -1,4 +1,4 @@
-"""Which of two values is greater, from their texts."""
+"""Comparing two values by their texts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ASCENDING = {
 
 
 @pytest.mark.parametrize("type_name", ASCENDING)
-def test_values_are_ordered_as_the_database_orders_them(type_name: str) -> None:
+def test_values_are_ordered_as_by_the_database(type_name: str) -> None:
     order = order_of(type_name)
     assert order is not None
     ranks = [order(value.encode()) for value in ASCENDING[type_name]]
     assert all(less < more for less, more in pairwise(ranks))  # type: ignore[operator]
 
 
-def test_equal_values_have_one_rank_however_they_are_written() -> None:
+def test_equal_values_have_the_same_rank_in_any_notation() -> None:
     number, moment = order_of("numeric"), order_of("timestamptz")
     assert number is not None
     assert moment is not None
@@ -51,5 +51,5 @@ def test_equal_values_have_one_rank_however_they_are_written() -> None:
 @pytest.mark.parametrize(
     "type_name", ["interval", "money", "mood", "int4range", "text[]", "time with time zone", "jsonb"]
 )
-def test_a_type_whose_texts_do_not_tell_its_order_has_none(type_name: str) -> None:
+def test_a_type_whose_order_cannot_be_derived_from_texts_has_none(type_name: str) -> None:
     assert order_of(type_name) is None

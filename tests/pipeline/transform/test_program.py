@@ -1,4 +1,4 @@
-"""A statement's program gives the same rows whether they come one by one or together."""
+"""The program of a statement gives the same rows whether they are processed one by one or together."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def images(made: Program, batch: ChangeBatch, numbers: list[int]) -> list[bytes]
     ),
     io_type=st.sampled_from([IoType.INSERT, IoType.FIELD_COMP, IoType.DELETE]),
 )
-def test_many_rows_become_what_each_becomes_alone(
+def test_many_rows_give_the_same_results_as_single_rows(
     rows: list[tuple[int, str | None, str | None]], columns: tuple[str, ...] | None, io_type: IoType
 ) -> None:
     given_rows: list[Given] = [{"id": str(number), "name": name, "code": code} for number, name, code in rows]

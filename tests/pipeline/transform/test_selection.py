@@ -1,4 +1,4 @@
-"""Choosing rows never breaks a transaction: whatever is filtered, what leaves begins once and ends once."""
+"""Filtering rows never breaks a transaction: each transaction that leaves the stage begins once and ends once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ TABLES = tuple(TableDefinition(TableName("s", name), (Column("a", "integer"),), 
 
 
 def batch(pieces: list[tuple[int, list[int], bool, bool]], times: dict[int, int] | None = None) -> ChangeBatch:
-    """A batch of (csn, table number per row, begins, ends); a transaction's commit time is its CSN, or what ``times`` says."""
+    """A batch of (csn, table number per row, begins, ends); a transaction's commit time is its CSN, unless ``times`` gives
+    another."""
     tables = [table for _, rows, _, _ in pieces for table in rows]
     count = len(tables)
     made, first = [], 0
@@ -45,7 +46,7 @@ def batch(pieces: list[tuple[int, list[int], bool, bool]], times: dict[int, int]
 
 
 def flat(batches: list[ChangeBatch]) -> list[tuple[int, int, bool, bool]]:
-    """(csn, table, begins here, ends here) of every row that left."""
+    """(csn, table, begins here, ends here) of every selected row."""
     rows = []
     for item in batches:
         for piece in item.pieces:
@@ -60,7 +61,7 @@ transactions = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min
 
 
 @given(transactions, st.sets(st.integers(0, 2)), st.integers(0, 8), st.data())
-def test_what_leaves_is_the_wanted_rows_each_transaction_begun_and_ended_once(
+def test_the_requested_rows_are_selected_and_each_transaction_begins_and_ends_once(
     rows: list[list[int]], wanted: set[int], after: int, data: st.DataObject
 ) -> None:
     selection = Selection(lambda name: "xyz".index(name.name) in wanted, Completed(Csn(after)))
@@ -82,13 +83,13 @@ def test_what_leaves_is_the_wanted_rows_each_transaction_begun_and_ended_once(
     assert flat(left) == expected
 
 
-def test_a_batch_that_keeps_all_its_rows_passes_untouched() -> None:
+def test_a_batch_that_keeps_all_its_rows_is_passed_on_unchanged() -> None:
     given_batch = batch([(1, [0, 1], True, True)])
     assert next(Selection(lambda _: True).select(given_batch)) is given_batch
 
 
 @given(transactions, st.lists(st.integers(0, 9), min_size=8, max_size=8), st.integers(0, 9), st.data())
-def test_guard_5_all_leaves_from_the_first_transaction_that_committed_at_the_time_asked_for(
+def test_guard_5_all_rows_are_selected_from_the_first_transaction_at_the_requested_time(
     rows: list[list[int]], moments: list[int], since: int, data: st.DataObject
 ) -> None:
     times = dict(enumerate(moments, 1))

@@ -1,4 +1,4 @@
-"""TOKENS: values beside rows, computed once for many."""
+"""TOKENS: values added to rows, computed once for many rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tokens(batch: ChangeBatch) -> list[dict[str, bytes]]:
     return [decode_user_tokens(bytes(batch.buffer[first : first + size])) for first, size in places]
 
 
-def test_each_row_gets_its_own_values_and_lacks_what_is_null_or_missing() -> None:
+def test_each_row_gets_its_own_values_without_null_or_missing_ones() -> None:
     batch = batch_of([{"id": "1", "name": "a"}, {"id": "2", "name": None}, {"id": "3"}])
     stamped = stage("(n = @STRCAT (name, '!'), twice = @COMPUTE (id * 2), k = 'k')").stamp(batch)
     assert tokens(stamped) == [
@@ -47,18 +47,18 @@ def test_rows_with_the_same_tokens_share_their_bytes() -> None:
     assert len(set(stamped.user_tokens.start.tolist())) == 1
 
 
-def test_a_row_keeps_the_tokens_that_it_came_with() -> None:
+def test_a_row_keeps_its_existing_tokens() -> None:
     batch = make_batch([Tx(1, [Row(T, IoType.INSERT, image({"id": "1"}), user=encode_user_tokens([("OLD", b"o")]))])])
     assert tokens(stage("(NEW = id)").stamp(batch)) == [{"OLD": b"o", "NEW": b"1"}]
 
 
-def test_an_image_before_an_update_tells_of_itself() -> None:
+def test_a_before_image_gets_tokens_of_its_own_values() -> None:
     before = Row(T, IoType.FIELD_COMP, image({"id": "1", "name": "old"}), before=True)
     after = Row(T, IoType.FIELD_COMP, image({"id": "1", "name": "new"}))
     assert tokens(stage("(n = name)").stamp(make_batch([Tx(1, [before, after])]))) == [{"n": b"old"}, {"n": b"new"}]
 
 
-def test_a_table_without_tokens_is_left_alone() -> None:
+def test_a_table_without_tokens_is_unchanged() -> None:
     batch = batch_of([{"id": "1"}])
     assert TokenStage(lambda _: None).stamp(batch) is batch
 
@@ -70,7 +70,7 @@ def test_a_table_without_tokens_is_left_alone() -> None:
         ("(n = name)", ParameterError, "token n has 2001 bytes"),
     ],
 )
-def test_what_cannot_be_meant_or_is_too_long_is_refused(body: str, error: type[GgsError], text: str) -> None:
+def test_an_invalid_or_too_long_token_is_refused(body: str, error: type[GgsError], text: str) -> None:
     batch = batch_of([{"id": "1", "name": "x" * 2001}])
     with pytest.raises(error, match=text):
         stage(body).stamp(batch)

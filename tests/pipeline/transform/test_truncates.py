@@ -1,4 +1,4 @@
-"""TRUNCATE leaves only where it is wanted (GETTRUNCATES)."""
+"""GETTRUNCATES decides whether TRUNCATE is passed on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TableDefinition(TableName("s", "t"), (Column("a", "integer"),), (0,))
 
 
 @pytest.mark.parametrize(("wanted", "left"), [(True, [5, 100, 100]), (False, [5])])
-def test_truncate_leaves_only_where_it_is_wanted(wanted: bool, left: list[int]) -> None:
+def test_truncate_is_passed_on_only_if_requested(wanted: bool, left: list[int]) -> None:
     truncate = Row(T, IoType.PURGE_DATA, b"")
     batch = make_batch([Tx(1, [Row(T, IoType.INSERT, b"x"), truncate]), Tx(2, [truncate])])
     parts = list(Selection(lambda _: True, truncates=wanted).select(batch))

@@ -1,4 +1,4 @@
-"""Real processes over real databases with heartbeat tables in schema ggadmin; beats come when a test says so."""
+"""Real processes between real databases with heartbeat tables in schema ggadmin; the tests send the heartbeats."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 
 
-class Chain:
-    """A home whose aliases are databases.  ``extract``, ``path`` and ``replicat`` add groups; nothing runs before ``start``."""
+class Deployment:
+    """A home with databases as aliases.  ``extract``, ``path`` and ``replicat`` add groups; nothing runs before ``start``."""
 
     def __init__(self, root: Path, **databases: str) -> None:
         self.home = Home(root)
@@ -37,8 +37,8 @@ class Chain:
                 cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def name(self, alias: str) -> str:
-        """The name of a database, which heartbeats carry."""
+    def database_name(self, alias: str) -> str:
+        """The name of a database, as heartbeats carry it."""
         return str(self.sql(alias, "SELECT current_database()")[0][0])
 
     def run(self, *statements: str, fails: bool = False) -> str:
@@ -76,23 +76,23 @@ class Chain:
     def start(self, *groups: str) -> None:
         self.run(*(f"START {group}" for group in groups))
 
-    def beat(self, *aliases: str) -> None:
+    def send_heartbeat(self, *aliases: str) -> None:
         for alias in aliases:
             self.sql(alias, "CALL ggadmin.gg_update_hb_tab()")
 
     def rows(self, alias: str, columns: str, table: str = "gg_heartbeat") -> list[tuple[Any, ...]]:
         return self.sql(alias, f"SELECT {columns} FROM ggadmin.{table} ORDER BY 1, 2, 3")
 
-    def has(self, alias: str, expected: list[tuple[Any, ...]], columns: str) -> None:
-        """Wait until the heartbeat table says exactly this."""
+    def wait_for(self, alias: str, expected: list[tuple[Any, ...]], columns: str) -> None:
+        """Wait until the heartbeat table has exactly these rows."""
         until(f"{alias} has {expected}", lambda: self.rows(alias, columns) == expected)
 
-    def told(self) -> str:
-        """What the processes wrote: the event log and the reports, which explain a test that failed."""
+    def logs(self) -> str:
+        """The event log and the reports of the processes, which explain a failed test."""
         files = [self.home.event_log, *sorted(self.home.root.glob("dirrpt/*.rpt"))]
         return "\n".join(f"--- {file.name}\n{file.read_text()}" for file in files if file.exists())
 
     def close(self) -> None:
         end_processes(self.home.root)
-        sys.stdout.write(self.told())
+        sys.stdout.write(self.logs())
         shutil.rmtree(self.home.root, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The whole way of a heartbeat in one process: real databases and trails, and a clock of its own at each hop."""
+"""The whole path of a heartbeat in one process: real databases and trails, and a separate clock at each hop."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CHECKPOINTS = TableName("ggadmin", "checks")
 
 
 class Hop(NamedTuple):
-    """A process by its name and the time on its host, in microseconds since 1970."""
+    """A process by its name and the time of its host, in microseconds since 1970."""
 
     name: str
     time: int
 
 
-class End:
+class DeploymentEnd:
     """A database with heartbeat tables, the slot of its Extract, and its Replicat."""
 
     def __init__(self, dsn: str, folder: Path) -> None:
@@ -64,13 +64,13 @@ class End:
     def rows(self, table: str) -> list[dict[str, Any]]:
         return self.sql(f"SELECT * FROM ggadmin.{table}")
 
-    def beat(self, moment: int) -> None:
-        """What the job does, at a moment of the test's choice."""
+    def send_heartbeat(self, moment: int) -> None:
+        """What the scheduled job does, at a time chosen by the test."""
         for table in ("gg_heartbeat_seed", "gg_heartbeat"):
             self.sql(f"UPDATE ggadmin.{table} SET heartbeat_timestamp = '{time_text(moment)}'")
 
     def extracted(self, hop: Hop) -> list[ChangeBatch]:
-        """What Extract writes of all that happened since the last time."""
+        """The rows that Extract writes since the last call."""
         processor = hops.extract_processor(hop.name, FakeClock(hop.time), NAMES, lambda header: header.commit_time)
         wanted = processor.wanting(lambda _: False)
         with session.connect(self.dsn) as connection:
@@ -89,7 +89,7 @@ class End:
         return found
 
     def receive(self, batches: Sequence[ChangeBatch], hop: Hop) -> None:
-        """Apply what comes, as Replicat does."""
+        """Apply batches as Replicat does."""
         target = PostgresTarget(self.dsn, hop.name, "/home", CHECKPOINTS, TrailPosition(0, 0))
         receiver = hops.Receiver(hop.name, target.database)
         processor = hops.replicat_processor(receiver, FakeClock(hop.time), lambda: Csn(0x123), lambda *_: None)
@@ -115,16 +115,16 @@ class End:
             return list(iter(reader.read, None))
 
 
-def passed_on(batches: Sequence[ChangeBatch], hop: Hop) -> list[ChangeBatch]:
-    """What a path passes on."""
+def forwarded(batches: Sequence[ChangeBatch], hop: Hop) -> list[ChangeBatch]:
+    """The rows that a distribution path forwards."""
     processor: HeartbeatProcessor = hops.path_processor(hop.name, FakeClock(hop.time))
     selection = Selection(processor.wanting(lambda _: False))
     return [part for batch in batches for part in selection.select(processor.carry(batch))]
 
 
-def travel(source: End, target: End, extract: Hop, paths: Sequence[Hop], replicat: Hop) -> None:
+def replicate(source: DeploymentEnd, target: DeploymentEnd, extract: Hop, paths: Sequence[Hop], replicat: Hop) -> None:
     """Everything new in a source, all the way to a target."""
     batches = source.through_trail(source.extracted(extract))
     for path in paths:
-        batches = source.through_trail(passed_on(batches, path))
+        batches = source.through_trail(forwarded(batches, path))
     target.receive(batches, replicat)
