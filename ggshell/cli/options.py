@@ -32,7 +32,7 @@ options:
   --continue-on-error   continue after a failed statement and exit with code 1 at the end
   --echo                show each statement before its result
   --auto-manager        let START also start Manager if it is not running
-  --no-shell            refuse SHELL, HOST and !, which run operating system commands
+  --no-shell            refuse SHELL, HOST and X of Logdump, which run operating system commands
   --no-color            turn off colors in the shell
   --version, --help
 
