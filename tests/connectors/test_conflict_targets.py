@@ -1,4 +1,4 @@
-"""The same conflicts in PostgreSQL, in DuckDB and in memory, where a model of the manual's rules has been held against them."""
+"""The same conflicts in PostgreSQL, in DuckDB and in memory, compared with a model of the rules in the manual."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stored:
 
 
 def differing(chance: random.Random) -> tuple[Workload, dict[str, Values], dict[str, Values]]:
-    """The rows of a source, and those of a target that differ from them here and there."""
+    """The rows of a source, and the rows of a target that differ from them in places."""
     application = Workload(chance, "insert update delete move", wild=True)
     source = {str(row["id"]): row for row in application.start()}
     target = {key: dict(row) for key, row in source.items() if chance.random() < 0.8}
@@ -58,7 +58,7 @@ def differing(chance: random.Random) -> tuple[Workload, dict[str, Values], dict[
 
 
 def conflicts(chance: random.Random, stored: Stored, rules: Rules) -> int:
-    """Apply changes of a source to rows that differ; how many conflicts there were."""
+    """Apply changes of a source to differing rows; returns the number of conflicts."""
     images = chance.choice([COMPACT, FULL])
     application, source, target = differing(chance)
     there = Site(rules, images)
@@ -82,7 +82,7 @@ def rounds(request: pytest.FixtureRequest) -> int:
     return 6 * max(1, int(request.config.getoption("--rounds")))
 
 
-def test_postgresql_resolves_conflicts_as_the_rules_say(request: pytest.FixtureRequest, south: str) -> None:
+def test_postgresql_resolves_conflicts_by_the_rules(request: pytest.FixtureRequest, south: str) -> None:
     with psycopg.connect(south, autocommit=True) as connection:
         connection.execute(CREATE)
     found = 0
@@ -96,7 +96,7 @@ def test_postgresql_resolves_conflicts_as_the_rules_say(request: pytest.FixtureR
     assert found > 3 * rounds(request)
 
 
-def test_duckdb_resolves_conflicts_as_the_rules_say(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_duckdb_resolves_conflicts_by_the_rules(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     login = duckdb_session.login_of(tmp_path / "t.duckdb")
     connection = duckdb_session.connect(login)
     duckdb_session.execute(connection, CREATE)

@@ -1,4 +1,4 @@
-"""A DuckDB file to apply to."""
+"""A DuckDB file to apply changes to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from connectors.duckdb.ducks import Ducks
+from connectors.duckdb.duckdb_deliveries import DuckDBDeliveries
 
 
 @pytest.fixture
-def ducks(tmp_path: Path) -> Iterator[Ducks]:
-    made = Ducks(tmp_path / "t.duckdb")
+def deliveries(tmp_path: Path) -> Iterator[DuckDBDeliveries]:
+    made = DuckDBDeliveries(tmp_path / "t.duckdb")
     yield made
     made.close()

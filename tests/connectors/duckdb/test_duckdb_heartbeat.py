@@ -58,7 +58,7 @@ def test_a_heartbeat_fills_the_four_objects(engine: Engine) -> None:
     assert parts["incoming_lag"] == 3.0
 
 
-def test_a_way_has_one_row_and_the_full_one_replaces_the_half_known(engine: Engine) -> None:
+def test_each_path_has_one_row_and_a_complete_path_replaces_a_partial_one(engine: Engine) -> None:
     known = {"outgoing_extract": "EXT2", "outgoing_replicat": "REP2"}
     for number, values in enumerate(({}, {}, known, {}, known)):
         heartbeat.receive(engine, NAMES, [arrived(SENT + number * SECOND, **values)])
@@ -68,7 +68,7 @@ def test_a_way_has_one_row_and_the_full_one_replaces_the_half_known(engine: Engi
     assert len(rows(engine, "gg_heartbeat_history")) == 4
 
 
-def test_history_is_purged_and_objects_go(engine: Engine) -> None:
+def test_history_is_purged_and_the_objects_are_deleted(engine: Engine) -> None:
     heartbeat.receive(engine, NAMES, [arrived(), arrived(SENT + 10 * SECOND)])
     assert heartbeat.purge(engine, NAMES, SENT + 5 * SECOND) == 1
     with pytest.raises(ConflictError):

@@ -1,4 +1,4 @@
-"""DuckDB as a target: exactly once, in bulk, and row by row after a refusal."""
+"""DuckDB as a target: exactly once, in bulk, and row by row after an error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx, make_batch
-from connectors.duckdb.ducks import CHECKPOINTS, Ducks
+from connectors.duckdb.duckdb_deliveries import CHECKPOINTS, DuckDBDeliveries
 from pipeline.apply.hand_made import (
     BEGIN,
     T,
@@ -40,7 +40,7 @@ from ggshell.types import Csn, TableName, TrailPosition
 
 
 def workload(seed: int, transactions: int) -> tuple[list[Tx], dict[int, str | None]]:
-    """Transactions that a source could have committed, and the rows that they leave."""
+    """Transactions that a source could have committed, and the resulting rows."""
     chance = random.Random(seed)
     rows: dict[int, str | None] = {}
     made: list[Tx] = []
@@ -76,22 +76,22 @@ def workload(seed: int, transactions: int) -> tuple[list[Tx], dict[int, str | No
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_order_of_changes_leaves_the_sources_rows(ducks: Ducks, seed: int) -> None:
-    if seed % 2:  # a second unique column: rows may not change places
-        ducks.execute("ALTER TABLE t ADD COLUMN c integer", "CREATE UNIQUE INDEX beside ON t (c)")
+def test_any_sequence_of_changes_gives_the_rows_of_the_source(deliveries: DuckDBDeliveries, seed: int) -> None:
+    if seed % 2:  # A second unique column: rows may not exchange its values.
+        deliveries.execute("ALTER TABLE t ADD COLUMN c integer", "CREATE UNIQUE INDEX beside ON t (c)")
     transactions, rows = workload(seed, 60)
-    delivery = ducks.start(group=5, gather=(50_000, 40)[seed // 2 % 2])
+    delivery = deliveries.start(group=5, gather=(50_000, 40)[seed // 2 % 2])
     for batch in trail(transactions, rows_a_batch=37):
         delivery.feed(batch)
     delivery.flush()
-    assert ducks.content() == rows
+    assert deliveries.content() == rows
 
 
-def test_a_crash_at_any_place_applies_everything_once(ducks: Ducks) -> None:
+def test_after_a_crash_at_any_point_everything_is_applied_once(deliveries: DuckDBDeliveries) -> None:
     transactions, rows = workload(7, 60)
     batches = trail(transactions, rows_a_batch=11)
     for _ in range(len(batches) + 1):
-        delivery = ducks.start(group=4, gather=20)
+        delivery = deliveries.start(group=4, gather=20)
         assert delivery.applied is not None
         for batch in batches_after(batches, delivery.applied.position)[:3]:
             delivery.feed(batch)
@@ -99,55 +99,55 @@ def test_a_crash_at_any_place_applies_everything_once(ducks: Ducks) -> None:
             break
         if len(batches_after(batches, delivery.applied.position)) <= 3:
             delivery.flush()
-    assert ducks.content() == rows
-    ((csn, low),) = ducks.execute(f"SELECT log_csn, log_cmplt_csn FROM {CHECKPOINTS}")
+    assert deliveries.content() == rows
+    ((csn, low),) = deliveries.execute(f"SELECT log_csn, log_cmplt_csn FROM {CHECKPOINTS}")
     assert csn == low == str(Csn(transactions[-1].csn))
 
 
-def test_nothing_is_confirmed_or_there_before_the_commit(ducks: Ducks) -> None:
-    delivery = ducks.start(group=2)
+def test_nothing_is_confirmed_or_visible_before_the_commit(deliveries: DuckDBDeliveries) -> None:
+    delivery = deliveries.start(group=2)
     delivery.feed(trail([Tx(n, [insert(n), insert(100 + n)]) for n in range(1, 6)])[0])
     assert delivery.applied is not None
     assert delivery.applied.csn is None
     assert delivery.pending
-    ducks.close()  # as a kill would: what was not committed is gone
-    assert ducks.content() == {}
-    assert ducks.execute(f"SELECT log_csn FROM {CHECKPOINTS}") == [(None,)]
+    deliveries.close()  # As a kill would: what was not committed is lost.
+    assert deliveries.content() == {}
+    assert deliveries.execute(f"SELECT log_csn FROM {CHECKPOINTS}") == [(None,)]
 
 
-def test_many_groups_are_one_commit_and_a_limit_is_kept(ducks: Ducks) -> None:
+def test_many_groups_share_one_commit_and_the_limit_is_kept(deliveries: DuckDBDeliveries) -> None:
     batches = trail([Tx(n, [insert(10 * n + k) for k in range(3)]) for n in range(1, 5)])
-    delivery = ducks.start(group=3)
+    delivery = deliveries.start(group=3)
     delivery.feed(batches[0])
-    assert ducks.target is not None
-    assert ducks.target.confirmed == 0
+    assert deliveries.target is not None
+    assert deliveries.target.confirmed == 0
     delivery.flush()
-    assert ducks.target.confirmed == 4
-    delivery = ducks.start(limit=2, gather=2)
+    assert deliveries.target.confirmed == 4
+    delivery = deliveries.start(limit=2, gather=2)
     delivery.feed(placed(make_batch([Tx(9, [insert(90 + k) for k in range(5)])]), 5000))
-    assert ducks.target.confirmed == 2
+    assert deliveries.target.confirmed == 2
     assert delivery.applied is not None
     assert delivery.applied.split is not None
-    delivery = ducks.start(limit=2, gather=2)
+    delivery = deliveries.start(limit=2, gather=2)
     delivery.feed(placed(make_batch([Tx(9, [insert(90 + k) for k in range(5)])]), 5000))
     delivery.flush()
-    assert len(ducks.content()) == 17
+    assert len(deliveries.content()) == 17
 
 
-def test_commits_wait_for_others_but_not_for_long(ducks: Ducks) -> None:
+def test_a_commit_waits_for_other_groups_for_a_limited_time(deliveries: DuckDBDeliveries) -> None:
     clock = FakeClock()
-    delivery = ducks.start(group=1, clock=clock)
-    assert ducks.target is not None
+    delivery = deliveries.start(group=1, clock=clock)
+    assert deliveries.target is not None
     for n, batch in enumerate(trail([Tx(n, [insert(n)]) for n in range(1, 5)], rows_a_batch=1)):
         delivery.feed(batch)
-        assert ducks.target.confirmed == (3 if n >= 2 else 0)
+        assert deliveries.target.confirmed == (3 if n >= 2 else 0)
         clock.advance(GATHER_SECONDS * 0.6)
 
 
-def test_changes_of_one_key_fold_into_few_statements(ducks: Ducks) -> None:
-    ducks.start()
-    assert ducks.target is not None
-    table = ducks.target.describe(TableName("main", "t"))
+def test_changes_of_one_key_are_merged_into_few_statements(deliveries: DuckDBDeliveries) -> None:
+    deliveries.start()
+    assert deliveries.target is not None
+    table = deliveries.target.describe(TableName("main", "t"))
     assert table is not None
     rows = [insert(n) for n in range(50)] + [update(n, f"u{k}") for k in range(9) for n in range(50)]
     rows += [delete(n) for n in range(25)] + [insert(n, "again") for n in range(25)]
@@ -163,30 +163,32 @@ def test_changes_of_one_key_fold_into_few_statements(ducks: Ducks) -> None:
     assert {row[1] for row in made[0].rows} == {b"u8"}
 
 
-def test_a_refused_row_is_named_and_what_came_before_it_is_committed(ducks: Ducks, tmp_path: Path) -> None:
+def test_a_refused_row_is_named_and_earlier_transactions_are_committed(
+    deliveries: DuckDBDeliveries, tmp_path: Path
+) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
-    delivery = ducks.start(discard=discard)
+    delivery = deliveries.start(discard=discard)
     delivery.feed(trail([Tx(1, [insert(1)]), Tx(2, [insert(2), insert(3, "x", "no number")]), Tx(3, [insert(4)])])[0])
     with pytest.raises(ApplyError, match=r"insert on main\.t \(id = 3\) failed: .*no number"):
         delivery.flush()
-    assert list(ducks.content()) == [1]
+    assert list(deliveries.content()) == [1]
     assert "no number" in discard.path.read_text()
     assert delivery.applied is not None
     assert delivery.applied.csn == Csn(1)
 
 
-def test_a_missing_row_is_refused(ducks: Ducks) -> None:
-    delivery = ducks.start()
+def test_a_missing_row_is_refused(deliveries: DuckDBDeliveries) -> None:
+    delivery = deliveries.start()
     delivery.feed(trail([Tx(1, [insert(1), update(2, "y")])])[0])
     with pytest.raises(ApplyError, match="no row was found to change") as raised:
         delivery.flush()
     assert raised.value.code == "OGG-01403"
-    assert ducks.content() == {}
+    assert deliveries.content() == {}
 
 
-def test_collisions_are_handled_row_by_row(ducks: Ducks) -> None:
-    ducks.execute("INSERT INTO t VALUES (1, 'old', 1), (5, 'old', 5), (6, 'old', 6)")
-    delivery = ducks.start(responses=Responses(collisions=True))
+def test_collisions_are_handled_row_by_row(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute("INSERT INTO t VALUES (1, 'old', 1), (5, 'old', 5), (6, 'old', 6)")
+    delivery = deliveries.start(responses=Responses(collisions=True))
     delivery.feed(
         trail(
             [
@@ -196,37 +198,39 @@ def test_collisions_are_handled_row_by_row(ducks: Ducks) -> None:
         )[0]
     )
     delivery.flush()
-    assert ducks.content() == {0: "x", 1: "new", 6: "took", 7: "moved", 8: "x"}
+    assert deliveries.content() == {0: "x", 1: "new", 6: "took", 7: "moved", 8: "x"}
 
 
-def test_a_discarded_row_leaves_the_others_of_its_transaction(ducks: Ducks, tmp_path: Path) -> None:
+def test_a_discarded_row_does_not_affect_the_others_of_its_transaction(
+    deliveries: DuckDBDeliveries, tmp_path: Path
+) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
     responses = Responses([ErrorRule("DEFAULT", Response.DISCARD)])
-    delivery = ducks.start(discard=discard, responses=responses)
+    delivery = deliveries.start(discard=discard, responses=responses)
     rows = [insert(n, "x", "no number" if n in (3, 7) else "1.5") for n in range(10)]
     delivery.feed(trail([Tx(1, rows), Tx(2, [insert(20)])])[0])
     delivery.flush()
-    assert sorted(ducks.content()) == [0, 1, 2, 4, 5, 6, 8, 9, 20]
+    assert sorted(deliveries.content()) == [0, 1, 2, 4, 5, 6, 8, 9, 20]
 
 
-def test_a_large_transaction_is_applied_as_it_comes_and_goes_back_to_a_mark(
-    ducks: Ducks, monkeypatch: pytest.MonkeyPatch
+def test_a_large_transaction_is_applied_in_parts_and_rolled_back_to_a_savepoint(
+    deliveries: DuckDBDeliveries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ggshell.pipeline.apply.groups.LARGE_BYTES", 2000)
     monkeypatch.setattr("ggshell.pipeline.apply.delivery.MARK_BYTES", 3000)
     rows = [insert(n, "x" * 100, "no number" if n == 95 else "1.5") for n in range(120)]
     responses = Responses([ErrorRule("DEFAULT", Response.IGNORE)])
-    delivery = ducks.start(responses=responses)
+    delivery = deliveries.start(responses=responses)
     for batch in trail([Tx(1, rows), Tx(2, [insert(500)])], rows_a_batch=10):
         delivery.feed(batch)
         if delivery.large:
-            ducks.execute("SELECT count(*) FROM t")
+            deliveries.execute("SELECT count(*) FROM t")
     delivery.flush()
-    assert sorted(ducks.content()) == [*(n for n in range(120) if n != 95), 500]
+    assert sorted(deliveries.content()) == [*(n for n in range(120) if n != 95), 500]
 
 
-def test_a_table_without_a_key_loses_one_of_equal_rows(ducks: Ducks) -> None:
-    ducks.execute("CREATE TABLE k (a varchar, b decimal(10, 2))")
+def test_in_a_table_without_a_key_only_one_of_several_equal_rows_is_deleted(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute("CREATE TABLE k (a varchar, b decimal(10, 2))")
     table = TableDefinition(TableName("hr", "k"), (Column("a", "text"), Column("b", "numeric")), ())
     full = image("x", "1.5")
     rows = [Row(table, IoType.INSERT, full)] * 3
@@ -234,14 +238,14 @@ def test_a_table_without_a_key_loses_one_of_equal_rows(ducks: Ducks) -> None:
         Row(table, IoType.DELETE, full),
         Row(table, IoType.KEY_FIELD_COMP, join_key_update(full, image("y", None))),
     ]
-    delivery = ducks.start()
+    delivery = deliveries.start()
     delivery.feed(trail([Tx(1, rows)])[0])
     delivery.flush()
-    assert sorted(row[0] for row in ducks.execute("SELECT a FROM k")) == ["x", "y"]
+    assert sorted(row[0] for row in deliveries.execute("SELECT a FROM k")) == ["x", "y"]
 
 
-def test_parents_and_children_stay_in_order(ducks: Ducks) -> None:
-    ducks.execute(
+def test_parent_and_child_rows_stay_in_order(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute(
         "CREATE TABLE p (id integer PRIMARY KEY)", "CREATE TABLE c (id integer PRIMARY KEY, p integer REFERENCES p)"
     )
     parent = TableDefinition(TableName("hr", "p"), (Column("id", "integer"),), (0,))
@@ -250,20 +254,20 @@ def test_parents_and_children_stay_in_order(ducks: Ducks) -> None:
     for n in range(5):
         rows += [Row(parent, IoType.INSERT, image(str(n))), Row(child, IoType.INSERT, image(str(n), str(n)))]
     rows.append(Row(child, IoType.DELETE, image("2")))
-    delivery = ducks.start()
+    delivery = deliveries.start()
     delivery.feed(trail([Tx(1, rows)])[0])
     delivery.flush()
-    assert ducks.execute("SELECT count(*) FROM c") == [(4,)]
+    assert deliveries.execute("SELECT count(*) FROM c") == [(4,)]
 
 
-def test_a_table_is_described_with_keys_and_types(ducks: Ducks) -> None:
-    ducks.execute(
+def test_a_table_is_described_with_keys_and_types(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute(
         "CREATE TABLE p (id integer PRIMARY KEY)",
         'CREATE TABLE d (id bigint, "a b" varchar, n decimal(5, 1), g integer GENERATED ALWAYS AS (id + 1),'
         " p integer REFERENCES p, PRIMARY KEY (p, id), UNIQUE (n))",
         'CREATE UNIQUE INDEX one ON d ("a b")',
     )
-    connection = session.connect(ducks.login)
+    connection = session.connect(deliveries.login)
     try:
         found = target_table(connection, TableName("main", "d"))
         parent = target_table(connection, TableName("main", "p"))
@@ -283,37 +287,37 @@ def test_a_table_is_described_with_keys_and_types(ducks: Ducks) -> None:
         connection.close()
 
 
-def test_without_its_table_or_row_it_does_not_go_on(ducks: Ducks) -> None:
+def test_a_missing_checkpoint_table_or_row_stops_the_delivery(deliveries: DuckDBDeliveries) -> None:
     with pytest.raises(NotFoundError, match="ADD CHECKPOINTTABLE"):
-        DuckTarget(ducks.login, "rep1", "/home", TableName("main", "other"), BEGIN)
-    delivery = ducks.start()
-    ducks.execute(f"DELETE FROM {CHECKPOINTS}")
+        DuckTarget(deliveries.login, "rep1", "/home", TableName("main", "other"), BEGIN)
+    delivery = deliveries.start()
+    deliveries.execute(f"DELETE FROM {CHECKPOINTS}")
     delivery.feed(trail([Tx(1, [insert(1)])])[0])
     with pytest.raises(ApplyError, match="no row in checkpoint table"):
         delivery.flush()
-    assert ducks.content() == {}
+    assert deliveries.content() == {}
 
 
-def test_nodbcheckpoint_keeps_no_position(ducks: Ducks) -> None:
-    target = DuckTarget(ducks.login, "rep1", "/home", None, TrailPosition(0, 0))
+def test_nodbcheckpoint_stores_no_position(deliveries: DuckDBDeliveries) -> None:
+    target = DuckTarget(deliveries.login, "rep1", "/home", None, TrailPosition(0, 0))
     assert target.checkpoint() is None
     target.close()
 
 
-def test_the_present_row_is_told_as_the_source_writes_it(ducks: Ducks) -> None:
-    ducks.execute(
+def test_the_current_row_is_returned_in_the_format_of_the_source(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute(
         "CREATE TABLE w (id integer PRIMARY KEY, truth boolean, raw blob, moment timestamptz, nothing text)",
         "INSERT INTO w VALUES (1, true, '\\x00\\xFF', '2026-01-02 03:04:05.5+02', NULL)",
     )
     names = ("id integer", "truth boolean", "raw bytea", "moment timestamp with time zone", "nothing text")
     columns = tuple(Column(*name.split(" ", 1)) for name in names)
     source = TableDefinition(TableName("hr", "w"), columns, (0,))
-    ducks.start()
-    assert ducks.target is not None
-    mapping = Mapper([MapRule("hr.*", "main.*")], ducks.target.describe).resolve(source)
+    deliveries.start()
+    assert deliveries.target is not None
+    mapping = Mapper([MapRule("hr.*", "main.*")], deliveries.target.describe).resolve(source)
     assert mapping is not None
-    assert ducks.target.fetch(mapping, {0: b"2"}) is None
-    assert ducks.target.fetch(mapping, {0: b"1"}) == {
+    assert deliveries.target.fetch(mapping, {0: b"2"}) is None
+    assert deliveries.target.fetch(mapping, {0: b"1"}) == {
         0: b"1",
         1: b"t",
         2: b"\\x00ff",
@@ -322,19 +326,19 @@ def test_the_present_row_is_told_as_the_source_writes_it(ducks: Ducks) -> None:
     }
 
 
-def test_a_fraction_is_not_rounded_into_an_integer(ducks: Ducks) -> None:
-    ducks.execute("CREATE TABLE i (id integer PRIMARY KEY, n integer)")
+def test_a_fraction_is_not_rounded_to_an_integer(deliveries: DuckDBDeliveries) -> None:
+    deliveries.execute("CREATE TABLE i (id integer PRIMARY KEY, n integer)")
     source = TableDefinition(TableName("hr", "i"), (Column("id", "numeric"), Column("n", "numeric")), (0,))
-    delivery = ducks.start()
+    delivery = deliveries.start()
     delivery.feed(trail([Tx(1, [Row(source, IoType.INSERT, image("1", "2"))])])[0])
     delivery.flush()
     delivery.feed(placed(make_batch([Tx(2, [Row(source, IoType.INSERT, image("2", "2.5"))])]), 5000))
     with pytest.raises(ApplyError, match=r'invalid input for type INTEGER: "2\.5"'):
         delivery.flush()
-    assert ducks.execute("SELECT * FROM i") == [(1, 2)]
+    assert deliveries.execute("SELECT * FROM i") == [(1, 2)]
 
 
-def test_half_a_checkpoint_table_can_be_completed(tmp_path: Path) -> None:
+def test_an_incomplete_checkpoint_table_can_be_completed(tmp_path: Path) -> None:
     connection = session.connect(session.login_of(tmp_path / "target.duckdb"))
     try:
         checkpoint_sql.create(connection, CHECKPOINTS)

@@ -1,4 +1,4 @@
-"""Random histories of a small table, and which of their changes a table with a key would let through."""
+"""Random histories of a small table, reduced to the changes that a table with a key accepts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ histories = st.lists(inserts | updates | deletes | moves | truncates, max_size=2
 
 
 def valid(rows: dict[str, Values], changes: list[RecordChange]) -> list[RecordChange]:
-    """The changes that a table with a key would let through, applied to ``rows``."""
+    """The changes that a table with a key accepts, applied to ``rows``."""
     kept = []
     for change in changes:
         key, old = change.columns.get("id") or "", change.before.get("id") or ""

@@ -1,4 +1,4 @@
-"""A lake of the form that a test names, and the Spark session for what needs no process of its own."""
+"""A lake of the form that a test names, and the Spark session for tests that need no process of their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
 
 @pytest.fixture
 def spark(warm: WarmSession) -> Iterator[SparkSession]:
-    """The run's Spark session, with as many partitions as a few rows need."""
+    """The Spark session of the run, with as many partitions as a few rows need."""
     session, name = warm.get(), "spark.sql.shuffle.partitions"
     before = session.conf.get(name)
     session.conf.set(name, "2")

@@ -1,4 +1,4 @@
-"""A process that delivers batches to a lake, as often as a test has it begin, and ends where the test says."""
+"""A process that delivers batches to a lake; a test starts it repeatedly and decides where it ends."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ BEGIN = TrailPosition(0, 0)
 WRITES = ("append", "merge")
 
 
-class Ended(BaseException):
-    """The process has ended here, as far as the test goes."""
+class ProcessEnded(BaseException):
+    """The simulated process ends here."""
 
 
 def _end(*_: Any) -> None:
-    raise Ended
+    raise ProcessEnded
 
 
-class Ending:
-    """Tables that let so many writes through; ``None``: all."""
+class FailingTables:
+    """Tables that accept ``left`` writes and then end the process; ``None``: no limit."""
 
     def __init__(self, tables: LakeTables, left: int | None) -> None:
         self._tables = tables
@@ -42,19 +42,19 @@ class Ending:
         return getattr(self._tables, name)
 
 
-class Uncommitted(CommitLog):
-    """The process ends before it has committed."""
+class FailingCommitLog(CommitLog):
+    """The process ends before the commit."""
 
     def add(self, commit: LakeCommit) -> None:
-        raise Ended
+        raise ProcessEnded
 
 
 class Deliveries:
-    """What a process does with batches, again and again from what the lake holds."""
+    """Delivers batches as a process does that restarts from the state of the lake."""
 
     def __init__(self, lake: Lake, spark: SparkSession) -> None:
         self.lake = lake
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.counted: dict[str, int] = {}
         self._spark = spark
 
@@ -65,10 +65,10 @@ class Deliveries:
     def batch(
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
     ) -> None:
-        """A process begins, writes a batch, and ends; after so many writes, if a number is given, or before the commit."""
-        tables: Any = Ending(open_tables(self.lake.target, "LAKE", self.told.append), writes)
-        log = CommitLog(self.lake.target, "LAKE") if commits else Uncommitted(self.lake.target, "LAKE")
-        delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.told.append)
+        """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
+        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", self.messages.append), writes)
+        log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
+        delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.messages.append)
         delivery.write(self._spark, self.rows(first, last), number)
 
     def _count(self, table: TableName, _: int, number: int) -> None:

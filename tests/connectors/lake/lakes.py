@@ -1,4 +1,4 @@
-"""A home with one trail and one Replicat that delivers to a lake, of any form; and what the lake holds, read by others."""
+"""A home with one trail and a Replicat that delivers to a lake of any form; the lake is read by other programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def person(number: int, name: str | None, pay: str) -> Row:
     return Row(PEOPLE, IoType.INSERT, image(str(number), name, pay))
 
 
-def moved(table: TableDefinition, old: int, new: int) -> Row:
+def key_update(table: TableDefinition, old: int, new: int) -> Row:
     """A change of a row's key; the other columns are not in the record."""
     parts = (encode_image([(0, str(number).encode())]) for number in (old, new))
     return Row(table, IoType.KEY_FIELD_COMP, join_key_update(*parts))
@@ -63,7 +63,7 @@ class Lake:
         self._csn = 0
 
     def write(self, *transactions: list[Row]) -> TrailPosition:
-        """More transactions into the trail; its end."""
+        """Write more transactions to the trail; returns its end."""
         writer = TrailWriter.open(
             self.trail, clock=FakeClock(), producer=Producer("EXT1", "Extract"), max_bytes=1 << 30
         )
@@ -87,14 +87,14 @@ class Lake:
         return CommitLog(self.target, "lake").latest()
 
     def delivered(self) -> None:
-        def there() -> bool:
+        def delivered_all() -> bool:
             done = self.committed
             return done is not None and done.position >= self.end
 
-        until("the trail is in the lake", there, 300)
+        until("the trail is in the lake", delivered_all, 300)
 
     def rows(self, table: TableDefinition, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """A table as it stands, in the order of the first column."""
+        """The current rows of a table, ordered by the first column."""
         listed = ", ".join(f'"{column}"' for column in columns)
         lake = read_table(self.target, table.name)
         if lake is None:
@@ -109,7 +109,7 @@ class Lake:
         return [(number, name, str(pay)) for number, name, pay in self.rows(PEOPLE, ("id", "name", "pay"))]
 
     def logged(self) -> list[int]:
-        """The places in the trail of all changes in the log."""
+        """The trail positions of all changes in the log."""
         lake = read_table(self.target, None)
         if lake is None:
             files = self.folder / "log" / "*" / "*" / "*" / "*.parquet"

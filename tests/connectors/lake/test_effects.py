@@ -1,4 +1,4 @@
-"""What a batch does to a table's rows, all in all, is what its changes do one after the other."""
+"""The net effect of a batch on the rows of a table equals its changes applied one after the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ggshell.errors import ApplyError
 from ggshell.record.operation import IoType
 
 
-def laid_over(rows: dict[str, Values], found: Effects) -> dict[str, Values]:
-    """The rows after a batch, as the merge has it."""
+def merged(rows: dict[str, Values], found: Effects) -> dict[str, Values]:
+    """The rows after a batch, as the merge computes them."""
     before = {} if found.cleared else rows
     after = {key: row for key, row in before.items() if key not in found.by_key}
     for key, (base, values) in found.by_key.items():
@@ -22,14 +22,14 @@ def laid_over(rows: dict[str, Values], found: Effects) -> dict[str, Values]:
 
 
 @given(first=histories, second=histories)
-def test_effects_laid_over_the_rows_before_give_the_rows_after(
+def test_effects_merged_into_the_previous_rows_give_the_later_rows(
     first: list[RecordChange], second: list[RecordChange]
 ) -> None:
     rows: dict[str, Values] = {}
     valid(rows, first)
     before = {key: dict(row) for key, row in rows.items()}
     found = effects(valid(rows, second), KEY)
-    assert laid_over(before, found) == rows
+    assert merged(before, found) == rows
 
 
 def test_a_record_without_its_key_is_refused() -> None:
@@ -37,5 +37,5 @@ def test_a_record_without_its_key_is_refused() -> None:
         effects([RecordChange(IoType.FIELD_COMP, {}, {"v": "x"})], KEY)
 
 
-def test_null_and_empty_keys_are_different_keys() -> None:
+def test_null_and_empty_keys_are_different() -> None:
     assert key_text({"id": None}, KEY) != key_text({"id": ""}, KEY)

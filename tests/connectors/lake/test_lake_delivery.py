@@ -1,4 +1,4 @@
-"""Batches into a lake of any form, each once: a delivery that ends between any two of its writes is gone on with."""
+"""Each batch is delivered exactly once to a lake of any form, even if a delivery ends between two of its writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from batches import Row
-from deliveries import BEGIN, Deliveries, Ended
-from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person, read_table
+from deliveries import BEGIN, Deliveries, ProcessEnded
+from lakes import NOTES, PEOPLE, PLACES, Lake, image, key_update, person, read_table
 
 from ggshell.connectors.lake.commits import CommitLog
 from ggshell.connectors.lake.target import TableForm
@@ -30,19 +30,22 @@ def place(number: int) -> Row:
 
 
 @pytest.mark.parametrize("comes_again", ["longer", "shorter"])
-def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSession, comes_again: str) -> None:
+def test_a_delivery_interrupted_between_any_two_writes_is_completed(
+    lake: Lake, spark: SparkSession, comes_again: str
+) -> None:
     deliveries = Deliveries(lake, spark)
     first = lake.write([person(1, "Ada", "1"), person(2, "Bo", "2"), place(1)])
     deliveries.batch(0, BEGIN, first)
-    short = lake.write([moved(PEOPLE, 2, 3), moved(PEOPLE, 1, 2)], [moved(PLACES, 1, 2), place(1)])
-    long = lake.write([moved(PEOPLE, 3, 4), moved(PEOPLE, 2, 3)], [moved(PLACES, 2, 3), moved(PLACES, 1, 2), place(1)])
+    short = lake.write([key_update(PEOPLE, 2, 3), key_update(PEOPLE, 1, 2)], [key_update(PLACES, 1, 2), place(1)])
+    long = lake.write(
+        [key_update(PEOPLE, 3, 4), key_update(PEOPLE, 2, 3)],
+        [key_update(PLACES, 2, 3), key_update(PLACES, 1, 2), place(1)],
+    )
     before, after = (short, long) if comes_again == "longer" else (long, short)
-    for writes in (
-        (0, 1, 2) if lake.form is TableForm.PARQUET else (0, 1, 1)
-    ):  # before the log, behind it, behind Places
-        with pytest.raises(Ended):
+    for writes in (0, 1, 2) if lake.form is TableForm.PARQUET else (0, 1, 1):  # Before the log, after it, after Places.
+        with pytest.raises(ProcessEnded):
             deliveries.batch(1, first, before, writes)
-    with pytest.raises(Ended):
+    with pytest.raises(ProcessEnded):
         deliveries.batch(1, first, before, commits=False)
     deliveries.batch(1, first, after)
     deliveries.batch(1, first, after)
@@ -56,12 +59,12 @@ def test_a_delivery_may_end_between_any_two_writes(lake: Lake, spark: SparkSessi
     assert deliveries.counted == {"hr.people": 6, 'hr."Places"': 6}
 
 
-def test_a_column_that_comes_in_mid_stream_is_in_the_lake(lake: Lake, spark: SparkSession) -> None:
+def test_a_column_added_later_appears_in_the_lake(lake: Lake, spark: SparkSession) -> None:
     deliveries = Deliveries(lake, spark)
     first = lake.write([person(1, "Ada", "1"), person(2, "Bo", "2"), Row(NOTES, IoType.INSERT, image("a note"))])
     deliveries.batch(0, BEGIN, first)
     wider = PEOPLE._replace(columns=(*PEOPLE.columns, Column("since", "date", 1082)))
-    second = lake.write([Row(wider, IoType.INSERT, image("3", "Cy", "3", "2026-11-21"))], [moved(wider, 1, 4)])
+    second = lake.write([Row(wider, IoType.INSERT, image("3", "Cy", "3", "2026-11-21"))], [key_update(wider, 1, 4)])
     deliveries.batch(1, first, second)
     found = lake.rows(PEOPLE, ("id", "name", "since"))
     assert [(*row[:2], str(row[2])) for row in found] == [
@@ -69,12 +72,12 @@ def test_a_column_that_comes_in_mid_stream_is_in_the_lake(lake: Lake, spark: Spa
         (3, "Cy", "2026-11-21"),
         (4, "Ada", "None"),
     ]
-    assert deliveries.told == [
+    assert deliveries.messages == [
         "hr.notes has no key: the lake contains its changes in the log, but not its current state."
     ]
 
 
-def test_a_moment_keeps_its_zone_for_every_reader(lake: Lake, spark: SparkSession) -> None:
+def test_a_timestamp_keeps_its_time_zone_for_every_reader(lake: Lake, spark: SparkSession) -> None:
     columns = (
         Column("id", "integer"),
         Column("at", "timestamp with time zone"),

@@ -1,4 +1,4 @@
-"""Delta and Iceberg tables behind batches: what stands in them is what the changes say, whatever happens to the columns."""
+"""Delta and Iceberg tables after batches of changes: their rows are correct after any change of the columns."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ each_form = pytest.mark.parametrize("form", FORMS)
 
 
 class Tables:
-    """A form's tables in a folder, and what they told; ``merge`` takes changes as a batch of its own."""
+    """The tables of a form in a folder, and their messages; ``merge`` applies changes as a batch of its own."""
 
     def __init__(self, form: TableForm, folder: Path) -> None:
         self.target = LakeTarget(form, folder)
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self._batch = 0
         self.open()
 
     def open(self) -> LakeTables:
-        self.tables = open_tables(self.target, "LAKE", self.told.append)
+        self.tables = open_tables(self.target, "LAKE", self.messages.append)
         return self.tables
 
     def merge(self, definition: TableDefinition, *changes: RecordChange) -> None:
@@ -70,7 +70,7 @@ def with_columns(*columns: Column) -> TableDefinition:
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=histories, more=histories)
 @pytest.mark.slow
-def test_batches_of_changes_give_the_rows_that_the_changes_give(
+def test_batches_of_changes_give_the_rows_of_the_changes(
     form: TableForm, batches: list[RecordChange], more: list[RecordChange]
 ) -> None:
     rows: dict[str, Values] = {}
@@ -86,7 +86,7 @@ def test_batches_of_changes_give_the_rows_that_the_changes_give(
 
 
 @each_form
-def test_keys_may_hold_what_they_like(form: TableForm, tmp_path: Path) -> None:
+def test_keys_may_contain_any_characters(form: TableForm, tmp_path: Path) -> None:
     keys = ["it's", "a\\b", "", "é", "\U0001f600", '"q"', "z%"]
     tables = Tables(form, tmp_path / "a lake")
     tables.merge(THINGS, *(insert(id=key, v="1", w="2") for key in keys))
@@ -96,7 +96,7 @@ def test_keys_may_hold_what_they_like(form: TableForm, tmp_path: Path) -> None:
 
 
 @each_form
-def test_a_table_knows_what_it_has_reached(form: TableForm, tmp_path: Path) -> None:
+def test_a_table_knows_its_last_batch(form: TableForm, tmp_path: Path) -> None:
     tables = Tables(form, tmp_path / "lake")
     assert tables.tables.reached(PEOPLE.name) is None
     tables.merge(PEOPLE, insert(id="1", name="Ada", pay="1"))
@@ -109,7 +109,7 @@ def test_a_table_knows_what_it_has_reached(form: TableForm, tmp_path: Path) -> N
 
 
 @each_form
-def test_others_may_tidy_a_table_between_two_batches(form: TableForm, tmp_path: Path) -> None:
+def test_others_may_optimize_a_table_between_two_batches(form: TableForm, tmp_path: Path) -> None:
     tables = Tables(form, tmp_path / "lake")
     for number in range(3):
         tables.merge(PEOPLE, insert(id=str(number), name="Ada", pay="1"))
@@ -146,12 +146,12 @@ def test_a_new_column_is_added_and_a_dropped_one_stays(form: TableForm, tmp_path
     narrower = with_columns(PEOPLE.columns[0], since)
     tables.merge(narrower, update(id="2", since=None), insert(id="4", since=None))
     assert tables.rows(wider, "id", "name") == [(1, "Ada"), (2, "Bo"), (3, "Cy"), (4, None)]
-    assert tables.told == []
+    assert tables.messages == []
 
 
 @each_form
 @pytest.mark.parametrize("reopened", [lambda tables: tables.tables, Tables.open], ids=["same", "opened again"])
-def test_a_column_of_another_type_has_the_table_rewritten(
+def test_a_changed_column_type_rewrites_the_table(
     form: TableForm, reopened: Callable[[Tables], LakeTables], tmp_path: Path
 ) -> None:
     tables = Tables(form, tmp_path / "lake")
@@ -160,14 +160,14 @@ def test_a_column_of_another_type_has_the_table_rewritten(
     changed = with_columns(Column("id", "bigint"), PEOPLE.columns[1], Column("pay", "text"))
     tables.merge(changed, update(id="2", pay="much"), insert(id="4000000000", name=None, pay="9"))
     assert tables.rows(changed, "id", "pay") == [(1, "1.50"), (2, "much"), (3, "1.50"), (4000000000, "9")]
-    assert tables.told == ["Rewriting hr.people: the type of id, pay has changed."]
+    assert tables.messages == ["Rewriting hr.people: the type of id, pay has changed."]
     tables.merge(changed, RecordChange(IoType.PURGE_DATA, {}, {}))
     assert tables.rows(changed, "id", "pay") == []
     assert tables.tables.reached(PEOPLE.name) == TrailPosition(3, 300)
 
 
 @each_form
-def test_every_type_comes_through(form: TableForm, tmp_path: Path) -> None:
+def test_every_type_is_stored_correctly(form: TableForm, tmp_path: Path) -> None:
     kinds: Sequence[tuple[str, str]] = [
         ("smallint", "7"),
         ("bigint", "7"),
@@ -192,7 +192,7 @@ def test_every_type_comes_through(form: TableForm, tmp_path: Path) -> None:
 
 
 @each_form
-def test_a_column_with_the_lakes_own_name_is_refused(form: TableForm, tmp_path: Path) -> None:
+def test_a_column_with_a_reserved_name_of_the_lake_is_refused(form: TableForm, tmp_path: Path) -> None:
     with pytest.raises(ApplyError, match="_key"):
         Tables(form, tmp_path / "lake").merge(
             with_columns(Column("id", "integer"), Column("_key", "text")), insert(id="1")

@@ -1,4 +1,4 @@
-"""What a lake Replicat leaves in Java, in which it runs for months."""
+"""The Java memory that a lake Replicat retains while it runs for months."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
-def test_nothing_of_a_batch_stays_in_java(lake: Lake, spark: SparkSession) -> None:
+def test_no_memory_of_a_batch_is_retained_in_java(lake: Lake, spark: SparkSession) -> None:
     deliveries, chance = Deliveries(lake, spark), random.Random(7)
     places, held = [BEGIN], []
     for number in range(8):
@@ -27,14 +27,14 @@ def test_nothing_of_a_batch_stays_in_java(lake: Lake, spark: SparkSession) -> No
         held.append(_held_by_java(spark))
     batch = (places[-1].rba - places[-2].rba) >> 20
     assert batch > 6
-    # The first brings classes with it; of the others the least counts, as what is let go of is freed a little later.
+    # The first batch loads classes; of the others the minimum counts, as memory is freed with a delay.
     assert min(held[-3:]) - min(held[1:4]) < 3 * batch, held
 
 
 def _held_by_java(spark: SparkSession) -> int:
-    """Megabytes in use when all that can be freed has been: Spark lets go, in a thread of its own, of what a collection found,
-    and the next one frees that."""
-    gc.collect()  # what Python no longer names, Java need not keep
+    """Megabytes in use after everything possible has been freed: a thread of Spark releases what one collection found, and the
+    next collection frees it."""
+    gc.collect()  # Java need not keep what Python no longer references.
     held, pause = [_after_a_collection(spark) for _ in range(2)], threading.Event()
     while len(held) < 4 or held[-1] < held[-2]:
         pause.wait(0.15)

@@ -1,4 +1,4 @@
-"""A Replicat that delivers to a lake of any form: real processes, real Spark, and ends that nobody wished for."""
+"""A Replicat that delivers to a lake of any form: real processes, real Spark, and unexpected ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row
-from lakes import NOTES, PEOPLE, PLACES, Lake, image, moved, person
+from lakes import NOTES, PEOPLE, PLACES, Lake, image, key_update, person
 from processes import until, until_state
 from time_limits import slowness
 
@@ -39,7 +39,7 @@ def add(lake: Lake) -> str:
 
 
 def stop_under_load(lake: Lake) -> None:
-    """What comes behind a STOP does not hold it up."""
+    """Transactions written after a STOP do not delay it."""
     writing, number = threading.Event(), itertools.count(100)
 
     def write_on() -> None:
@@ -56,10 +56,9 @@ def stop_under_load(lake: Lake) -> None:
         writer.join()
 
 
-@pytest.mark.parametrize(
-    "lake", [TableForm.PARQUET], indirect=True
-)  # test_lake_delivery has all forms, without processes
-def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) -> None:
+# test_lake_delivery tests all forms, without processes.
+@pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
+def test_a_lake_contains_every_change_once_and_the_current_rows_of_each_table(lake: Lake) -> None:
     lake.write([person(1, "Ada", "10.50"), person(2, None, "20"), Row(NOTES, IoType.INSERT, image("a note"))])
     target = "./lake" if lake.form is TableForm.PARQUET else f"{lake.form}:./lake"
     lake.run(f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {target}\nSTART REPLICAT lake")
@@ -67,7 +66,7 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     assert lake.people() == [(1, "Ada", "10.50"), (2, None, "20.00")]
     lake.write(
         [Row(PEOPLE, IoType.FIELD_COMP, encode_image([(0, b"1"), (2, b"11")]))],
-        [moved(PEOPLE, 1, 7)],
+        [key_update(PEOPLE, 1, 7)],
         [Row(PEOPLE, IoType.DELETE, encode_image([(0, b"2")])), person(3, "Bo", "1")],
     )
     lake.delivered()
@@ -81,7 +80,8 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
     assert len(lake.logged()) == len(set(lake.logged())) == 8
     assert [row[0] for row in lake.people()] == [3, 4, 7]
     lake.run("STOP REPLICAT lake")
-    shutil.rmtree(lake.folder / "_ggshell" / "LAKE" / "stream")  # Spark's own memory is lost: the commits know
+    # Spark's own checkpoint is lost; the commits of the lake suffice.
+    shutil.rmtree(lake.folder / "_ggshell" / "LAKE" / "stream")
     lake.write([person(5, "Di", "5")])
     lake.run("START REPLICAT lake")
     lake.delivered()
@@ -94,13 +94,16 @@ def test_a_lake_holds_every_change_once_and_each_table_as_it_stands(lake: Lake) 
 
 
 @pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
-def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> None:
-    """The process dies between the tables of a batch, which comes again, longer, as Spark's memory is lost too."""
-    lake.write([person(1, "Ada", "1"), place(1)], [moved(PEOPLE, 1, 2), person(1, "Bo", "2")], [moved(PLACES, 1, 2)])
+def test_a_kill_within_a_batch_applies_nothing_twice(lake: Lake) -> None:
+    """The process is killed between the tables of a batch; the batch comes again and is larger, as Spark's checkpoint is lost
+    too."""
+    lake.write(
+        [person(1, "Ada", "1"), place(1)], [key_update(PEOPLE, 1, 2), person(1, "Bo", "2")], [key_update(PLACES, 1, 2)]
+    )
     lake.run(add(lake))
-    dying = [sys.executable, str(HERE / "dying.py"), lake.form, "replicat"]
+    killed_replicat = [sys.executable, str(HERE / "killed_replicat.py"), lake.form, "replicat"]
     result = subprocess.run(
-        [*dying, "--home", str(lake.home.root), "--group", "LAKE"],
+        [*killed_replicat, "--home", str(lake.home.root), "--group", "LAKE"],
         env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
         cwd=lake.home.root,
         check=False,
@@ -109,7 +112,7 @@ def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> No
     assert result.returncode == -signal.SIGKILL
     assert lake.committed is None
     shutil.rmtree(lake.folder / "_ggshell" / "LAKE" / "stream")
-    lake.write([moved(PEOPLE, 2, 3), moved(PEOPLE, 1, 2)], [place(1)])
+    lake.write([key_update(PEOPLE, 2, 3), key_update(PEOPLE, 1, 2)], [place(1)])
     lake.run("START REPLICAT lake")
     lake.delivered()
     assert lake.people() == [(2, "Bo", "2.00"), (3, "Ada", "1.00")]
@@ -118,7 +121,7 @@ def test_a_kill_in_the_middle_of_a_batch_applies_nothing_twice(lake: Lake) -> No
 
 
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
-def test_a_java_without_memory_ends_the_replicat_and_does_not_leave_it_waiting(lake: Lake) -> None:
+def test_a_java_process_out_of_memory_ends_the_replicat(lake: Lake) -> None:
     (lake.home.root / "dirprm" / "spark.conf").write_text("memory 500m\n")
     long = "x" * 3_000_000
     lake.write(*([person(number, long, "1")] for number in range(40)))
@@ -139,7 +142,7 @@ def answers_at_once(lake: Lake) -> None:
 
 
 def java_of(lake: Lake) -> int:
-    """The Java that the Replicat has started."""
+    """The Java process that the Replicat has started."""
     entry = read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
     assert entry is not None
     left = [entry.pid]
@@ -154,7 +157,7 @@ def java_of(lake: Lake) -> int:
 
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
 def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: Lake) -> None:
-    """Finding 19, for Spark: STOP was answered, and the process waited for Java or for the disk for ever."""
+    """Finding 19, for Spark: STOP was answered, but the process waited forever for Java or for the disk."""
     lake.write([person(1, "Ada", "1")])
     lake.run(add(lake))
     lake.run("START REPLICAT lake")
@@ -173,7 +176,7 @@ def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: La
     commit = lake.folder / "_ggshell" / "LAKE" / "commits" / f"{done.batch + 1:012d}.json"
     fifo = commit.with_name(f".{commit.name}.{entry.pid}.tmp")
     assert commit.parent.is_dir()
-    os.mkfifo(fifo)  # whoever opens it to write waits for a reader that never comes
+    os.mkfifo(fifo)  # Opening it for writing waits for a reader that never comes.
     lake.write([person(3, "Cy", "3")])
     version = lake.folder / "current" / str(PEOPLE.name) / f"v={done.batch + 1:012d}"
     until("the batch is being written", version.is_dir)
@@ -196,7 +199,7 @@ Caused by: {cause}
 
 
 @pytest.mark.parametrize(
-    ("cause", "code", "said"),
+    ("cause", "code", "message"),
     [
         (
             "java.io.IOException: No space left on device",
@@ -211,7 +214,7 @@ Caused by: {cause}
         ),
     ],
 )
-def test_the_end_of_a_stream_is_told_by_its_cause(cause: str, code: str, said: str) -> None:
-    told = stream_failure(RuntimeError(JAVA.format(cause=cause)))
-    assert (told.code, told.message) == (code, said)
-    assert "Traceback" not in str(told)
+def test_the_failure_of_a_stream_is_reported_with_its_cause(cause: str, code: str, message: str) -> None:
+    failure = stream_failure(RuntimeError(JAVA.format(cause=cause)))
+    assert (failure.code, failure.message) == (code, message)
+    assert "Traceback" not in str(failure)

@@ -1,4 +1,4 @@
-"""What TARGET of a lake Replicat may say, and what it is told that says it wrongly."""
+"""The TARGET of a lake Replicat: valid values, and the errors for others."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["s3://bucket/lake", "delta:s3://bucket/lake", "iceberg:"])
-def test_a_target_that_is_no_folder_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_target_that_is_not_a_folder_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ParameterError):
         lake_target(Home(tmp_path), text)
 
 
 @pytest.mark.parametrize(("form", "package"), [(TableForm.DELTA, "deltalake"), (TableForm.ICEBERG, "pyiceberg")])
-def test_a_form_whose_package_is_missing_is_told_with_the_way_to_get_it(
+def test_a_form_whose_package_is_missing_is_refused_with_the_package_to_install(
     tmp_path: Path, form: TableForm, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)  # as Python itself marks what cannot be imported
+    monkeypatch.setitem(sys.modules, package, None)  # Python itself marks failed imports this way.
     with pytest.raises(NotFoundError, match=f"{package}, which is not installed"):
         lake_target(Home(tmp_path), f"{form}:lake")
     statement = f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {form}:./lake"
@@ -59,7 +59,7 @@ def test_a_form_whose_package_is_missing_is_told_with_the_way_to_get_it(
     assert not list((tmp_path / "dirchk").glob("*.cpr"))
 
 
-def test_spark_remembers_from_behind_the_last_commit_where_its_memory_is_lost(tmp_path: Path) -> None:
+def test_without_its_checkpoint_spark_resumes_after_the_last_commit(tmp_path: Path) -> None:
     done = LakeCommit(6, TrailPosition(0, 100))
     assert stream_memory(tmp_path, None) == StreamMemory(tmp_path / "stream", 0)
     assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-7", 7)
@@ -74,7 +74,7 @@ def added(home: Path, group: str, target: str) -> int:
     return main(["--home", str(home), "-c", f"ADD REPLICAT {group}, SPARK, EXTTRAIL ./dirdat/ea, TARGET {target}"])
 
 
-def test_a_folder_of_parquet_files_is_one_group_s_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_parquet_files_belongs_to_one_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert added(tmp_path, "one", "./lake") == 0
     assert added(tmp_path, "two", "parquet:lake") == 1
     assert "is the target of REPLICAT ONE" in capsys.readouterr().err
@@ -82,7 +82,7 @@ def test_a_folder_of_parquet_files_is_one_group_s_alone(tmp_path: Path, capsys: 
     assert added(tmp_path, "three", "delta:./many") == added(tmp_path, "four", "delta:./many") == 0
 
 
-def test_a_folder_that_another_home_s_group_writes_is_refused(
+def test_a_folder_that_a_group_of_another_home_writes_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = LakeTarget(TableForm.PARQUET, tmp_path / "lake")
@@ -94,7 +94,7 @@ def test_a_folder_that_another_home_s_group_writes_is_refused(
     assert "is already in use by REPLICAT ONE" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_writable_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert added(tmp_path / "home", "lake", str(tmp_path / "file" / "lake")) == 1
     assert "is not writable" in capsys.readouterr().err
@@ -109,7 +109,7 @@ def commit(lake: Path, batch: int) -> LakeCommit:
     return made
 
 
-def test_a_lake_that_was_moved_while_a_group_delivers_takes_no_more(tmp_path: Path) -> None:
+def test_a_lake_that_is_moved_during_delivery_accepts_no_more_batches(tmp_path: Path) -> None:
     log, done = CommitLog(LakeTarget(TableForm.PARQUET, tmp_path / "lake"), "one"), commit(tmp_path / "lake", 3)
     log.require_there(done)
     (tmp_path / "lake").rename(tmp_path / "moved")
@@ -134,7 +134,7 @@ def test_a_lake_that_was_moved_is_not_silently_started_again(
     assert checkpoint.load(path).latest_csn == ""
 
 
-def test_groups_of_one_name_in_two_homes_do_not_deliver_to_a_lake_at_once(tmp_path: Path) -> None:
+def test_groups_with_the_same_name_in_two_homes_cannot_deliver_to_a_lake_at_once(tmp_path: Path) -> None:
     target = LakeTarget(TableForm.DELTA, tmp_path / "lake")
     with CommitLog(target, "one").held(), pytest.raises(ConflictError, match="REPLICAT ONE to lake"):
         CommitLog(target, "one").held().__enter__()
@@ -150,7 +150,7 @@ def test_groups_of_one_name_in_two_homes_do_not_deliver_to_a_lake_at_once(tmp_pa
         ("START REPLICAT one, ATCSN 5, DRYRUN", "whose batches determine where it continues"),
     ],
 )
-def test_a_place_that_a_lake_group_would_not_take_is_refused(
+def test_a_start_position_that_a_lake_group_does_not_support_is_refused(
     tmp_path: Path, statement: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert added(tmp_path, "one", "./lake") == 0
@@ -159,7 +159,7 @@ def test_a_place_that_a_lake_group_would_not_take_is_refused(
     assert text in capsys.readouterr().err
 
 
-def test_a_lake_that_holds_batches_already_is_told_when_its_group_is_added(
+def test_adding_a_group_reports_that_its_lake_already_has_batches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(tmp_path / "lake", 3)

@@ -1,4 +1,4 @@
-"""A home with an Extract on a folder of redo, through the shell and real processes."""
+"""A home with an Extract that reads a folder of redo, through the shell and real processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE shop.items, KEYCOLS (id);
 
 
 class RedoHome:
-    """Extract EXT1 reads redo of SHOP.ITEMS, whose first column is an ID, and writes ./dirdat/ea."""
+    """Extract EXT1 reads the redo of SHOP.ITEMS, whose first column is an ID, and writes ./dirdat/ea."""
 
     def __init__(self, root: Path) -> None:
         self.home = Home(root / "home")
@@ -36,7 +36,7 @@ class RedoHome:
         self.home.parameters("ext1").write_text(PARAMETERS.format(folder=self.folder))
 
     def run(self, *statements: str, fails: bool = False) -> str:
-        """Run statements as a batch; everything that was printed."""
+        """Run statements as a batch; returns everything printed."""
         result = run_ggshell("--home", self.home.root, "--auto-manager", "-c", "\n".join(statements), TZ="UTC")
         assert (result.returncode != 0) is fails, result.stdout + result.stderr
         return result.stdout + result.stderr
@@ -49,7 +49,7 @@ class RedoHome:
         )
 
     def ids(self, prefix: str = "ea") -> list[str]:
-        """The first column of every row in the trail, as far as it is durable."""
+        """The first column of every row in the durable part of the trail."""
         found: list[str] = []
         reader = TrailReader(TrailName.parse(f"./dirdat/{prefix}", self.home.root))
         try:
@@ -61,8 +61,8 @@ class RedoHome:
             reader.close()
         return found
 
-    def arrives(self, ids: list[str]) -> None:
-        """Wait until the trail holds so many rows; they must be these, in this order."""
+    def wait_for_ids(self, ids: list[str]) -> None:
+        """Wait until the trail has that many rows; they must be these, in this order."""
         until(f"{len(ids)} rows in the trail", lambda: len(self.ids()) >= len(ids))
         assert self.ids() == ids
 

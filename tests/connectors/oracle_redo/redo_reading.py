@@ -1,4 +1,4 @@
-"""Reading redo in tests: everything that committed, as plain values."""
+"""Reading redo in tests: every committed row, as plain values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Image = dict[str, bytes | None]
 
 
 class Read(NamedTuple):
-    """One row that came out."""
+    """One captured row."""
 
     csn: int
     xid: str
@@ -45,16 +45,16 @@ def capturing(
     wanted: Callable[[TableName], bool] = lambda _: True,
     given: Mapping[TableName, TableDefinition] | None = None,
     keys: tuple[str, ...] = ("id",),
-    told: list[tuple[str, str]] | None = None,
+    messages: list[tuple[str, str]] | None = None,
 ) -> Iterator[tuple[Capture, RedoLog]]:
-    """A Capture on a folder, and its log; ``after`` and ``xids``: what the trail holds."""
-    heard = told if told is not None else []
+    """A Capture on a folder, and its log; ``after`` and ``xids`` are what the trail already has."""
+    received = messages if messages is not None else []
     log = RedoLog(
         open_rows(f"redo://{folder}", start),
         start,
         wanted,
         Definitions(given or {}, lambda _: keys),
-        lambda code, text: heard.append((code, text)),
+        lambda code, text: received.append((code, text)),
         abends=abends,
     )
     capture = Capture(log, TransactionCache(limit, folder / "spill"), Completed(Csn(after, False), xids))
@@ -65,7 +65,7 @@ def capturing(
 
 
 def collect(capture: Capture) -> list[Read]:
-    """All rows that are there now, after a check that each transaction begins once and ends once."""
+    """All rows available now; checks that each transaction begins once and ends once."""
     rows: list[Read] = []
     inside: str | None = None
     while True:
@@ -101,6 +101,6 @@ def _named(definition: TableDefinition, image: bytes) -> Image:
 
 
 def read_all(folder: Path, **options: object) -> list[Read]:
-    """Everything of a folder, from its begin."""
+    """Everything in a folder, from its beginning."""
     with capturing(folder, **options) as (capture, _):  # type: ignore[arg-type]
         return collect(capture)

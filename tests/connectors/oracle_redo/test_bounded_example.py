@@ -1,4 +1,4 @@
-"""The manual's example as real redo: what stands in files at checkpoints n, n + 1 and n + 3000, and where a recovery begins."""
+"""The example of the manual as real redo: files at checkpoints n, n + 1 and n + 3000, and the position of a recovery."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(found: RecoveryManifest) -> set[int]:
 
 
 class Run:
-    """A reading of the example with Bounded Recovery at its default interval."""
+    """Reads the example with Bounded Recovery at its default interval."""
 
     def __init__(self, folder: Path, disk: CrashingDisk, recorded: RecoveryRecord | None) -> None:
         settings = StoreSettings("BR1", Path("/BR/BR1"), 4 * 3600, HERE, "same", 1)
@@ -73,23 +73,23 @@ class Run:
             self.log.pause_time = self.bounded.log_due
 
 
-def test_the_manuals_example_in_its_own_numbers(tmp_path: Path) -> None:
+def test_the_example_of_the_manual_with_its_own_numbers(tmp_path: Path) -> None:
     write_figure(tmp_path / "log")
     disk = CrashingDisk(Fuse())
     first = Run(tmp_path / "log", disk, None)
     first.to_the_end()
     by_time = {each.position_time: each for each in first.made}
     at_n, next_one, last = (by_time[checkpoint_time(number)] for number in (0, 1, 3000))
-    assert last.number - at_n.number >= 2999  # one interval has no record at all
-    # At n: T27 and T45 stand in files, and T801 sets the restart.
+    assert last.number - at_n.number >= 2999  # One interval has no record at all.
+    # At n: T27 and T45 are in files, and T801 determines the restart position.
     assert names(at_n) == {27, 45}
     assert at_n.restart_name.endswith(".801")
-    # At n + 1 T45 has a new file, and T27 its old one.
+    # At n + 1, T45 has a new file, and T27 keeps its file.
     assert {27, 45} <= names(next_one)
     files = [{item.xid & 0xFFFFFFFF: item.files[0].name for item in each.objects} for each in (at_n, next_one)]
     assert files[0][27] == files[1][27]
     assert files[0][45] != files[1][45]
-    # At n + 3000: a recovery restores these two, and reads from the begin of T208412 on.
+    # At n + 3000: a recovery restores both and reads from the begin of T208412 on.
     assert names(last) == {27, 45}
     assert last.restart_name.endswith(".208412")
     oldest = min(item.begin for item in first.cache.open.values())

@@ -1,4 +1,4 @@
-"""Bounded Recovery through real processes: an Extract with a transaction that has been open for hours is killed and goes on."""
+"""Bounded Recovery with real processes: an Extract with a transaction open for hours is killed and restarted."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def home(tmp_path: Path) -> Iterator[RedoHome]:
     found.close()
 
 
-class Day:
-    """Writes redo by the minute: each minute a transaction of one row; the ids that must be in the trail, in order."""
+class RedoByMinute:
+    """Writes redo by the minute, each minute a transaction of one row; and the ids expected in the trail, in order."""
 
     def __init__(self, home: RedoHome) -> None:
         self.home = home
         self.wanted: list[str] = []
         self._number = 0
 
-    def pass_by(self, minutes: int) -> None:
+    def pass_minutes(self, minutes: int) -> None:
         writer = self.home.writer
         for _ in range(minutes):
             writer.time += MINUTE
@@ -65,8 +65,8 @@ class Day:
         self.wanted += xid.__dict__["names"]
         self.home.writer.flush()
 
-    def arrives(self) -> None:
-        self.home.arrives(self.wanted)
+    def wait_for_ids(self) -> None:
+        self.home.wait_for_ids(self.wanted)
 
 
 def kill_and_start(home: RedoHome) -> str:
@@ -79,69 +79,71 @@ def kill_and_start(home: RedoHome) -> str:
     return report.read_text()
 
 
-def test_a_restart_restores_what_was_persisted(home: RedoHome) -> None:
-    day = Day(home)
+def test_a_restart_restores_the_persisted_transactions(home: RedoHome) -> None:
+    day = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     old = home.writer.begin()
     day.change(old, "old1")
-    day.pass_by(70)
+    day.pass_minutes(70)
     day.change(old, "old2")
-    day.pass_by(35)
-    day.arrives()
+    day.pass_minutes(35)
+    day.wait_for_ids()
     until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
     home.writer.roll()
-    day.pass_by(3)
-    day.arrives()
+    day.pass_minutes(3)
+    day.wait_for_ids()
     until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
     text = kill_and_start(home)
     assert "bounded recovery: 1 long-running transaction restored" in text
     assert f"PERSISTED OBJECTS RECOVERED: {old.text}" in text
     day.change(old, "old3")
     day.end(old)
-    day.pass_by(2)
-    day.arrives()
+    day.pass_minutes(2)
+    day.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "Recovery complete: bounded recovery" in report
     assert "began before the start position of capture" not in report
 
 
-def test_what_ended_before_the_stop_is_not_called_lost(home: RedoHome) -> None:
-    day = Day(home)
+def test_a_transaction_that_ended_before_the_stop_is_not_reported_as_lost(home: RedoHome) -> None:
+    day = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     ended, still = home.writer.begin(), home.writer.begin()
     day.change(still, "still1")
     day.change(ended, "ended1")
     day.end(ended)
-    day.pass_by(1)
-    day.arrives()
+    day.pass_minutes(1)
+    day.wait_for_ids()
     until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
     text = kill_and_start(home)
     assert "Recovery: normal recovery" in text
     day.end(still)
-    day.arrives()
+    day.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "GGS-00536  Recovery complete: normal recovery" in report
     assert "began before the start position of capture" not in report
 
 
-def follow(home: RedoHome, minutes: int) -> tuple[Day, OpenXid]:
-    """A running Extract with one transaction that has been open for so long, and is in files."""
-    day = Day(home)
+def run_with_long_transaction(home: RedoHome, minutes: int) -> tuple[RedoByMinute, OpenXid]:
+    """A running Extract with one transaction that has been open for ``minutes`` and is in files."""
+    day = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     old = home.writer.begin()
     day.change(old, "old1")
-    day.pass_by(minutes)
-    day.arrives()
+    day.pass_minutes(minutes)
+    day.wait_for_ids()
     until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
     return day, old
 
 
-def test_a_position_has_one_time_and_the_startup_checkpoint_is_that_of_the_run(home: RedoHome) -> None:
-    day, old = follow(home, 50)
-    home.writer.time += MINUTE  # a row that is no commit: the log's time goes on, that of the last commit does not
+def test_positions_have_consistent_times_and_the_startup_checkpoint_belongs_to_the_run(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 50)
+    home.writer.time += (
+        MINUTE  # A row that is not a commit: the time of the log advances, that of the last commit does not.
+    )
     day.change(old, "old2")
     home.writer.flush()
     until("it is read", lambda: home.checkpoint().read.current.csn == home.writer.scn)  # type: ignore[union-attr]
@@ -156,15 +158,15 @@ def test_a_position_has_one_time_and_the_startup_checkpoint_is_that_of_the_run(h
     if found[0][0] == found[1][0]:
         assert found[0][1] == found[1][1]
     assert found[1] == (place, to_datetime(home.writer.time).strftime("%Y-%m-%d %H:%M:%S.%f"))
-    day.pass_by(1)
-    day.arrives()
+    day.pass_minutes(1)
+    day.wait_for_ids()
     until("it has a startup checkpoint", lambda: home.checkpoint().read.startup != first.startup)
     day.end(old)
-    day.arrives()
+    day.wait_for_ids()
 
 
 def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
-    _, old = follow(home, 100)
+    _, old = run_with_long_transaction(home, 100)
     status = home.run("SEND EXTRACT ext1, BR BRSTATUS")
     assert "Bounded Recovery status:             ON\n" in status
     assert "  Checkpoint interval:               1200 seconds (BRINTERVAL 20M)\n" in status
@@ -188,12 +190,12 @@ def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
     assert "only transactions that are in files are shown" in home.run("BR SHOW ext1")
 
 
-def test_br_show_names_no_transaction_as_open_that_it_does_not_draw(home: RedoHome) -> None:
-    day, old = follow(home, 50)
+def test_br_show_does_not_report_open_transactions_that_it_does_not_draw(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 50)
     young = home.writer.begin()
     day.change(young, "young1")
-    day.pass_by(1)
-    day.arrives()
+    day.pass_minutes(1)
+    day.wait_for_ids()
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
     until("a checkpoint waits for it", lambda: home.checkpoint().options.bounded.get("restart_name") == young.text)
     number = home.checkpoint().options.bounded["last_number"]
@@ -202,7 +204,7 @@ def test_br_show_names_no_transaction_as_open_that_it_does_not_draw(home: RedoHo
     assert f"\n{young.text:<12}  " in drawn
     assert f"{young.text} is not in files" in drawn
     day.end(young)
-    day.arrives()
+    day.wait_for_ids()
     drawn = home.run("BR SHOW ext1")
     assert f"\n{old.text:<12}  =" in drawn
     assert f"\n{young.text:<12}  " not in drawn
@@ -212,11 +214,11 @@ def test_br_show_names_no_transaction_as_open_that_it_does_not_draw(home: RedoHo
 
 
 def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
-    day, old = follow(home, 50)
+    day, old = run_with_long_transaction(home, 50)
     other = home.writer.begin()
     day.change(other, "other1")
-    day.pass_by(1)
-    day.arrives()
+    day.pass_minutes(1)
+    day.wait_for_ids()
     shown = home.run("SEND EXTRACT ext1, SHOWTRANS")
     assert f"XID:                  {old.text}\nItems:                1\nExtract:              EXT1\n" in shown
     assert (
@@ -234,60 +236,60 @@ def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
     assert "Hint: use FORCE to skip the question" in home.run(f"SEND ext1 SKIPTRANS {other.text}", fails=True)
     assert "is skipped" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
     assert "was already skipped or forced" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
-    home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")  # the log is idle: its CSN is that of the last commit
+    home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")  # The log is idle: its CSN is that of the last commit.
     day.wanted.append("old1")
-    day.arrives()
+    day.wait_for_ids()
     assert "Pending COMMIT" in home.run("SEND ext1 SHOWTRANS")
     kill_and_start(home)
     day.change(old, "old2")
     home.writer.commit(old)
     home.writer.commit(other)
-    day.pass_by(2)
-    day.arrives()
+    day.pass_minutes(2)
+    day.wait_for_ids()
 
 
-def test_a_damaged_file_costs_time_and_no_row(home: RedoHome) -> None:
-    day, old = follow(home, 100)
+def test_a_damaged_file_costs_time_but_no_row(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 100)
     os.kill(home.pid(), signal.SIGKILL)
     until_state(home.home, *EXT1, ProcessState.ABENDED)
     [file] = (home.home.root / "BR" / "EXT1").glob("PO.*")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     home.run("START ext1")
     day.end(old)
-    day.pass_by(30)
-    day.arrives()
+    day.pass_minutes(30)
+    day.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "OGG-30469" in report
     assert "Recovery: normal recovery" in report
 
 
-def test_a_changed_table_line_is_no_bounded_recovery(home: RedoHome) -> None:
-    day, old = follow(home, 100)
+def test_a_changed_table_parameter_prevents_a_bounded_recovery(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 100)
     home.run("STOP ext1")
     file = home.home.parameters("ext1")
     file.write_text(file.read_text() + "TABLE shop.other;\n")
     home.run("START ext1")
     day.end(old)
-    day.arrives()
+    day.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "OGG-01635" in report
     assert "the captured tables changed" in report
 
 
-def test_a_group_that_was_set_elsewhere_does_not_use_what_was_saved(home: RedoHome) -> None:
-    day, old = follow(home, 100)
+def test_a_repositioned_group_does_not_use_saved_transactions(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 100)
     home.run("STOP ext1")
     home.run(f"ALTER EXTRACT ext1, SCN {home.writer.scn + 1}")
     home.run("START ext1")
     until("it reads", lambda: "OGG-01515" in home.home.report("EXT1").read_text())
     assert "OGG-01635" in home.home.report("EXT1").read_text()
     home.writer.commit(old)
-    day.pass_by(1)
-    day.arrives()
+    day.pass_minutes(1)
+    day.wait_for_ids()
 
 
-def test_brreset_is_for_a_start_by_hand(home: RedoHome) -> None:
-    day, old = follow(home, 60)
+def test_brreset_is_for_a_manual_start(home: RedoHome) -> None:
+    day, old = run_with_long_transaction(home, 60)
     home.run("STOP ext1")
     file = home.home.parameters("ext1")
     text = file.read_text()
@@ -303,7 +305,7 @@ def test_brreset_is_for_a_start_by_hand(home: RedoHome) -> None:
     process = subprocess.Popen([*command, "pf", "by_hand.prm", "rf", str(report)])
     try:
         day.end(old)
-        day.arrives()
+        day.wait_for_ids()
         home.run("STOP ext1")
         assert process.wait(timeout=30) == 0
     finally:
@@ -312,7 +314,7 @@ def test_brreset_is_for_a_start_by_hand(home: RedoHome) -> None:
 
 
 def test_bounded_recovery_is_refused_for_postgresql(tmp_path: Path) -> None:
-    """Nothing of an open transaction is kept in files there, and the reason is told."""
+    """No files are needed for open transactions there, and the message says so."""
     home = Home(tmp_path)
     home.ensure()
     file = home.parameters("ext1")
@@ -327,28 +329,28 @@ def test_bounded_recovery_is_refused_for_postgresql(tmp_path: Path) -> None:
     assert "BR applies to Oracle redo only: a PostgreSQL server retains its log" in home.report("EXT1").read_text()
 
 
-class HastyClock(FakeClock):
-    """Each look at it lets a minute pass."""
+class FastClock(FakeClock):
+    """A minute passes with each call."""
 
     def steady(self) -> float:
         self.advance(60)
         return super().steady()
 
 
-def test_long_transactions_are_warned_of_and_orphans_left_out(home: RedoHome) -> None:
-    """In this process, with a clock that is moved: nobody waits for an interval."""
-    day = Day(home)
+def test_long_transactions_are_warned_of_and_orphans_are_left_out(home: RedoHome) -> None:
+    """Runs in this process with a simulated clock instead of waiting for an interval."""
+    day = RedoByMinute(home)
     home.add("SCN 1")
     old, orphan = home.writer.begin(500), home.writer.begin(601)
     day.change(old, "old1")
     day.change(orphan, "lost")
-    day.pass_by(70)
-    heir = home.writer.begin(601 + 160 * 7)  # the same undo segment and slot, seven uses later
+    day.pass_minutes(70)
+    heir = home.writer.begin(601 + 160 * 7)  # The same undo segment and slot, seven uses later.
     assert (heir.usn, heir.slot) == (orphan.usn, orphan.slot)
     home.writer.flush()
     file = home.home.parameters("ext1")
     file.write_text(file.read_text() + "TRANLOGOPTIONS PURGEORPHANEDTRANSACTIONS\nWARNLONGTRANS 1H\n")
-    clock = HastyClock(1_790_000_000_000_000)
+    clock = FastClock(1_790_000_000_000_000)
     seen: list[str] = []
 
     def check() -> None:

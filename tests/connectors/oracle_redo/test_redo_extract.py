@@ -1,4 +1,4 @@
-"""Redo through real processes: an Extract that follows a growing log, is killed, and writes everything once."""
+"""Redo with real processes: an Extract follows a growing log, is killed, and writes everything once."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def some(writer: RedoWriter, first: int, count: int, *, table: str = "ITEMS") ->
     writer.flush()
 
 
-def test_what_is_appended_comes_into_the_trail(home: RedoHome) -> None:
+def test_appended_redo_is_written_to_the_trail(home: RedoHome) -> None:
     some(home.writer, 0, 3)
     home.add("BEGIN NOW")
     home.run("START ext1")
     some(home.writer, 3, 3)
-    home.arrives(["3", "4", "5"])
+    home.wait_for_ids(["3", "4", "5"])
     assert "Oracle Redo Logs" in home.run("INFO ext1, DETAIL")
     assert "ggshell Capture for Oracle" in home.home.report("EXT1").read_text()
     place = f"SCN 0.{home.writer.scn} ({home.writer.scn})"
@@ -63,10 +63,10 @@ def test_a_killed_extract_writes_everything_once(home: RedoHome) -> None:
         home.run("START ext1")
     home.writer.commit(open_one)
     home.writer.flush()
-    home.arrives([*map(str, range(2000)), "open"])
+    home.wait_for_ids([*map(str, range(2000)), "open"])
 
 
-def test_a_restart_begins_at_the_oldest_open_transaction_and_needs_nothing_before(home: RedoHome) -> None:
+def test_a_restart_begins_at_the_oldest_open_transaction_and_needs_no_earlier_redo(home: RedoHome) -> None:
     home.add("SCN 1")
     some(home.writer, 0, 50)
     home.writer.roll()
@@ -82,14 +82,14 @@ def test_a_restart_begins_at_the_oldest_open_transaction_and_needs_nothing_befor
     home.writer.flush()
     (home.folder / "redo_1_000000001.jsonl").unlink()
     home.run("START ext1")
-    home.arrives([*map(str, range(100)), "open"])
+    home.wait_for_ids([*map(str, range(100)), "open"])
     home.run("STOP ext1")
     (home.folder / "redo_1_000000002.jsonl").unlink()
     home.run("ALTER ext1, SCN 99999999")
     assert "cannot go back to SCN 1001" in home.run("ALTER ext1, SCN 1001", fails=True)
 
 
-def test_redo_that_is_gone_ends_the_extract_with_the_reason(home: RedoHome) -> None:
+def test_missing_redo_ends_the_extract_with_the_reason(home: RedoHome) -> None:
     some(home.writer, 0, 5)
     home.writer.roll()
     some(home.writer, 5, 5)
@@ -102,7 +102,7 @@ def test_redo_that_is_gone_ends_the_extract_with_the_reason(home: RedoHome) -> N
     assert "to continue without them, use ALTER EXTRACT" in report
 
 
-def test_what_cannot_be_captured_is_told_in_the_report(home: RedoHome) -> None:
+def test_changes_that_cannot_be_captured_are_listed_in_the_report(home: RedoHome) -> None:
     xid = home.writer.begin()
     home.writer.insert(xid, "ITEMS", {"ID": "1", "NAME": "=Unsupported Type"})
     home.writer.unsupported(xid, "ITEMS")
@@ -111,32 +111,32 @@ def test_what_cannot_be_captured_is_told_in_the_report(home: RedoHome) -> None:
     home.writer.flush()
     home.add("SCN 1")
     home.run("START ext1")
-    home.arrives(["1"])
+    home.wait_for_ids(["1"])
     report = home.home.report("EXT1").read_text()
     assert "shop.items: operation UNSUPPORTED is not supported" in report
     assert "column name has a value that the log does not contain as text" in report
     assert "other" not in report
 
 
-def test_a_time_begins_at_its_first_row(home: RedoHome) -> None:
+def test_a_start_time_begins_at_its_first_row(home: RedoHome) -> None:
     some(home.writer, 0, 5)
     home.writer.time += 3_600_000_000
     home.writer.roll()
     some(home.writer, 5, 5)
     home.add("BEGIN 2026-01-01 00:30:00")
     home.run("START ext1")
-    home.arrives([str(number) for number in range(5, 10)])
+    home.wait_for_ids([str(number) for number in range(5, 10)])
 
 
-def test_commands_that_need_a_database_say_so(home: RedoHome) -> None:
+def test_commands_that_need_a_database_are_refused_as_such(home: RedoHome) -> None:
     login = f"DBLOGIN SOURCEDB redo://{home.folder}"
     assert "is a redo log, not a database" in home.run(login, "ADD TRANDATA shop.items", fails=True)
     assert "redo folder /nowhere does not exist" in home.run("DBLOGIN SOURCEDB redo:///nowhere", fails=True)
     assert "LSN is not valid for redo" in home.run(login, "ADD EXTRACT ext1, TRANLOG, LSN 0/1", fails=True)
 
 
-def test_transactions_of_one_scn_come_once_each_whenever_groups_are_killed_between_them(home: RedoHome) -> None:
-    """Extract and a pump, killed while some transactions of an SCN are through and others are not."""
+def test_transactions_with_the_same_scn_arrive_once_although_groups_are_killed_between_them(home: RedoHome) -> None:
+    """Extract and a pump are killed when only some transactions of an SCN have been processed."""
     pump = "EXTRACT pump1\nPASSTHRU\nEXTTRAIL ./dirdat/pa\nTABLE shop.*;\n"
     home.home.parameters("pump1").write_text(pump)
     home.add("SCN 1")
@@ -171,7 +171,7 @@ def test_transactions_of_one_scn_come_once_each_whenever_groups_are_killed_betwe
     until("the checkpoint names them", named)
 
 
-def test_following_the_message_about_unreadable_sql_loses_that_row_alone(home: RedoHome) -> None:
+def test_following_the_hint_for_unreadable_sql_loses_only_that_row(home: RedoHome) -> None:
     file = home.home.parameters("ext1")
     file.write_text(file.read_text() + "TRANLOGOPTIONS UNREADABLEREDO ABEND\n")
     around = home.writer.begin()
@@ -196,5 +196,5 @@ def test_following_the_message_about_unreadable_sql_loses_that_row_alone(home: R
     assert home.ids() == ["0", "1", "2", "3", "4"]
     file.write_text(file.read_text().replace("REDO ABEND", "REDO REPORT"))
     home.run("START ext1")
-    home.arrives([*map(str, range(5)), "with", *map(str, range(5, 10)), "around"])
+    home.wait_for_ids([*map(str, range(5)), "with", *map(str, range(5, 10)), "around"])
     assert "the SQL_REDO of operation INSERT cannot be read" in home.home.report("EXT1").read_text()

@@ -1,4 +1,4 @@
-"""Literals and statements as LogMiner prints them, by table and by property: what is printed is read back."""
+"""Literals and statements as LogMiner prints them, by table and by property: they are parsed to the printed values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LITERALS = {
 
 
 @pytest.mark.parametrize("text", LITERALS)
-def test_a_literal_is_the_value_that_it_stands_for(text: str) -> None:
+def test_a_literal_is_parsed_to_its_value(text: str) -> None:
     expected = LITERALS[text]
     assert value_of(text.encode()) == (None if expected is None else expected.encode())
     sql = f'insert into "A"."B"("X","Y","Z") values (\'1\',{text},NULL);'
@@ -74,7 +74,7 @@ def expected(row: dict[str, str | None]) -> list[tuple[bytes, bytes | None]]:
 
 
 @given(ROWS, NAMES, NAMES, SPACES)
-def test_an_insert_is_read_as_it_was_printed(row: dict[str, str | None], owner: str, table: str, space: str) -> None:
+def test_an_insert_is_parsed_to_the_printed_row(row: dict[str, str | None], owner: str, table: str, space: str) -> None:
     names = f",{space}".join(map(quote, row))
     values = f"{space},{space}".join(map(literal, row.values()))
     sql = f"insert into {quote(owner)}.{quote(table)}{space}({names}) values ({values}){space};"
@@ -82,7 +82,7 @@ def test_an_insert_is_read_as_it_was_printed(row: dict[str, str | None], owner: 
 
 
 @given(ROWS, ROWS, SPACES, st.booleans())
-def test_an_update_is_read_as_it_was_printed(
+def test_an_update_is_parsed_to_the_printed_rows(
     new: dict[str, str | None], old: dict[str, str | None], space: str, rowid: bool
 ) -> None:
     changes = f",{space or ' '}".join(f"{quote(name)} = {literal(value)}" for name, value in new.items())
@@ -95,14 +95,14 @@ def test_an_update_is_read_as_it_was_printed(
 
 
 @given(ROWS, st.sampled_from([";", "", " ;"]))
-def test_a_delete_is_read_as_it_was_printed(old: dict[str, str | None], end: str) -> None:
+def test_a_delete_is_parsed_to_the_printed_row(old: dict[str, str | None], end: str) -> None:
     parts = [quote(name) + (f" = {literal(value)}" if value is not None else " IS NULL") for name, value in old.items()]
     found = parse_delete(f'delete from "A"."B" where {" and ".join(parts)}{end}'.encode())
     assert found.where == expected(old)
 
 
 @given(st.binary(max_size=200))
-def test_what_is_no_statement_is_refused(junk: bytes) -> None:
+def test_text_that_is_not_a_statement_is_refused(junk: bytes) -> None:
     for parse in (parse_insert, parse_update, parse_delete):
         with pytest.raises(CaptureError):
             parse(junk)
@@ -123,7 +123,7 @@ def test_what_is_no_statement_is_refused(junk: bytes) -> None:
         'delete from "A"."B" where "X" = \'unfinished;',
     ],
 )
-def test_a_statement_that_is_not_whole_is_refused(sql: str) -> None:
+def test_an_incomplete_statement_is_refused(sql: str) -> None:
     parse = {"i": parse_insert, "u": parse_update, "d": parse_delete}[sql[0]]
     with pytest.raises(CaptureError, match="SQL_REDO cannot be read"):
         parse(sql.encode())
@@ -144,7 +144,7 @@ def test_a_statement_that_is_not_whole_is_refused(sql: str) -> None:
         ("SHOP.LIST_T('it''s (1', 'b)', OBJ(1))", UNSUPPORTED),
     ],
 )
-def test_what_logminer_prints_beside_literals_is_read_or_unsupported(text: str, expected: bytes) -> None:
+def test_other_values_of_logminer_are_parsed_or_unsupported(text: str, expected: bytes) -> None:
     inserted = parse_insert(f'insert into "A"."B"("X","Y","Z") values (\'1\', {text},NULL);'.encode()).assigned
     assert [value for _, value in inserted] == [b"1", expected, None]
     updated = parse_update(f'update "A"."B" set "X" = {text}, "Y" = \'2\' where "K" = {text} and "L" IS NULL;'.encode())
@@ -152,6 +152,6 @@ def test_what_logminer_prints_beside_literals_is_read_or_unsupported(text: str, 
     assert updated.where == [(b"K", expected), (b"L", None)]
 
 
-def test_statements_without_a_where_clause_find_their_row_by_nothing() -> None:
+def test_statements_without_a_where_clause_have_no_key_values() -> None:
     assert parse_update(b'update "A"."B" set "X" = \'1\', "Y" = NULL;') == ([(b"X", b"1"), (b"Y", None)], [])
     assert parse_delete(b'delete from "A"."B";') == ([], [])

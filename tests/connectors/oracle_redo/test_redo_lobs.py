@@ -1,4 +1,4 @@
-"""LOBs come in pieces: a row gets them whole, or without the column, and never empty."""
+"""LOBs come in pieces: a row gets the whole LOB or no LOB column, but never an empty one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECLARE = (
     "DECLARE \n loc_c CLOB; \n buf_c VARCHAR2(6174); \n loc_b BLOB; \n buf_b RAW(6174); \n loc_nc NCLOB; \n"
     " buf_nc NVARCHAR2(6174); \n e_len NUMBER; \nBEGIN\n"
 )
-Told = list[tuple[str, str]]
+Messages = list[tuple[str, str]]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def write_raw(data: bytes, offset: int) -> str:
 
 
 class Log:
-    """One transaction's LOB pieces, in short."""
+    """The LOB pieces of one transaction, in short notation."""
 
     def __init__(self, writer: RedoWriter) -> None:
         self.writer = writer
@@ -61,14 +61,14 @@ class Log:
     def trim(self, length: int) -> None:
         self.writer.lob(self.xid, "ITEMS", "LOB_TRIM", f"  dbms_lob.trim(loc_c, {length});\nEND;")
 
-    def read(self, told: Told | None = None) -> list[Read]:
+    def read(self, messages: Messages | None = None) -> list[Read]:
         self.writer.commit(self.xid)
         self.writer.flush()
-        with capturing(self.writer.folder, told=told) as (capture, _):
+        with capturing(self.writer.folder, messages=messages) as (capture, _):
             return collect(capture)
 
 
-def test_pieces_of_a_new_row_are_put_together(writer: RedoWriter) -> None:
+def test_the_pieces_of_a_new_row_are_joined(writer: RedoWriter) -> None:
     log = Log(writer)
     log.insert("1", DOC="=EMPTY_CLOB()", PIC="=EMPTY_BLOB()", OTHER="=EMPTY_CLOB()", NAME="n")
     log.locator("DOC", "1")
@@ -77,8 +77,8 @@ def test_pieces_of_a_new_row_are_put_together(writer: RedoWriter) -> None:
     log.locator("PIC", "1", "loc_b")
     log.write(write_raw(b"\0\xff", 1))
     log.insert("2", DOC="=EMPTY_CLOB()", PIC=None, OTHER=None, NAME="m")
-    told: Told = []
-    first, second = log.read(told)
+    messages: Messages = []
+    first, second = log.read(messages)
     assert first.after == {
         "id": b"1",
         "doc": "it's ünï 😀".encode(),
@@ -88,10 +88,10 @@ def test_pieces_of_a_new_row_are_put_together(writer: RedoWriter) -> None:
     }
     assert first.io_type == IoType.INSERT
     assert second.after["doc"] == b""
-    assert told == []
+    assert messages == []
 
 
-def test_whole_blocks_and_columns_that_the_insert_leaves_out_are_taken(writer: RedoWriter) -> None:
+def test_whole_blocks_and_columns_that_the_insert_omits_are_captured(writer: RedoWriter) -> None:
     log = Log(writer)
     log.insert("1", NAME="n")
     log.write(locate("DOC", "1") + "\n\n" + write("abc", 1) + "END;")
@@ -101,7 +101,7 @@ def test_whole_blocks_and_columns_that_the_insert_leaves_out_are_taken(writer: R
 
 
 @pytest.mark.parametrize("pieces", [1, 300])
-def test_pieces_that_fill_several_batches_make_one_value(
+def test_pieces_across_several_batches_give_one_value(
     writer: RedoWriter, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "BATCH_MESSAGES", 10)
@@ -117,7 +117,7 @@ def test_pieces_that_fill_several_batches_make_one_value(
     assert [(row.after["id"], row.after["doc"]) for row in rows] == [(key, expected) for key in (b"1", b"2", b"3")]
 
 
-def test_a_lob_of_a_row_that_is_there_is_an_update_of_that_column(writer: RedoWriter) -> None:
+def test_a_lob_of_an_existing_row_is_an_update_of_that_column(writer: RedoWriter) -> None:
     log = Log(writer)
     log.locator("DOC", "7")
     log.write(write("new ", 1))
@@ -127,7 +127,7 @@ def test_a_lob_of_a_row_that_is_there_is_an_update_of_that_column(writer: RedoWr
     assert (row.io_type, row.after) == (IoType.FIELD_COMP, {"id": b"7", "doc": b"new text"})
 
 
-def test_pieces_that_follow_an_update_of_their_row_are_part_of_it(writer: RedoWriter) -> None:
+def test_pieces_after_an_update_of_their_row_belong_to_the_update(writer: RedoWriter) -> None:
     log = Log(writer)
     log.writer.update(log.xid, "ITEMS", "AAA", {"ID": "7", "DOC": None}, {"DOC": "=EMPTY_CLOB()", "NAME": "x"})
     log.locator("DOC", "7")
@@ -136,17 +136,17 @@ def test_pieces_that_follow_an_update_of_their_row_are_part_of_it(writer: RedoWr
     assert row.after == {"id": b"7", "doc": b"text", "name": b"x"}
 
 
-def test_a_value_that_the_pieces_do_not_give_is_left_out_and_reported(writer: RedoWriter) -> None:
+def test_a_value_that_the_pieces_do_not_determine_is_omitted_and_reported(writer: RedoWriter) -> None:
     log = Log(writer)
     log.locator("DOC", "7")
-    log.write(write("part", 100))  # of a value that the log does not hold
+    log.write(write("part", 100))  # Of a value that the log does not contain.
     log.writer.update(log.xid, "ITEMS", "AAA", {"ID": "8"}, {"NAME": "x"})
     log.locator("DOC", "8")
-    log.write(write("begin", 1))  # what follows is not known
-    told: Told = []
-    [row] = log.read(told)
+    log.write(write("begin", 1))  # What follows is unknown.
+    messages: Messages = []
+    [row] = log.read(messages)
     assert row.after == {"id": b"8", "name": b"x"}
-    assert [text.split(". ")[0] for _, text in told] == [
+    assert [text.split(". ")[0] for _, text in messages] == [
         "shop.items: LOB column doc is omitted: the log does not contain its complete value"
     ]
 
@@ -163,20 +163,20 @@ def test_a_value_that_the_pieces_do_not_give_is_left_out_and_reported(writer: Re
         ("XML DOC BEGIN", "XML DOC BEGIN: ...", "XML that is logged in pieces"),
     ],
 )
-def test_an_empty_value_is_left_out_where_its_pieces_are_lost(
+def test_an_empty_value_is_omitted_if_its_pieces_are_lost(
     writer: RedoWriter, operation: str, sql: str, reason: str
 ) -> None:
     log = Log(writer)
     log.insert("1", DOC="=EMPTY_CLOB()", NAME="n")
     writer.lob(log.xid, "ITEMS", operation, sql)
-    told: Told = []
-    [row] = log.read(told)
+    messages: Messages = []
+    [row] = log.read(messages)
     assert row.after == {"id": b"1", "name": b"n"}
-    assert reason in told[0][1]
-    assert "LOB column doc is omitted" in told[1][1]
+    assert reason in messages[0][1]
+    assert "LOB column doc is omitted" in messages[1][1]
 
 
-def test_a_rollback_takes_the_pieces_of_a_row_with_it(writer: RedoWriter) -> None:
+def test_a_rollback_removes_the_pieces_of_a_row(writer: RedoWriter) -> None:
     log = Log(writer)
     log.insert("1", DOC="=EMPTY_CLOB()")
     log.locator("DOC", "1")
@@ -185,13 +185,13 @@ def test_a_rollback_takes_the_pieces_of_a_row_with_it(writer: RedoWriter) -> Non
     log.insert("2", DOC="=EMPTY_CLOB()")
     log.locator("DOC", "2")
     log.write(write("stays", 1))
-    told: Told = []
-    [row] = log.read(told)
+    messages: Messages = []
+    [row] = log.read(messages)
     assert row.after == {"id": b"2", "doc": b"stays"}
-    assert told == []
+    assert messages == []
 
 
-def test_the_forms_that_logminer_prints_are_read() -> None:
+def test_the_statement_forms_of_logminer_are_parsed() -> None:
     block = (locate("C", "it''s") + "\n e_len := 10; \n dbms_lob.erase(loc_c, e_len, 3);\nEND;").encode()
     assert parse_lob(block) == [Locator(b"SHOP", b"ITEMS", b"C", [(b"ID", b"it's")]), Erase(10, 3)]
     opened = (
@@ -225,8 +225,8 @@ STEPS = st.lists(
 )
 
 
-def carried_out(value: str, steps: list[Write | Trim | Erase]) -> str | None:
-    """What a database makes of it; None when it refuses a step."""
+def executed(value: str, steps: list[Write | Trim | Erase]) -> str | None:
+    """The value that a database computes; None if it refuses a step."""
     for step in steps:
         if isinstance(step, Trim):
             if step.length > len(value):
@@ -243,9 +243,9 @@ def carried_out(value: str, steps: list[Write | Trim | Erase]) -> str | None:
 
 
 @given(st.text("xyz", max_size=8), STEPS)
-def test_what_is_put_together_is_what_the_database_has(base: str, steps: list[Write | Trim | Erase]) -> None:
-    """Whatever the pieces: the right value, or none; a value that was known before stays known."""
-    expected = carried_out(base, steps)
+def test_the_joined_value_is_that_of_the_database(base: str, steps: list[Write | Trim | Erase]) -> None:
+    """For any pieces: the right value, or none; a value that was known before stays known."""
+    expected = executed(base, steps)
     known, unknown = LobContent(base.encode()), LobContent(UNSUPPORTED)
     for step in steps:
         known.apply(step)

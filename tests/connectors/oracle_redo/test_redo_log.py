@@ -1,4 +1,4 @@
-"""RedoLog: interleaved rows in, committed transactions out, in the order of their commit SCN, once each."""
+"""RedoLog: interleaved rows in, committed transactions out, each once, in the order of their commit SCN."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def writer(tmp_path: Path) -> RedoWriter:
     return RedoWriter(tmp_path / "log")
 
 
-def test_commits_come_in_their_order_and_rollbacks_never(writer: RedoWriter) -> None:
+def test_commits_are_returned_in_order_and_rollbacks_never(writer: RedoWriter) -> None:
     one, two, three = writer.begin(), writer.begin(), writer.begin()
     writer.insert(one, "ITEMS", {"ID": "1", "NAME": "first"})
     writer.insert(two, "ITEMS", {"ID": "2", "NAME": "it's"})
@@ -38,7 +38,7 @@ def test_commits_come_in_their_order_and_rollbacks_never(writer: RedoWriter) -> 
     assert [row.after["name"] for row in rows] == [b"it's", b"first", "ünï €".encode()]
 
 
-def test_a_statement_rollback_cancels_what_it_undoes(writer: RedoWriter) -> None:
+def test_a_statement_rollback_cancels_the_rows_that_it_undoes(writer: RedoWriter) -> None:
     xid = writer.begin()
     kept = writer.insert(xid, "ITEMS", {"ID": "1", "NAME": "a"})
     writer.insert(xid, "ITEMS", {"ID": "2", "NAME": "b"})
@@ -58,7 +58,7 @@ def test_a_statement_rollback_cancels_what_it_undoes(writer: RedoWriter) -> None
 
 
 @pytest.mark.parametrize("limit", [1, 64 << 20])
-def test_a_large_transaction_spills_and_still_loses_what_was_taken_back(writer: RedoWriter, limit: int) -> None:
+def test_a_large_transaction_is_spilled_and_still_loses_rolled_back_rows(writer: RedoWriter, limit: int) -> None:
     xid, other = writer.begin(), writer.begin()
     for number in range(6000):
         writer.insert(xid, "ITEMS", {"ID": str(number), "NAME": "n"})
@@ -74,7 +74,7 @@ def test_a_large_transaction_spills_and_still_loses_what_was_taken_back(writer: 
 
 
 @pytest.mark.slow
-def test_ten_thousand_interleaved_transactions_come_whole_in_commit_order(writer: RedoWriter) -> None:
+def test_ten_thousand_interleaved_transactions_are_returned_whole_in_commit_order(writer: RedoWriter) -> None:
     chance, count = random.Random(4), 10_000
     xids = [writer.begin() for _ in range(count)]
     for turn in ("a", "b"):
@@ -91,7 +91,7 @@ def test_ten_thousand_interleaved_transactions_come_whole_in_commit_order(writer
     assert found == [f"{number}{turn}".encode() for number in order if number % 7 for turn in ("a", "b")]
 
 
-def test_transactions_of_one_commit_scn_stay_their_own(writer: RedoWriter) -> None:
+def test_transactions_with_the_same_commit_scn_stay_separate(writer: RedoWriter) -> None:
     xids = [writer.begin() for _ in range(250)]
     for number, xid in enumerate(xids):
         writer.insert(xid, "ITEMS", {"ID": str(number)})
@@ -107,13 +107,13 @@ def test_transactions_of_one_commit_scn_stay_their_own(writer: RedoWriter) -> No
     ]
 
 
-def test_a_stop_between_two_transactions_of_one_commit_scn_loses_none_and_doubles_none(writer: RedoWriter) -> None:
+def test_a_stop_between_two_transactions_with_one_commit_scn_neither_loses_nor_repeats_any(writer: RedoWriter) -> None:
     xids = [writer.begin() for _ in range(6)]
     for number, xid in enumerate(xids):
         writer.insert(xid, "ITEMS", {"ID": str(number)})
     writer.commit(xids[0])
     writer.hold = True
-    for xid in (xids[4], xids[2], xids[5], xids[3], xids[1]):  # not in the order in which they began
+    for xid in (xids[4], xids[2], xids[5], xids[3], xids[1]):  # Not in the order in which they began.
         writer.commit(xid)
     writer.flush()
     whole = read_all(writer.folder)
@@ -122,7 +122,7 @@ def test_a_stop_between_two_transactions_of_one_commit_scn_loses_none_and_double
         assert read_all(writer.folder, after=whole[0].csn, xids=done) == whole[count:]
 
 
-def test_a_log_that_grows_is_followed_over_segments(writer: RedoWriter) -> None:
+def test_a_growing_log_is_followed_across_segments(writer: RedoWriter) -> None:
     with_rows = writer.begin()
     writer.insert(with_rows, "ITEMS", {"ID": "1"})
     writer.flush()
@@ -178,7 +178,7 @@ def test_a_restart_reads_from_the_oldest_open_transaction(tmp_path: Path, packed
     assert [row.after["id"] for row in again] == [b"150", b"151"]
 
 
-def test_redo_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_missing_redo_is_named(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log", segment_bytes=2_000)
     for number in range(50):
         xid = writer.begin()

@@ -1,4 +1,4 @@
-"""Crashes: whatever interleaving, wherever it stops, a restart brings the committed transactions once each, in commit order."""
+"""After a crash at any point of any interleaving, a restart returns each committed transaction once, in commit order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """A log that is written step by step, and what a right reader finds in it."""
+    """A log that is written step by step, and what a correct reader finds in it."""
 
     def __init__(self, folder: Path) -> None:
         self.writer = RedoWriter(folder, segment_bytes=1500)
@@ -58,7 +58,7 @@ class Model:
             rows.pop()
         elif what in ("commit", "hold"):
             self.open.remove((xid, rows))
-            # With ``hold`` two commits fall on one SCN.
+            # With ``hold``, two commits have the same SCN.
             scn = self.writer.commit(xid)
             self.expected += [(scn, row) for row in rows]
             if what == "hold" and self.open:
@@ -78,7 +78,7 @@ def found(rows: list[Read]) -> list[tuple[int, str]]:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 @pytest.mark.slow
-def test_a_restart_anywhere_brings_everything_once(tmp_path: Path, steps: list[tuple[str, int]]) -> None:
+def test_a_restart_at_any_point_returns_everything_once(tmp_path: Path, steps: list[tuple[str, int]]) -> None:
     model = Model(tmp_path / str(next(_NUMBERS)))
     trail: list[tuple[int, str]] = []
     seen: list[tuple[int, str]] = []
@@ -94,7 +94,7 @@ def test_a_restart_anywhere_brings_everything_once(tmp_path: Path, steps: list[t
         seen += [(row.csn, row.xid) for row in rows]
         trail += found(rows)
         if what == "crash":
-            # The checkpoint may be an older one than what the trail holds.
+            # The checkpoint may be older than the content of the trail.
             state = capture.state
             reading.__exit__(None, None, None)
             if which % 2 == 0:
@@ -102,7 +102,7 @@ def test_a_restart_anywhere_brings_everything_once(tmp_path: Path, steps: list[t
                 assert start.csn == state.safe
                 _delete_before(model.writer.folder, start)
             after = trail[-1][0] if trail else 0
-            # Of the last CSN the trail holds these; others may commit at the same SCN still.
+            # The trail has these transactions of the last CSN; others may still commit with that SCN.
             done = frozenset(xid for csn, xid in seen if csn == after)
             reading = capturing(model.writer.folder, start=start, after=after, xids=done)
             capture, log = reading.__enter__()
@@ -113,14 +113,15 @@ def test_a_restart_anywhere_brings_everything_once(tmp_path: Path, steps: list[t
 
 
 def _delete_before(folder: Path, start: LogPosition) -> None:
-    """Segments that lie before the restart position may go."""
+    """Segments before the restart position may be deleted."""
     for path in folder.glob("redo_1_*"):
         if int(path.stem.split("_")[2]) < start.sequence:
             path.unlink()
 
 
-def test_rows_that_were_kept_over_a_restart_are_not_taken_again(tmp_path: Path) -> None:
-    """What Bounded Recovery does: a transaction's rows up to a cursor are put back, and the log is read from before it."""
+def test_rows_that_were_restored_after_a_restart_are_not_captured_again(tmp_path: Path) -> None:
+    """As Bounded Recovery does: the rows of a transaction up to a cursor are restored, and the log is read from an earlier
+    position."""
     writer = RedoWriter(tmp_path / "log")
     xid, other = writer.begin(), writer.begin()
     for number in range(10):

@@ -25,7 +25,7 @@ def line(**fields: Any) -> bytes:
     return json.dumps({"SCN": 5, "XIDUSN": 10, "XIDSLT": 31, "XIDSQN": 1234, **fields}).encode()
 
 
-def test_columns_that_say_the_same_may_stand_for_each_other() -> None:
+def test_equivalent_columns_may_replace_each_other() -> None:
     one, two, three = decode_rows(
         b"\n".join(
             [
@@ -54,12 +54,12 @@ def test_columns_that_say_the_same_may_stand_for_each_other() -> None:
 @pytest.mark.parametrize(
     "wrong", [b"{", b"[1]", b'{"SCN":"x"}', b'{"OPERATION_CODE":1}', line(OPERATION_CODE="x"), b"[" * 50_000]
 )
-def test_what_is_no_row_is_named(wrong: bytes) -> None:
+def test_an_invalid_row_is_named(wrong: bytes) -> None:
     with pytest.raises(CaptureError, match=r"not a valid row of V\$LOGMNR_CONTENTS.*here"):
         decode_rows(line(OPERATION_CODE=7) + b"\n" + wrong, 1, 1, "here")
 
 
-def test_long_statements_go_on_in_the_next_row(tmp_path: Path) -> None:
+def test_long_statements_continue_in_the_next_row(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log")
     xid = writer.begin()
     long = "it's " * 3000
@@ -73,7 +73,7 @@ def test_long_statements_go_on_in_the_next_row(tmp_path: Path) -> None:
     assert second.after == {"id": b"1", "name": b"short"}
 
 
-def test_a_continuation_that_is_missing_is_refused(tmp_path: Path) -> None:
+def test_a_missing_continuation_is_refused(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log")
     xid = writer.begin()
     writer.insert(xid, "ITEMS", {"ID": "1", "NAME": "x" * 9000})
@@ -85,7 +85,7 @@ def test_a_continuation_that_is_missing_is_refused(tmp_path: Path) -> None:
         read_all(writer.folder)
 
 
-def test_a_row_that_is_named_by_its_address_alone_takes_its_columns_from_the_undo(tmp_path: Path) -> None:
+def test_a_row_that_is_identified_only_by_its_address_takes_its_columns_from_the_undo(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log")
     xid = writer.begin()
     redo, undo = (
@@ -100,16 +100,16 @@ def test_a_row_that_is_named_by_its_address_alone_takes_its_columns_from_the_und
     writer.change(xid, RedoChange("UPDATE", "ITEMS", "B", lost, lost))
     writer.commit(xid)
     writer.flush()
-    told: list[tuple[str, str]] = []
-    deleted, updated = read_all(writer.folder, told=told)
+    messages: list[tuple[str, str]] = []
+    deleted, updated = read_all(writer.folder, messages=messages)
     assert (deleted.io_type, deleted.after) == (IoType.DELETE, {"id": b"7"})
     assert (updated.io_type, updated.before) == (IoType.KEY_FIELD_COMP, {"id": b"8"})
     assert updated.after == {"id": b"9", "name": b"m"}
-    assert [code for code, _ in told] == ["GGS-00531"]
-    assert "its key is not logged" in told[0][1]
+    assert [code for code, _ in messages] == ["GGS-00531"]
+    assert "its key is not logged" in messages[0][1]
 
 
-def test_ddl_ends_what_was_learned_and_truncate_is_captured(tmp_path: Path) -> None:
+def test_ddl_discards_the_learned_columns_and_truncate_is_captured(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log")
     one = writer.begin()
     writer.insert(one, "ITEMS", {"ID": "1", "OLD": "o"})
@@ -120,26 +120,26 @@ def test_ddl_ends_what_was_learned_and_truncate_is_captured(tmp_path: Path) -> N
     writer.commit(two)
     writer.ddl("ITEMS", "TRUNCATE TABLE items")
     writer.flush()
-    told: list[tuple[str, str]] = []
-    rows = read_all(writer.folder, told=told)
+    messages: list[tuple[str, str]] = []
+    rows = read_all(writer.folder, messages=messages)
     assert [(row.io_type, row.after) for row in rows] == [
         (IoType.INSERT, {"id": b"1", "old": b"o"}),
         (IoType.INSERT, {"id": b"2", "new": b"n"}),
         (IoType.PURGE_DATA, {}),
     ]
-    assert [text for _, text in told] == [
+    assert [text for _, text in messages] == [
         "shop.items: DDL is not replicated: ALTER TABLE ITEMS. Such rows are counted, but not captured."
     ]
 
 
 @given(st.text(min_size=1, max_size=12))
-def test_names_fold_there_and_back(name: str) -> None:
+def test_names_are_folded_and_restored(name: str) -> None:
     assert folded(folded(name)) == name
     assert folded("SHOP_1") == "shop_1"
     assert folded("Mixed") == "Mixed"
 
 
-def test_a_definitions_file_says_types_and_keys(tmp_path: Path) -> None:
+def test_a_definitions_file_has_types_and_keys(tmp_path: Path) -> None:
     tables = read_definitions(write_definitions(tmp_path))
     found = tables[TableName("shop", "orders")]
     assert [column.name for column in found.columns][:2] == ["order_id", "customer_id"]
@@ -158,7 +158,7 @@ def test_a_definitions_file_says_types_and_keys(tmp_path: Path) -> None:
         read_definitions(broken)
 
 
-def test_a_column_that_the_file_lacks_ends_capture(tmp_path: Path) -> None:
+def test_a_column_missing_in_the_definitions_file_ends_capture(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log")
     xid = writer.begin()
     writer.insert(xid, "ORDERS", {"ORDER_ID": "1", "BRAND_NEW": "x"})
@@ -169,7 +169,9 @@ def test_a_column_that_the_file_lacks_ends_capture(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.integers(0, 32))
-def test_a_place_is_found_by_halves(tmp_path_factory: pytest.TempPathFactory, scns: list[int], wanted: int) -> None:
+def test_a_position_is_found_by_binary_search(
+    tmp_path_factory: pytest.TempPathFactory, scns: list[int], wanted: int
+) -> None:
     folder = tmp_path_factory.mktemp("halves")
     scns.sort()
     content = b"".join(b'{"SCN":%d,"X":"%s"}\n' % (scn, b"x" * (scn % 7)) for scn in scns)
@@ -186,8 +188,8 @@ def test_a_place_is_found_by_halves(tmp_path_factory: pytest.TempPathFactory, sc
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_workload_leaves_the_rows_that_it_says(tmp_path: Path, threads: int, packed: bool) -> None:
-    """The trail, applied, is what the transactions left, and commits come in the order of their SCN."""
+def test_a_workload_gives_the_expected_rows(tmp_path: Path, threads: int, packed: bool) -> None:
+    """The trail, applied to empty tables, gives the rows of the transactions, and commits are in the order of their SCN."""
     folder = tmp_path / "log"
     model: dict[str, dict[str, str | None]] = {}
     commits: list[int] = []
@@ -205,7 +207,7 @@ def test_a_workload_leaves_the_rows_that_it_says(tmp_path: Path, threads: int, p
     writers = list(redo_writers(folder, threads, segment_bytes=200_000, packed=packed))
     made = Workload(shape, writers, committed).run()
     assert made.rolled_back > 10
-    # A thread that has written nothing later keeps the others back: each says how far it has come.
+    # A thread without later rows delays the others: each thread records how far it has advanced.
     scn = max(writer.scn for writer in writers)
     for writer in writers:
         writer.scn = scn
@@ -231,7 +233,7 @@ def test_a_workload_leaves_the_rows_that_it_says(tmp_path: Path, threads: int, p
         assert {name: None if value is None else value.decode() for name, value in found.items()} == wanted
 
 
-def test_a_silent_thread_holds_back_only_what_may_come_before_its_rows(tmp_path: Path) -> None:
+def test_an_idle_thread_delays_only_rows_that_may_follow_its_own(tmp_path: Path) -> None:
     one, two = redo_writers(tmp_path, 2)
     first = one.begin()
     one.insert(first, "ITEMS", {"ID": "1"})
@@ -267,7 +269,7 @@ def test_every_thread_must_reach_back_to_the_start(tmp_path: Path) -> None:
         read_all(tmp_path, start=start)
 
 
-def test_a_thread_that_is_opened_later_is_taken_up(tmp_path: Path) -> None:
+def test_a_thread_that_is_opened_later_is_read(tmp_path: Path) -> None:
     one = RedoWriter(tmp_path)
     first = one.begin(1)
     one.insert(first, "ITEMS", {"ID": "1"})

@@ -1,4 +1,4 @@
-"""Oracle's redo in, PostgreSQL's rows out: Extract, trail and Replicat, with names, keys, NULLs and types on the way."""
+"""Oracle redo to PostgreSQL rows through Extract, trail and Replicat, including names, keys, NULLs and types."""
 
 from __future__ import annotations
 

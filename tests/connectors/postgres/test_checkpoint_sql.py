@@ -50,7 +50,7 @@ def test_both_tables_are_made_with_the_columns_that_tools_know(south: str) -> No
             checkpoint_sql.create(connection, TABLE)
 
 
-def test_half_a_checkpoint_table_can_be_completed(south: str) -> None:
+def test_an_incomplete_checkpoint_table_can_be_completed(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, TABLE)
         connection.execute('DROP TABLE "Chk_lox"')

@@ -1,4 +1,4 @@
-"""A database in memory as a kind of database: what a new kind must implement, and no more."""
+"""A database in memory as a kind of database: the minimum that a new kind must implement."""
 
 from __future__ import annotations
 

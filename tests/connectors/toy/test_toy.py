@@ -1,4 +1,4 @@
-"""A new kind of database is its folder and one line of the registry: a database in memory, from DBLOGIN to INFO."""
+"""A new kind of database needs its own folder and one line in the registry: an in-memory database, from DBLOGIN to INFO."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOGIN = "DBLOGIN SOURCEDB toy://shop"
 
 @pytest.fixture
 def toy(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    """A shell that knows the toy: its folder, and its line in the registry.  Processes run in this one."""
+    """A shell that knows the toy database through its folder and its line in the registry.  Processes run in this process."""
     folders = [*ggshell.connectors.__path__, str(Path(__file__).parents[1])]
     monkeypatch.setattr(ggshell.connectors, "__path__", folders)
     monkeypatch.setattr(registry, "_KINDS", {"toy://": "toy", **registry._KINDS})
@@ -41,7 +41,7 @@ def _write(log: list[Entry], first: int, *values: bytes) -> None:
             log.append(Entry(number * 3 + step, MOMENT, kind, number, number * 10 if kind == "K" else 0, row))
 
 
-def test_a_kind_of_its_folder_and_a_line_replicates(toy: Shell) -> None:
+def test_a_kind_with_a_folder_and_a_registry_line_replicates(toy: Shell) -> None:
     added = toy.batch(
         LOGIN,
         "ADD CHECKPOINTTABLE shop.checks",
@@ -59,7 +59,7 @@ def test_a_kind_of_its_folder_and_a_line_replicates(toy: Shell) -> None:
     }
     for name, text in parameters.items():
         toy.home.parameters(name).write_text(text)
-    for first, values in ((1, (b"one", b"two")), (3, (b"three",))):  # the second run goes on after the first
+    for first, values in ((1, (b"one", b"two")), (3, (b"three",))):  # The second run continues after the first.
         _write(LOG, first, *values)
         assert extract.run(toy.home, "EXT1") == 0, toy.home.report("EXT1").read_text()
         assert replicat.run(toy.home, "REP1") == 0, toy.home.report("REP1").read_text()
@@ -73,7 +73,9 @@ def test_a_kind_of_its_folder_and_a_line_replicates(toy: Shell) -> None:
 
 
 @pytest.mark.parametrize("statement", ["ADD TRANDATA shop.t", "ADD HEARTBEATTABLE", "REGISTER EXTRACT ext1 DATABASE"])
-def test_what_a_kind_leaves_out_is_refused_by_its_name(toy: Shell, statement: str) -> None:
+def test_a_feature_that_a_kind_does_not_implement_is_refused_with_the_name_of_the_kind(
+    toy: Shell, statement: str
+) -> None:
     toy.home.ensure()
     toy.home.globals.write_text("GGSCHEMA admin\n")
     answer = toy.batch(LOGIN, statement)

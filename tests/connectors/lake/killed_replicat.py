@@ -1,4 +1,4 @@
-"""``python dying.py FORM replicat --home DIR --group NAME``: a lake Replicat; SIGKILL ends it behind a batch's first table."""
+"""``python killed_replicat.py FORM replicat --home DIR --group NAME``: a lake Replicat killed after a batch's first table."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ggshell.groups.__main__ import run_as
 FORMS: dict[str, type[Any]] = {"parquet": ParquetTables, "delta": DeltaTables, "iceberg": IcebergTables}
 
 
-def arm(tables: type[Any]) -> None:
+def kill_after_first_merge(tables: type[Any]) -> None:
     merge = tables.merge
 
-    def deadly(*given: Any) -> None:
-        merge(*given)
+    def merge_and_kill(*arguments: Any) -> None:
+        merge(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    tables.merge = deadly
+    tables.merge = merge_and_kill
 
 
 if __name__ == "__main__":
-    arm(FORMS[sys.argv[1]])
+    kill_after_first_merge(FORMS[sys.argv[1]])
     sys.exit(run_as(sys.argv[2:], lambda kind, home, group: replicat.run(home, group)))

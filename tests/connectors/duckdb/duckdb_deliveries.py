@@ -1,4 +1,4 @@
-"""Deliveries to a DuckDB file; ``start`` ends the one before, as a new process would."""
+"""Deliveries to a DuckDB file; ``start`` closes the previous delivery, as a new process would."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHECKPOINTS = TableName("main", "checks")
 ROWS = "SELECT * FROM t ORDER BY id"
 
 
-class Ducks:
+class DuckDBDeliveries:
     """A file with the table t (id, a, b) and a checkpoint table."""
 
     def __init__(self, file: Path) -> None:
@@ -33,7 +33,7 @@ class Ducks:
         connection.close()
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Over the delivery's own connection while there is one: nobody else can have the file."""
+        """Over the connection of the running delivery, as no other can open the file."""
         target = self.target
         connection = session.connect(self.login) if target is None else target._connection
         try:

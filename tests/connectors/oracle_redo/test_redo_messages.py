@@ -1,4 +1,4 @@
-"""What redo brings and cannot be captured is told; what would be lost in silence ends capture."""
+"""Redo that cannot be captured is reported; anything that would be lost silently ends capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ggshell.demo.redo_writer import RedoChange, RedoWriter
 from ggshell.errors import CaptureError
 from ggshell.types import LogPosition, TableName
 
-Told = list[tuple[str, str]]
+Messages = list[tuple[str, str]]
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def writer(tmp_path: Path) -> RedoWriter:
     return RedoWriter(tmp_path / "log")
 
 
-def test_a_transaction_that_began_before_capture_is_not_captured_and_told(writer: RedoWriter) -> None:
+def test_a_transaction_that_began_before_capture_is_reported_and_not_captured(writer: RedoWriter) -> None:
     early = writer.begin()
     writer.insert(early, "ITEMS", {"ID": "1"})
     start = writer.scn + 1
@@ -30,14 +30,14 @@ def test_a_transaction_that_began_before_capture_is_not_captured_and_told(writer
     writer.commit(early)
     writer.commit(late)
     writer.flush()
-    told: Told = []
-    rows = read_all(writer.folder, start=LogPosition(0, 0, start), after=start - 1, told=told)
+    messages: Messages = []
+    rows = read_all(writer.folder, start=LogPosition(0, 0, start), after=start - 1, messages=messages)
     assert [row.after["id"] for row in rows] == [b"4"]
-    assert [code for code, _ in told] == ["GGS-00530"]
-    assert early.text in told[0][1]
+    assert [code for code, _ in messages] == ["GGS-00530"]
+    assert early.text in messages[0][1]
 
 
-def test_tables_that_logminer_does_not_know_are_told_and_unwanted_ones_are_not(writer: RedoWriter) -> None:
+def test_tables_unknown_to_logminer_are_reported_unless_they_are_excluded(writer: RedoWriter) -> None:
     unknown = RedoWriter(writer.folder, segment=1, scn=writer.scn, owner="UNKNOWN")
     xid = unknown.begin(5)
     unknown.insert(xid, "OBJ# 4711", {"COL 1": "=HEXTORAW('c102')"})
@@ -50,23 +50,23 @@ def test_tables_that_logminer_does_not_know_are_told_and_unwanted_ones_are_not(w
     writer.unsupported(other, "OTHER")
     writer.commit(other)
     writer.flush()
-    told: Told = []
-    assert read_all(writer.folder, told=told, wanted=lambda name: name == TableName("shop", "items")) == []
-    assert [code for code, _ in told] == ["GGS-00531"]
-    assert "OBJ# 4711: the table is not in LogMiner's dictionary" in told[0][1]
+    messages: Messages = []
+    assert read_all(writer.folder, messages=messages, wanted=lambda name: name == TableName("shop", "items")) == []
+    assert [code for code, _ in messages] == ["GGS-00531"]
+    assert "OBJ# 4711: the table is not in LogMiner's dictionary" in messages[0][1]
 
 
-def test_how_much_is_not_captured_is_counted(writer: RedoWriter) -> None:
+def test_changes_that_are_not_captured_are_counted(writer: RedoWriter) -> None:
     xid = writer.begin()
     for _ in range(5):
         writer.unsupported(xid, "ITEMS")
     writer.commit(xid)
     writer.flush()
-    told: Told = []
-    with capturing(writer.folder, told=told) as (capture, log):
+    messages: Messages = []
+    with capturing(writer.folder, messages=messages) as (capture, log):
         assert collect(capture) == []
     assert log.problems == {("shop.items", "operation UNSUPPORTED is not supported"): 5}
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_a_gap_in_the_exported_log_ends_capture(writer: RedoWriter) -> None:
@@ -78,7 +78,7 @@ def test_a_gap_in_the_exported_log_ends_capture(writer: RedoWriter) -> None:
         read_all(writer.folder)
 
 
-def test_an_undo_of_what_was_never_read_ends_capture(writer: RedoWriter) -> None:
+def test_an_undo_of_a_row_that_was_never_read_ends_capture(writer: RedoWriter) -> None:
     xid = writer.begin()
     writer.insert(xid, "ITEMS", {"ID": "1"})
     xid.changes.append(
@@ -91,7 +91,7 @@ def test_an_undo_of_what_was_never_read_ends_capture(writer: RedoWriter) -> None
         read_all(writer.folder)
 
 
-def test_sql_that_cannot_be_read_names_table_and_place(writer: RedoWriter) -> None:
+def test_the_error_for_unreadable_sql_names_table_and_position(writer: RedoWriter) -> None:
     xid = writer.begin()
     writer.change(
         xid, RedoChange("INSERT", "ITEMS", "A", "insert into HR.EMPLOYEES(col#1) values (hextoraw('4a'));", "")
@@ -102,27 +102,29 @@ def test_sql_that_cannot_be_read_names_table_and_place(writer: RedoWriter) -> No
         read_all(writer.folder, abends=True)
 
 
-def test_a_commit_that_comes_late_for_its_scn_is_captured(writer: RedoWriter) -> None:
+def test_a_commit_that_is_late_for_its_scn_is_captured(writer: RedoWriter) -> None:
     one, two = writer.begin(), writer.begin()
     writer.insert(one, "ITEMS", {"ID": "1"})
     writer.insert(two, "ITEMS", {"ID": "2"})
     writer.commit(one)
     writer.flush()
-    told: Told = []
-    with capturing(writer.folder, told=told) as (capture, _):
+    messages: Messages = []
+    with capturing(writer.folder, messages=messages) as (capture, _):
         assert [row.after["id"] for row in collect(capture)] == [b"1"]
         writer.hold = True
         writer.commit(two)
         writer.flush()
         assert [row.after["id"] for row in collect(capture)] == [b"2"]
-    assert told == []
+    assert messages == []
 
 
 BAD = "insert into SHOP.ITEMS values (this cannot be read);"
 
 
-def with_a_row_that_cannot_be_read(writer: RedoWriter) -> list[str]:
-    """Ten transactions, the fifth of which has a bad row between two good ones, and one open over all; the good rows' ids."""
+def with_unreadable_row(writer: RedoWriter) -> list[str]:
+    """Ten transactions, the fifth of which has an unreadable row between two good ones, and one that is open all the time;
+    returns
+    the ids of the good rows."""
     around = writer.begin()
     writer.insert(around, "ITEMS", {"ID": "around"})
     for number in range(10):
@@ -137,22 +139,22 @@ def with_a_row_that_cannot_be_read(writer: RedoWriter) -> list[str]:
     return ["0", "1", "2", "3", "4", "5", "5b", "6", "7", "8", "9", "around"]
 
 
-def test_a_row_whose_sql_cannot_be_read_is_left_out_counted_and_reported(writer: RedoWriter) -> None:
-    ids = with_a_row_that_cannot_be_read(writer)
-    told: Told = []
-    with capturing(writer.folder, told=told) as (capture, log):
+def test_a_row_with_unreadable_sql_is_omitted_counted_and_reported(writer: RedoWriter) -> None:
+    ids = with_unreadable_row(writer)
+    messages: Messages = []
+    with capturing(writer.folder, messages=messages) as (capture, log):
         assert [(row.after["id"] or b"").decode() for row in collect(capture)] == ids
         problem = ("shop.items", "the SQL_REDO of operation INSERT cannot be read")
         assert log.problems == {problem: 1}
-    [(code, text)] = told
+    [(code, text)] = messages
     assert code == "GGS-00531"
     assert f"{problem[0]}: {problem[1]} (redo address" in text
     assert BAD in text
     assert "COMPARE" in text
 
 
-def test_what_committed_before_a_row_that_ends_capture_goes_out_first(writer: RedoWriter) -> None:
-    ids = with_a_row_that_cannot_be_read(writer)
+def test_transactions_committed_before_a_row_that_ends_capture_are_captured_first(writer: RedoWriter) -> None:
+    ids = with_unreadable_row(writer)
     with capturing(writer.folder, abends=True) as (capture, _):
         found = []
         with pytest.raises(CaptureError, match="UNREADABLEREDO REPORT"):
@@ -165,7 +167,7 @@ def test_what_committed_before_a_row_that_ends_capture_goes_out_first(writer: Re
         assert capture.state.safe == safe
 
 
-def test_the_rows_before_a_line_that_is_no_row_go_out_first(writer: RedoWriter) -> None:
+def test_the_rows_before_an_invalid_line_are_captured_first(writer: RedoWriter) -> None:
     one, two = writer.begin(), writer.begin()
     writer.insert(one, "ITEMS", {"ID": "1"})
     writer.commit(one)
@@ -183,21 +185,21 @@ def test_the_rows_before_a_line_that_is_no_row_go_out_first(writer: RedoWriter) 
             capture.read()
 
 
-def test_a_commit_whose_begin_was_not_read_is_told(writer: RedoWriter) -> None:
+def test_a_commit_without_its_begin_is_reported(writer: RedoWriter) -> None:
     early, empty = writer.begin(), writer.begin()
     writer.insert(early, "ITEMS", {"ID": "1"})
     start = writer.scn + 1
     writer.commit(early)
     writer.rollback(empty)
     writer.flush()
-    told: Told = []
-    assert read_all(writer.folder, start=LogPosition(0, 0, start), after=start - 1, told=told) == []
-    [(code, text)] = told
+    messages: Messages = []
+    assert read_all(writer.folder, start=LogPosition(0, 0, start), after=start - 1, messages=messages) == []
+    [(code, text)] = messages
     assert code == "GGS-00530"
     assert early.text in text
 
 
-def test_rows_without_a_where_clause_are_found_by_their_undo_or_reported(writer: RedoWriter) -> None:
+def test_rows_without_a_where_clause_are_identified_by_their_undo_or_reported(writer: RedoWriter) -> None:
     xid = writer.begin()
     update = 'update "SHOP"."ITEMS" set "NAME" = \'x\''
     undo = 'update "SHOP"."ITEMS" set "NAME" = \'y\' where "ID" = \'1\';'
@@ -205,18 +207,18 @@ def test_rows_without_a_where_clause_are_found_by_their_undo_or_reported(writer:
     writer.change(xid, RedoChange("DELETE", "ITEMS", "A", 'delete from "SHOP"."ITEMS";', ""))
     writer.commit(xid)
     writer.flush()
-    told: Told = []
-    [row] = read_all(writer.folder, told=told)
+    messages: Messages = []
+    [row] = read_all(writer.folder, messages=messages)
     assert row.after == {"id": b"1", "name": b"x"}
-    assert "its key is not logged" in told[0][1]
+    assert "its key is not logged" in messages[0][1]
 
 
-def test_object_constructors_are_left_out_by_column(writer: RedoWriter) -> None:
+def test_object_constructors_are_omitted_by_column(writer: RedoWriter) -> None:
     xid = writer.begin()
     writer.insert(xid, "ITEMS", {"ID": "1", "PLACE": '="MDSYS"."SDO_GEOMETRY"(2001, NULL, "MDSYS"."P"(1, 2), NULL)'})
     writer.commit(xid)
     writer.flush()
-    told: Told = []
-    [row] = read_all(writer.folder, told=told)
+    messages: Messages = []
+    [row] = read_all(writer.folder, messages=messages)
     assert row.after == {"id": b"1"}
-    assert "column place has a value that the log does not contain as text" in told[0][1]
+    assert "column place has a value that the log does not contain as text" in messages[0][1]
