@@ -17,15 +17,15 @@ import pytest
 pytestmark = [pytest.mark.pg, pytest.mark.slow]
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 FEW = [
-    *(("kill", kind, 4) for kind in ("classic", "parallel", "coordinated")),
-    ("matrix", "parallel", 5),
-    ("cut", "classic", 6),
+    *(("kill", kind, 2) for kind in ("classic", "parallel", "coordinated")),
+    ("matrix", "parallel", 3),
+    ("cut", "classic", 3),
     ("restart", "coordinated", 2),
     ("disk", "parallel", 2),
-    ("large", "classic", 20),
-    ("many", "parallel", 3),
-    ("interleaved", "classic", 3),
-    ("files", "classic", 4),
+    ("large", "classic", 8),
+    ("many", "parallel", 2),
+    ("interleaved", "classic", 2),
+    ("files", "classic", 2),
     ("files --case while", "classic", 2),
 ]
 """Which faults against which kinds, and how many rounds; ``scripts/faults`` does all to all."""
