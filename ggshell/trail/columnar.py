@@ -248,7 +248,7 @@ def _read(reader: TrailReader, seqno: int, wanted: RowFilter, last: int | None) 
             if expected not in (None, size):
                 raise damaged(path, size, f"{expected} bytes in this file, as the header of the next file says")
             return
-        batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)))
+        batch = reader.read(CHUNK if last is None else max(1, min(CHUNK, last - here.rba)), last)
         if batch is None or batch.seqno != seqno:
             return
         chosen = _chosen(batch, wanted, last)

@@ -61,8 +61,10 @@ class TrailReader:
             position = TrailPosition(first[0] if first else 0, 0)
         self.position = position
 
-    def read(self, max_bytes: int = CHUNK) -> ChangeBatch | None:
-        """Return the next rows, or None if no more rows are visible now."""
+    def read(self, max_bytes: int = CHUNK, last: int | None = None) -> ChangeBatch | None:
+        """Return the next rows, or None if no more rows are visible now.
+
+        ``last``: return None if no row of the current file begins before this RBA. What follows may be incomplete."""
         while True:
             end = self._seen = self._visible.read()
             if end is None or self.position >= end:
@@ -72,6 +74,8 @@ class TrailReader:
             if file is None:
                 return None
             limit = end.rba if end.seqno == file.seqno else file.size()
+            if last is not None and self.position.rba >= last:
+                return None
             if self.position.rba >= limit:
                 if file.seqno >= end.seqno:
                     return None

@@ -19,7 +19,9 @@ from ggshell.query.questions.file_facts import unread_notes
 from ggshell.query.questions.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, gaps
 from ggshell.query.questions.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
+from ggshell.query.splits import cut_place
 from ggshell.record.operation import TransInd
+from ggshell.trail.columnar import read_columnar
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import unreachable
 from ggshell.trail.writer import TrailWriter
@@ -141,6 +143,20 @@ def test_a_last_file_that_was_cut_is_read_up_to_the_cut_and_reported(name: Trail
     assert note.endswith(f"it is read up to RBA {found.rba:,}")
     queried = trails([str(name)], name.folder, local_engine())
     assert counts.count(queried, "OP").rows
+
+
+def test_a_last_file_cut_at_any_length_is_read_up_to_its_last_whole_transaction(tmp_path: Path) -> None:
+    """Its first records hold no rows: a cut after them leaves nothing to read, and that is not an error."""
+    name = trail_in(tmp_path)
+    write_trail(name, [[insert(EMPLOYEES, id=str(number))] for number in range(2)])
+    last = name.file(0)
+    content = last.read_bytes()
+    rows = []
+    for size in range(cut_records(content)[0][0], len(content) + 1):
+        last.write_bytes(content[:size])
+        rows.append(sum(len(batch) for batch in read_columnar(last, ["csn"], last=cut_place(last))))
+    assert rows == sorted(rows)
+    assert (rows[0], rows[-1], set(rows)) == (0, 2, {0, 1, 2})
 
 
 def test_a_missing_last_file_is_reported_by_the_durable_mark(name: TrailName) -> None:
