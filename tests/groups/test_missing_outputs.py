@@ -1,4 +1,4 @@
-"""An Extract or a pump whose rows would go nowhere ends: it does not run, and confirms nothing to its source."""
+"""An Extract or a pump without a trail to write abends and confirms nothing to its source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def test_an_extract_whose_trail_was_not_added_captures_nothing_until_it_is(pipeline: Pipeline) -> None:
+def test_an_extract_captures_nothing_until_its_trail_is_added(pipeline: Pipeline) -> None:
     pipeline.run(
         *("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.items", "REGISTER EXTRACT ext1"),
         "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
@@ -44,10 +44,10 @@ def test_a_pump_without_a_trail_reads_nothing(pipeline: Pipeline) -> None:
     pipeline.write("pmp1", "EXTRACT pmp1\nPASSTHRU\nTABLE a.*;\n")
     pipeline.add()
     pipeline.run("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea", "START EXTRACT pmp1")
-    until("it ends", lambda: "PMP1 has no trail to write" in pipeline.abended_report(PUMP))
+    until("the pump abends", lambda: "PMP1 has no trail to write" in pipeline.abended_report(PUMP))
 
 
-def test_a_trail_file_that_is_deleted_while_extract_writes_it_ends_extract_before_it_confirms(
+def test_extract_abends_without_confirming_if_its_trail_file_is_deleted(
     pipeline: Pipeline,
 ) -> None:
     pipeline.add()

@@ -1,4 +1,4 @@
-"""New tables under a wildcard: captured from their first row, or reported, and never in the way of the others."""
+"""New tables that match a wildcard: captured from their first row or reported, without blocking other tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-NEW = (
+NEW_TABLES = (
     "CREATE TABLE {s}.made (id int PRIMARY KEY, v text)",
     "CREATE TABLE {s}.keyless (v text)",
     "CREATE TABLE {s}.copied (id int, v text)",
@@ -37,8 +37,8 @@ NEW = (
 )
 
 
-def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(pipeline: Pipeline) -> None:
-    pipeline.in_south(*(text.format(s="b") for text in NEW), "ALTER TABLE b.made ADD COLUMN w int")
+def test_a_table_created_filled_and_altered_in_one_transaction_is_complete(pipeline: Pipeline) -> None:
+    pipeline.in_south(*(text.format(s="b") for text in NEW_TABLES), "ALTER TABLE b.made ADD COLUMN w int")
     pipeline.add()
     out = pipeline.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a", "INFO SCHEMATRANDATA a")
     assert 'OGG-01788  SCHEMATRANDATA has been added on schema "a".' in out
@@ -46,19 +46,22 @@ def test_a_table_created_filled_and_altered_in_one_transaction_arrives_whole(pip
     pipeline.start()
     with psycopg.connect(pipeline.north) as application:
         for statement in (
-            NEW[0].format(s="a"),
+            NEW_TABLES[0].format(s="a"),
             "INSERT INTO a.made VALUES (1, 'x'), (2, 'y')",
             "ALTER TABLE a.made ADD COLUMN w int",
             "UPDATE a.made SET w = 7 WHERE id = 2",
         ):
             application.execute(statement)
     pipeline.in_north(
-        NEW[1].format(s="a"),
+        NEW_TABLES[1].format(s="a"),
         "INSERT INTO a.keyless VALUES ('one'), ('two')",
         "UPDATE a.keyless SET v = 'three' WHERE v = 'one'",
         "CREATE TABLE a.copied AS SELECT id, v FROM a.made",
         "DELETE FROM a.copied WHERE id = 1",
-        *(f"{NEW[3].format(s='a')}; INSERT INTO a.again VALUES ({number}); DROP TABLE a.again" for number in (1, 2)),
+        *(
+            f"{NEW_TABLES[3].format(s='a')}; INSERT INTO a.again VALUES ({number}); DROP TABLE a.again"
+            for number in (1, 2)
+        ),
         "INSERT INTO a.items VALUES (1, 'last', 1)",
     )
     pipeline.wait_for_rows(1)
@@ -80,7 +83,10 @@ def test_a_table_that_cannot_be_captured_is_reported_and_does_not_stop_the_other
     assert line in pipeline.home.event_log.read_text()
     assert "Table a.scratch is not captured: it is UNLOGGED" in pipeline.home.event_log.read_text()
     assert "Not captured: table a.late: it has no TRANDATA." in pipeline.run("STATS EXTRACT ext1")
-    until("the checkpoint says so", lambda: "  a.late: it has no TRANDATA" in pipeline.run("INFO EXTRACT ext1, DETAIL"))
+    until(
+        "the checkpoint file has the reason",
+        lambda: "  a.late: it has no TRANDATA" in pipeline.run("INFO EXTRACT ext1, DETAIL"),
+    )
     pipeline.run("STOP EXTRACT ext1", "DBLOGIN USERIDALIAS north", "ADD TRANDATA a.late", "START EXTRACT ext1")
     pipeline.in_south("CREATE TABLE b.late (id int PRIMARY KEY)")
     pipeline.in_north("INSERT INTO a.late VALUES (2)", "INSERT INTO a.items VALUES (2, 'two', 2)")
@@ -91,7 +97,7 @@ def test_a_table_that_cannot_be_captured_is_reported_and_does_not_stop_the_other
 
 
 @pytest.mark.parametrize("word", ["", " ABEND"])
-def test_ddloptions_addtrandata_adds_what_is_missing_and_abends_where_asked(pipeline: Pipeline, word: str) -> None:
+def test_ddloptions_addtrandata_adds_missing_trandata_and_abends_on_request(pipeline: Pipeline, word: str) -> None:
     pipeline.write(
         "ext1", f"EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDLOPTIONS ADDTRANDATA{word}\nTABLE a.*;\n"
     )
@@ -104,7 +110,7 @@ def test_ddloptions_addtrandata_adds_what_is_missing_and_abends_where_asked(pipe
         assert "changes of table a.bad cannot be captured" in pipeline.abended_report(EXT1)
     else:
         until(
-            "it is added",
+            "the table is added",
             lambda: "Table a.late is now captured. Changes made before" in pipeline.home.report("EXT1").read_text(),
         )
         assert pipeline.is_running(EXT1)
@@ -112,8 +118,8 @@ def test_ddloptions_addtrandata_adds_what_is_missing_and_abends_where_asked(pipe
         assert trandata.info(connection, TableName("a", "late")).identity == "full"
 
 
-class Steps:
-    """A clock that a test moves."""
+class ManualClock:
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.at = 0.0
@@ -125,35 +131,35 @@ class Steps:
         return int(self.at * 1e6)
 
 
-def test_tables_are_looked_for_while_capture_runs(north: str) -> None:
-    told: list[str] = []
-    clock = Steps()
+def test_new_tables_are_detected_while_capture_runs(north: str) -> None:
+    messages: list[str] = []
+    clock = ManualClock()
 
-    def tell(_: Severity, code: str, text: str) -> None:
-        told.append(f"{code} {text}")
+    def collect(_: Severity, code: str, text: str) -> None:
+        messages.append(f"{code} {text}")
 
     with session.connect(north) as connection:
         connection.execute("CREATE SCHEMA s CREATE TABLE t (id int PRIMARY KEY)")
-        watch = TableWatch(["s.*", "s.named"], TableFilter(["s.*"]), tell, clock)  # type: ignore[arg-type]
+        watch = TableWatch(["s.*", "s.named"], TableFilter(["s.*"]), collect, clock)  # type: ignore[arg-type]
         with pytest.raises(DatabaseError, match=r"changes of table s\.t cannot be captured: it has no TRANDATA"):
             watch.begin(connection)
         trandata.add(connection, TableName("s", "t"))
         watch.begin(connection)
         assert dict(watch.missed) == {"s.named": "it does not exist"}
-        told.clear()
+        messages.clear()
         connection.execute("CREATE TABLE s.later (id int)")
         watch.check_again(connection)
-        assert not told
+        assert not messages
         clock.at += CHECK_SECONDS
         watch.check_again(connection)
-        assert [line[:9] for line in told] == ["OGG-05700"]
+        assert [line[:9] for line in messages] == ["OGG-05700"]
         trandata.add(connection, TableName("s", "later"))
         connection.execute("ALTER TABLE s.later REPLICA IDENTITY DEFAULT")
         watch.check(connection)
-        assert "it has no primary key" in told[-1]
+        assert "it has no primary key" in messages[-1]
         connection.execute("ALTER TABLE s.later REPLICA IDENTITY FULL")
         watch.check(connection)
-        assert told[-1].startswith(
+        assert messages[-1].startswith(
             "GGS-00534 Table s.later is now captured. Changes made before its ADD TRANDATA are not in the trail"
         )
         connection.execute("DROP TABLE s.later, s.t")
@@ -161,32 +167,32 @@ def test_tables_are_looked_for_while_capture_runs(north: str) -> None:
             watch.begin(connection)
 
 
-def test_partitions_whose_truncate_is_not_captured_are_named(north: str) -> None:
-    told: list[str] = []
+def test_partitions_whose_truncate_is_not_captured_are_reported(north: str) -> None:
+    messages: list[str] = []
 
-    def tell(_: Severity, code: str, text: str) -> None:
-        told.append(f"{code} {text}")
+    def collect(_: Severity, code: str, text: str) -> None:
+        messages.append(f"{code} {text}")
 
     root = TableName("s", "root")
     with session.connect(north) as connection:
         connection.execute("CREATE SCHEMA s CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id)")
         connection.execute("CREATE TABLE s.low PARTITION OF s.root FOR VALUES FROM (0) TO (10)")
         assert trandata.add(connection, root).unnoted == ()
-        watch = TableWatch(["s.*"], TableFilter(["s.*"]), tell, Steps(), truncates=True)  # type: ignore[arg-type]
+        watch = TableWatch(["s.*"], TableFilter(["s.*"]), collect, ManualClock(), truncates=True)  # type: ignore[arg-type]
         watch.check(connection)
-        assert not told
+        assert not messages
         connection.execute("ALTER EVENT TRIGGER ggshell_schematrandata DISABLE")
         connection.execute("CREATE TABLE s.high PARTITION OF s.root FOR VALUES FROM (10) TO (20)")
         watch.check(connection)
         watch.check(connection)
-        assert told[0].startswith("GGS-00421 When a partition of s.root is created later, TRUNCATE of it alone")
-        assert told[1:] == [
+        assert messages[0].startswith("GGS-00421 When a partition of s.root is created later, TRUNCATE of it alone")
+        assert messages[1:] == [
             "GGS-00535 TRUNCATE of a single partition of s.root is not captured for s.high: requires ADD TRANDATA s.root."
         ]
         assert trandata.add(connection, root).unnoted == ()
-        narrow = TableWatch(["s.root"], TableFilter(["s.root"]), tell, Steps(), truncates=True)  # type: ignore[arg-type]
+        narrow = TableWatch(["s.root"], TableFilter(["s.root"]), collect, ManualClock(), truncates=True)  # type: ignore[arg-type]
         narrow.check(connection)
-        assert "s.high, s.low: requires a TABLE parameter that includes them" in told[-1]
+        assert "s.high, s.low: requires a TABLE parameter that includes them" in messages[-1]
         needs = "TRUNCATE of a single partition, s.high, s.low: requires a TABLE parameter that includes them"
         assert narrow.shown == {"s.root": needs}
         assert not narrow.missed
@@ -195,40 +201,42 @@ def test_partitions_whose_truncate_is_not_captured_are_named(north: str) -> None
     assert triggers == []
 
 
-def test_a_partition_that_the_log_names_first_is_looked_at_without_waiting(north: str) -> None:
-    """Finding: a TRUNCATE of a partition in the first ten seconds after it appeared was not named."""
-    told: list[str] = []
+def test_a_partition_that_first_appears_in_the_log_is_checked_at_once(north: str) -> None:
+    """Regression: a TRUNCATE within ten seconds after the partition was created was not reported."""
+    messages: list[str] = []
     root, low, high = (TableName("s", name) for name in ("root", "low", "high"))
     with session.connect(north) as connection:
         connection.execute("CREATE SCHEMA s CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id)")
         trandata.add(connection, root)
         wanted = TableFilter(["s.root"])
-        watch = TableWatch(["s.root"], wanted, lambda *line: told.append(" ".join(line[1:])), Steps(), truncates=True)  # type: ignore[arg-type]
+        watch = TableWatch(
+            ["s.root"], wanted, lambda *line: messages.append(" ".join(line[1:])), ManualClock(), truncates=True
+        )  # type: ignore[arg-type]
         watch.check(connection)
         connection.execute("CREATE TABLE s.low PARTITION OF s.root FOR VALUES FROM (0) TO (10)")
         watch.check_again(connection)
-        assert not told
+        assert not messages
         watch.described(root, wanted=True)
         watch.check_again(connection)
-        assert not told
+        assert not messages
         watch.described(low, wanted=False)
         watch.check_again(connection)
-        assert [line[:9] for line in told] == ["GGS-00535"]
+        assert [line[:9] for line in messages] == ["GGS-00535"]
         watch.truncated(high, root)
         watch.truncated(high, root)
         watch.truncated(TableName("t", "low"), TableName("t", "root"))
-        assert [line[:9] for line in told] == ["GGS-00535", "GGS-00547"]
-        assert "TRUNCATE of s.high, a partition of s.root, is not in the trail" in told[-1]
+        assert [line[:9] for line in messages] == ["GGS-00535", "GGS-00547"]
+        assert "TRUNCATE of s.high, a partition of s.root, is not in the trail" in messages[-1]
 
 
-def test_one_table_is_loaded_later_while_the_others_are_replicated(pipeline: Pipeline) -> None:
+def test_a_table_is_loaded_later_while_others_are_replicated(pipeline: Pipeline) -> None:
     """The statements of HELP LOADING."""
     pipeline.add()
     pipeline.start()
     late = "CREATE TABLE {}.late (id int PRIMARY KEY, v int)"
     pipeline.in_north(late.format("a"), "INSERT INTO a.late SELECT n, 0 FROM generate_series(1, 500) n")
     pipeline.in_south(late.format("b"))
-    until("it is reported", lambda: "a.late" in pipeline.home.report("EXT1").read_text())
+    until("the table is reported", lambda: "a.late" in pipeline.home.report("EXT1").read_text())
     with psycopg.connect(pipeline.north) as early:
         early.execute("UPDATE a.late SET v = 1 WHERE id <= 10")
         pipeline.run("STOP EXTRACT ext1", "STOP REPLICAT rep1")

@@ -1,4 +1,4 @@
-"""An older copy of the home's own wallet in the place of the newest: no trail gets two keys of one number."""
+"""An older copy of the home's wallet instead of the newest: a version number never stands for two keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LACKS = "lacks version 2 of master key OGG_DEFAULT_MASTERKEY"
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """A home whose trail has a file of version 1 and one of version 2; the wallet before RENEW MASTERKEY is in ``older``."""
+    """A home whose trail has a file for each of two key versions; ``older`` has the wallet from before RENEW MASTERKEY."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nENCRYPTTRAIL AES256\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
     pipeline.run("CREATE WALLET", "ADD MASTERKEY")
@@ -39,14 +39,14 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
         "a file of version 2 exists", lambda: len(TrailName.parse("./dirdat/ea", pipeline.home.root).sequences()) == 2
     )
     reader = TrailReader(TrailName.parse("./dirdat/ea", pipeline.home.root), TrailPosition(1, 0))
-    until("the row is in it", lambda: reader.read() is not None)
+    until("the row is in the new file", lambda: reader.read() is not None)
     reader.close()
     pipeline.run("STOP ext1")
     yield pipeline
     pipeline.close()
 
 
-def keys(pipeline: Pipeline) -> list[Protection]:
+def protections(pipeline: Pipeline) -> list[Protection]:
     found = []
     name = TrailName.parse("./dirdat/ea", pipeline.home.root)
     for seqno in name.sequences():
@@ -57,24 +57,24 @@ def keys(pipeline: Pipeline) -> list[Protection]:
     return found
 
 
-def folders(pipeline: Pipeline) -> tuple[Path, Path, Path]:
+def wallet_folders(pipeline: Pipeline) -> tuple[Path, Path, Path]:
     return pipeline.home.root / "dirwlt", pipeline.home.root / "older", pipeline.home.root / "newest"
 
 
-def put_older_back(pipeline: Pipeline) -> None:
-    wallet, older, newest = folders(pipeline)
+def restore_older(pipeline: Pipeline) -> None:
+    wallet, older, newest = wallet_folders(pipeline)
     wallet.rename(newest)
     shutil.copytree(older, wallet)
 
 
-def restore(pipeline: Pipeline) -> None:
-    wallet, _, newest = folders(pipeline)
+def restore_newest(pipeline: Pipeline) -> None:
+    wallet, _, newest = wallet_folders(pipeline)
     shutil.rmtree(wallet)
     newest.rename(wallet)
 
 
 def test_an_older_copy_of_the_wallet_is_refused_by_extract_replicat_and_renew(pipeline: Pipeline) -> None:
-    put_older_back(pipeline)
+    restore_older(pipeline)
     pipeline.start()
     refusal = pipeline.abended_report(EXT1)
     assert "GGS-00808" in refusal
@@ -84,47 +84,47 @@ def test_an_older_copy_of_the_wallet_is_refused_by_extract_replicat_and_renew(pi
     for statement in ("RENEW MASTERKEY", "OPEN WALLET", "DELETE MASTERKEY VERSION 1"):
         assert LACKS in pipeline.run(statement, fails=True)
     assert "Missing: version 2" in pipeline.run("INFO MASTERKEY")
-    assert [each.key_version for each in keys(pipeline)] == [1, 2]
+    assert [each.key_version for each in protections(pipeline)] == [1, 2]
     assert "Merged 1 key version" in pipeline.run("MERGE WALLET ./newest")
     assert "renewed to version 3" in pipeline.run("RENEW MASTERKEY")
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     pipeline.wait_for_rows(3)
     pipeline.assert_same_rows()
-    assert [each.key_version for each in keys(pipeline)] == [1, 2, 3]
+    assert [each.key_version for each in protections(pipeline)] == [1, 2, 3]
 
 
-def test_a_home_of_before_keys_were_remembered_knows_an_older_copy_by_its_trails(pipeline: Pipeline) -> None:
+def test_a_home_without_recorded_keys_detects_an_older_copy_by_its_trails(pipeline: Pipeline) -> None:
     memory = pipeline.home.root / FILE
     document = json.loads(memory.read_text())
     del document["keys"], document["checksum"]
     memory.write_text(json.dumps(document))
-    put_older_back(pipeline)
+    restore_older(pipeline)
     assert LACKS in pipeline.run("RENEW MASTERKEY", fails=True)
     pipeline.start("ext1")
     assert "encrypted with key OGG_DEFAULT_MASTERKEY, version 2 of wallet" in pipeline.abended_report(EXT1)
-    assert [each.key_version for each in keys(pipeline)] == [1, 2]
-    restore(pipeline)
+    assert [each.key_version for each in protections(pipeline)] == [1, 2]
+    restore_newest(pipeline)
     pipeline.start()
     pipeline.wait_for_rows(2)
     pipeline.assert_same_rows()
 
 
-def test_an_older_copy_under_a_running_extract_begins_no_file(pipeline: Pipeline) -> None:
+def test_a_running_extract_begins_no_file_with_an_older_copy(pipeline: Pipeline) -> None:
     pipeline.start()
     pipeline.wait_for_rows(2)
-    put_older_back(pipeline)
+    restore_older(pipeline)
     pipeline.run("SEND EXTRACT ext1, ROLLOVER")
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     assert LACKS in pipeline.abended_report(EXT1)
-    restore(pipeline)
+    restore_newest(pipeline)
     pipeline.start("ext1")
     pipeline.wait_for_rows(3)
     pipeline.assert_same_rows()
 
 
-def test_the_way_that_remains_without_the_newest_copy_loses_the_files_of_its_versions_alone(pipeline: Pipeline) -> None:
-    wallet, older, _ = folders(pipeline)
+def test_without_the_newest_copy_only_the_files_of_its_versions_are_lost(pipeline: Pipeline) -> None:
+    wallet, older, _ = wallet_folders(pipeline)
     shutil.rmtree(wallet)
     shutil.copytree(older, wallet)
     pipeline.start("ext1")
@@ -135,10 +135,10 @@ def test_the_way_that_remains_without_the_newest_copy_loses_the_files_of_its_ver
     pipeline.run("CREATE WALLET ANOTHER", "ADD MASTERKEY", "MERGE WALLET ./older", "START ext1", "START rep1")
     assert "encrypted with key OGG_DEFAULT_MASTERKEY, version 2" in pipeline.abended_report(REP1)
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
-    until("Extract begins a file", lambda: len(TrailName.parse("./dirdat/ea", pipeline.home.root).sequences()) == 3)
+    until("Extract begins a new file", lambda: len(TrailName.parse("./dirdat/ea", pipeline.home.root).sequences()) == 3)
     pipeline.run("DBLOGIN USERIDALIAS south", "ALTER REPLICAT rep1, EXTSEQNO 2, EXTRBA 0", "START rep1")
     pipeline.wait_for_rows(2)
-    found = keys(pipeline)
+    found = protections(pipeline)
     assert [each.key_version for each in found] == [1, 2, 1]
     assert found[2].wallet != found[0].wallet == found[1].wallet
     assert pipeline.in_south("SELECT id FROM b.items ORDER BY id") == [(1,), (3,)]
@@ -167,10 +167,10 @@ def test_a_replicat_at_the_end_of_a_file_whose_key_is_missing_does_not_start(pip
     pipeline.start("rep1")
     pipeline.wait_for_rows(2)
     pipeline.run("STOP rep1")
-    put_older_back(pipeline)
+    restore_older(pipeline)
     pipeline.start("rep1")
     assert "version 2 of master key OGG_DEFAULT_MASTERKEY is not in wallet" in pipeline.abended_report(REP1)
-    restore(pipeline)
+    restore_newest(pipeline)
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     pipeline.wait_for_rows(3)

@@ -1,4 +1,4 @@
-"""Every file, folder and socket of a full run: all of it lies in the home, and is closed to others by the one rule.
+"""Every file, folder and socket of a full run is in the home and has the permissions of the rule.
 
 The run begins with umask 0 and with empty folders for TMPDIR, HOME and XDG_*; its processes are known by that TMPDIR.
 """
@@ -31,12 +31,12 @@ SOURCES = "EXTRACT ext1\nUSERIDALIAS north\nENCRYPTTRAIL AES192\nEXTTRAIL ./dird
 REDO = "EXTRACT redo1\nSOURCEDB redo://{}\nCACHEMGR CACHESIZE 1K\nBR BRINTERVAL 20M\nCHECKPOINTSECS 1\nEXTTRAIL ./dirdat/ra\n"
 REPLICAT = "REPLICAT {}\nUSERIDALIAS {}\n{}MAP a.*, TARGET {}.*;\n"
 MINUTE = 60_000_000
-BY_PEOPLE = ("repair.sql", "today.txt", "lag.html", "south.duckdb")
-"""What this run asks for outside of the home's own folders."""
+BY_USERS = ("repair.sql", "today.txt", "lag.html", "south.duckdb")
+"""Files that this run requests outside the folders of the home."""
 
 
 class Outside(NamedTuple):
-    """What a run must leave alone: folders of its own that are empty, and how the shared ones were."""
+    """Folders that a run must not change: empty ones of its own, and the state of the shared ones."""
 
     root: Path
     shared: dict[Path, set[str]]
@@ -45,7 +45,7 @@ class Outside(NamedTuple):
         return list(self.root.glob("*/*"))
 
     def processes(self) -> list[int]:
-        """Processes of the run, also of those that nobody knows any more."""
+        """Processes of the run, including those that are no longer registered."""
         mark = f"TMPDIR={self.root / 'tmpdir'}".encode()
         return [
             int(each.name) for each in Path("/proc").glob("[0-9]*") if mark in content(each / "environ").split(b"\0")
@@ -53,7 +53,7 @@ class Outside(NamedTuple):
 
 
 def files_of(home: Path) -> list[str]:
-    """The files of a home, by their paths in it."""
+    """The files of a home, by their relative paths."""
     return sorted(str(each.relative_to(home)) for each in home.rglob("*") if not each.is_dir())
 
 
@@ -62,7 +62,7 @@ def names(folder: Path) -> set[str]:
 
 
 def content(path: Path) -> bytes:
-    """A file of a process, which may end meanwhile."""
+    """The content of a file of a process; empty if the process has ended."""
     try:
         return path.read_bytes()
     except OSError:
@@ -70,7 +70,7 @@ def content(path: Path) -> bytes:
 
 
 def open_for_writing(process: int) -> Iterator[Path]:
-    """Files and sockets with names that a process has open for writing, or shares as memory."""
+    """Named files and sockets that a process has open for writing or shares as memory."""
     folder = Path(f"/proc/{process}")
     sockets = {line.split()[6]: line.split()[7] for line in bound(folder)}
     for each in (folder / "fd").iterdir():
@@ -91,15 +91,15 @@ def bound(folder: Path) -> list[str]:
     return [line for line in content(folder / "net" / "unix").decode().splitlines()[1:] if len(line.split()) == 8]
 
 
-def lies_in(home: Path, path: Path) -> bool:
-    """Whether a file or a socket lies in the home; a long path of a socket was bound through a descriptor of its folder."""
+def is_in(home: Path, path: Path) -> bool:
+    """Whether a file or socket is in the home; a socket with a long path is bound through a descriptor of its folder."""
     if path.is_relative_to("/proc/self/fd"):
         return any(stat.S_ISSOCK(each.lstat().st_mode) for each in home.rglob(path.name))
     return path.is_relative_to(home) or path == Path(os.devnull)
 
 
-def too_open(home: Path) -> list[str]:
-    """What lies in a home with a mode that the rule does not allow."""
+def wrong_modes(home: Path) -> list[str]:
+    """Files of a home with a mode that the rule does not allow."""
     return [
         f"{stat.filemode(each.lstat().st_mode)} {each}" for each in [home, *home.rglob("*")] if breaks_rule(home, each)
     ]
@@ -114,14 +114,14 @@ def breaks_rule(home: Path, path: Path) -> bool:
     if kind == stat.S_IFDIR:
         return bool(mode & ~(0o700 if inner and inner[0] in SECRET_FOLDERS else 0o750))
     if kind == stat.S_IFREG:
-        secret = inner[0] in ("dircrd", "dirwlt") and status.st_size > 0  # a lock is empty
+        secret = inner[0] in ("dircrd", "dirwlt") and status.st_size > 0  # lock files are empty
         return bool(mode & ~(0o600 if secret else 0o640))
     return bool(mode & ~0o600) or bool(stat.S_IMODE(path.parent.lstat().st_mode) & 0o077)
 
 
 @pytest.fixture
 def kind_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """The row of the run ``scripts/faults files`` for a file, or why it has none."""
+    """The row of ``scripts/faults files`` for a file, or the reason why it has none."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
     from faultruns.home_files import kind_of
 
@@ -131,7 +131,7 @@ def kind_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
 
 @pytest.fixture
 def umask() -> Iterator[None]:
-    """Whoever starts the run closes nothing."""
+    """Start the run with umask 0."""
     before = os.umask(0)
     yield
     os.umask(before)
@@ -161,7 +161,7 @@ def pipeline(tmp_path: Path, north: str, south: str, outside: Outside, umask: No
 
 
 def write_files(pipeline: Pipeline, redo: Path) -> None:
-    """What a person writes: parameters, and a DuckDB file with a table."""
+    """Write the parameter files, and a DuckDB file with a table."""
     os.umask(0o027)
     pipeline.home.globals.write_text("GGSCHEMA ggadmin\n")
     pipeline.write("ext1", SOURCES)
@@ -207,7 +207,7 @@ def add_everything(pipeline: Pipeline, redo: Path) -> None:
 
 
 def write_redo(writer: RedoWriter) -> None:
-    """An hour of redo with a transaction that stays open: too large for the memory allowed, and old enough to be saved."""
+    """An hour of redo with an open transaction that exceeds the memory limit and is old enough to be saved."""
     still = writer.begin()
     for number in range(200):
         writer.insert(still, "ITEMS", {"ID": f"open{number}", "NAME": "x" * 200})
@@ -220,7 +220,7 @@ def write_redo(writer: RedoWriter) -> None:
 
 
 def ask(pipeline: Pipeline) -> None:
-    """Everything that answers, and what writes a file for it."""
+    """Run every query, and the commands that write a file for it."""
     trail = pipeline.home.root / "dirdat" / "pa000000000"
     pipeline.in_south("UPDATE b.items SET name = 'spoiled' WHERE id = 1")
     compare = "COMPARE north TO south, TABLE a.items, INTO b.items, LAG 0 SEC, REPAIR ./repair.sql"
@@ -239,7 +239,7 @@ def ask(pipeline: Pipeline) -> None:
     subprocess.run(command, check=True, capture_output=True, cwd=pipeline.home.root)
 
 
-def test_a_full_run_creates_nothing_outside_the_home_and_nothing_open_to_others(
+def test_a_full_run_creates_files_only_in_the_home_and_with_allowed_modes(
     pipeline: Pipeline, outside: Outside, tmp_path: Path, kind_of: Callable[[str], str]
 ) -> None:
     redo, home = tmp_path / "redo", pipeline.home.root
@@ -252,33 +252,36 @@ def test_a_full_run_creates_nothing_outside_the_home_and_nothing_open_to_others(
         "INSERT INTO a.items SELECT n, 'x', n FROM generate_series(1, 500) n", "CALL ggadmin.gg_update_hb_tab()"
     )
     pipeline.wait_for_rows(500)
-    until("the parallel one has them", lambda: pipeline.in_south("SELECT count(*) FROM c.items") == [(500,)])
+    until(
+        "the parallel Replicat has applied the rows",
+        lambda: pipeline.in_south("SELECT count(*) FROM c.items") == [(500,)],
+    )
     until("a heartbeat arrives", lambda: bool(pipeline.in_south("SELECT 1 FROM ggadmin.gg_heartbeat_history")))
     until("an open transaction is saved", lambda: any(each.is_file() for each in home.glob("BR/**/*")))
     ask(pipeline)
     running = outside.processes()
     assert len(running) >= len(EVERY_GROUP) + 1
     held = {path for process in running for path in open_for_writing(process)}
-    assert [each for each in held if not lies_in(home, each)] == []
+    assert [each for each in held if not is_in(home, each)] == []
     assert any(each.parent.name == "dirtmp" for each in held), "nothing was spilled"
     assert any(stat.S_ISSOCK(each.lstat().st_mode) for each in home.rglob("*"))
-    assert too_open(home) == []
+    assert wrong_modes(home) == []
     pipeline.run(*(f"STOP {group}" for group in EVERY_GROUP))
-    until("Replicat has ended", lambda: not pipeline.is_running(REP1))
+    until("Replicat has stopped", lambda: not pipeline.is_running(REP1))
     until("the archive is written", lambda: any(home.glob("dirlag/*/*")))
-    assert too_open(home) == []
+    assert wrong_modes(home) == []
     assert outside.created() == []
     for folder, before in outside.shared.items():
         new = names(folder) - before
         assert [name for name in new if any(str(process) in name.split("-") for process in running)] == []
-    assert [name for name in files_of(home) if name not in BY_PEOPLE and not kind_of(name)] == [], "kinds without a row"
+    assert [name for name in files_of(home) if name not in BY_USERS and not kind_of(name)] == [], "kinds without a row"
     made = {each.relative_to(home).parts[0] for each in home.rglob("*")}
     assert {"repair.sql", "today.txt", "lag.html", "south.duckdb", "dirlag", "BR", "ggserr.log"} <= made
     writer.close()
 
 
 @pytest.mark.parametrize(("before", "after"), [(0, 0o027), (0o022, 0o027), (0o077, 0o077), (0o002, 0o027)])
-def test_the_rule_closes_what_a_process_creates_and_opens_nothing(tmp_path: Path, before: int, after: int) -> None:
+def test_the_rule_removes_permissions_and_never_adds_any(tmp_path: Path, before: int, after: int) -> None:
     previous = os.umask(before)
     try:
         close_to_others()
@@ -291,8 +294,8 @@ def test_the_rule_closes_what_a_process_creates_and_opens_nothing(tmp_path: Path
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o777 & ~after
 
 
-def test_a_file_that_another_thread_creates_while_a_socket_is_bound_has_its_own_mode(tmp_path: Path) -> None:
-    """The thread creates files as fast as it can; a changed umask would show in the mode of one of them."""
+def test_binding_a_socket_does_not_change_the_mode_of_files_of_other_threads(tmp_path: Path) -> None:
+    """The thread creates files as fast as it can; a changed umask would appear in the mode of one of them."""
     bound, begun = threading.Event(), threading.Event()
     modes: list[int] = []
 

@@ -20,7 +20,7 @@ from ggshell.links import Links
 
 
 def handle(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What the process of these tests answers."""
+    """The answers of the process in these tests."""
     if verb == "ECHO":
         return arguments
     if verb == "LONG":
@@ -30,8 +30,8 @@ def handle(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError(f"a bug in {verb}")
 
 
-class Serving:
-    """A server that answers in a thread, so that the test can be its client."""
+class ServerThread:
+    """A control server in a thread, so that the test can be its client."""
 
     def __init__(self, path: Path) -> None:
         self.server = ControlServer(path, handle)
@@ -51,105 +51,105 @@ class Serving:
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Serving]:
-    serving = Serving(tmp_path / "EXT1.pce.sock")
-    yield serving
-    serving.close()
+def server_thread(tmp_path: Path) -> Iterator[ServerThread]:
+    server_thread = ServerThread(tmp_path / "EXT1.pce.sock")
+    yield server_thread
+    server_thread.close()
 
 
-def ask(serving: Serving, verb: str, **arguments: Any) -> dict[str, Any]:
-    return request(str(serving.server.path), verb, timeout=10, **arguments)
+def ask(server_thread: ServerThread, verb: str, **arguments: Any) -> dict[str, Any]:
+    return request(str(server_thread.server.path), verb, timeout=10, **arguments)
 
 
-def test_only_the_owner_may_ask(serving: Serving) -> None:
-    assert serving.server.path.stat().st_mode & 0o777 == 0o600
+def test_only_the_owner_can_send_requests(server_thread: ServerThread) -> None:
+    assert server_thread.server.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_request_is_answered(serving: Serving) -> None:
-    assert ask(serving, "ECHO", reset=True, table="shop.itéms") == {"reset": True, "table": "shop.itéms"}
+def test_a_request_is_answered(server_thread: ServerThread) -> None:
+    assert ask(server_thread, "ECHO", reset=True, table="shop.itéms") == {"reset": True, "table": "shop.itéms"}
 
 
-def test_a_refusal_comes_as_the_error_that_it_was(serving: Serving) -> None:
+def test_an_error_reaches_the_client_unchanged(server_thread: ServerThread) -> None:
     with pytest.raises(ConflictError) as caught:
-        ask(serving, "REFUSE")
+        ask(server_thread, "REFUSE")
     error = caught.value
     assert (error.code, error.message, error.where, error.hint) == ("OGG-01454", "it runs already", "EXT1", "stop it")
 
 
-def test_a_bug_in_an_answer_does_not_end_the_process(serving: Serving, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_exception_in_a_handler_does_not_end_the_process(
+    server_thread: ServerThread, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(ProcessError, match="a bug in DANCE"):
-        ask(serving, "DANCE")
-    assert ask(serving, "ECHO", a=1) == {"a": 1}
+        ask(server_thread, "DANCE")
+    assert ask(server_thread, "ECHO", a=1) == {"a": 1}
     assert "RuntimeError: a bug in DANCE" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
     "line", [b"\n", b"{\n", b"[1]\n", b'{"args": {}}\n', b'{"verb": "ECHO", "args": 3}\n', b"\xff\n"]
 )
-def test_what_is_no_request_is_refused(serving: Serving, line: bytes) -> None:
+def test_an_invalid_request_is_refused(server_thread: ServerThread, line: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
-        client.connect(str(serving.server.path))
+        client.connect(str(server_thread.server.path))
         client.sendall(line)
         answer = json.loads(client.makefile().readline())
     assert (answer["status"], answer["code"]) == ("error", "GGS-00601")
 
 
-def test_requests_may_come_in_pieces_and_several_at_once(serving: Serving) -> None:
+def test_requests_can_arrive_in_pieces_or_several_at_once(server_thread: ServerThread) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
-        client.connect(str(serving.server.path))
+        client.connect(str(server_thread.server.path))
         client.sendall(b'{"verb": "ECHO", ')
-        assert ask(serving, "ECHO", other=1) == {"other": 1}
+        assert ask(server_thread, "ECHO", other=1) == {"other": 1}
         client.sendall(b'"args": {"n": 1}}\n{"verb": "ECHO", "args": {"n": 2}}\n')
         lines = client.makefile()
         assert [json.loads(lines.readline())["result"]["n"] for _ in range(2)] == [1, 2]
 
 
 @pytest.mark.parametrize(("busy", "waits"), [(None, 0.6), (0.0, 0.6), (0.4, 0.2), (0.6, 0.05), (90.0, 0.05)])
-def test_a_worker_that_is_stuck_already_is_not_waited_for_again(
-    serving: Serving, busy: float | None, waits: float
-) -> None:
+def test_a_busy_worker_gets_less_time_to_answer(server_thread: ServerThread, busy: float | None, waits: float) -> None:
     answering = Answering("EXTRACT EXT1", lambda: 100.0, Obstacles(Links(), SystemClock(), print))
-    answering.runner = Runner(serving.server, SystemClock())
+    answering.runner = Runner(server_thread.server, SystemClock())
     answering.runner.busy_since = None if busy is None else 100.0 - busy
     assert answering.patience("STATUS") == pytest.approx(waits)
 
 
-def test_a_process_that_is_still_connecting_gets_time_for_what_only_it_can_answer() -> None:
+def test_a_connecting_process_gets_more_time_for_answers_that_only_it_has() -> None:
     answering = Answering("EXTRACT EXT1", lambda: 100.0, Obstacles(Links(), SystemClock(), print))
     assert answering.patience("GETLAG") == pytest.approx(3.0)
     answering.live["GETLAG"] = lambda _: {}
     assert answering.patience("GETLAG") == pytest.approx(0.6)
 
 
-def test_a_client_that_does_not_read_holds_nobody_up(serving: Serving) -> None:
+def test_a_client_that_does_not_read_blocks_no_other_client(server_thread: ServerThread) -> None:
     with socket.socket(socket.AF_UNIX) as lazy:
         lazy.settimeout(10)
-        lazy.connect(str(serving.server.path))
+        lazy.connect(str(server_thread.server.path))
         lazy.sendall(b'{"verb": "LONG", "args": {"length": 5000000}}\n' * 2)
-        assert ask(serving, "ECHO", a=1) == {"a": 1}
+        assert ask(server_thread, "ECHO", a=1) == {"a": 1}
         lines = lazy.makefile()
         assert [len(json.loads(lines.readline())["result"]["text"]) for _ in range(2)] == [5_000_000] * 2
 
 
-def test_a_request_without_end_is_cut_off(serving: Serving) -> None:
+def test_an_endless_request_is_disconnected(server_thread: ServerThread) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
-        client.connect(str(serving.server.path))
+        client.connect(str(server_thread.server.path))
         with pytest.raises(OSError):
             for _ in range(100):
                 client.sendall(b"x" * 65536)
-    assert ask(serving, "ECHO") == {}
+    assert ask(server_thread, "ECHO") == {}
 
 
-def test_nobody_there_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_missing_socket_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProcessError) as caught:
         request(str(tmp_path / "none.sock"), "STATUS")
     assert caught.value.code == "GGS-00602"
 
 
-def test_a_silent_process_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_process_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     path = str(tmp_path / "silent.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -158,19 +158,19 @@ def test_a_silent_process_is_an_error_of_ours(tmp_path: Path) -> None:
             request(path, "STATUS", timeout=0.05)
 
 
-def test_a_home_with_a_long_path_has_its_socket_in_it_all_the_same(tmp_path: Path) -> None:
+def test_a_home_with_a_long_path_has_its_socket_in_it(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
-    serving = Serving(folder / "EXT1.pce.sock")
+    server_thread = ServerThread(folder / "EXT1.pce.sock")
     try:
         assert [(path.name, path.stat().st_mode & 0o777) for path in folder.iterdir()] == [("EXT1.pce.sock", 0o600)]
-        assert ask(serving, "ECHO", a=1) == {"a": 1}
+        assert ask(server_thread, "ECHO", a=1) == {"a": 1}
     finally:
-        serving.close()
+        server_thread.close()
     assert not list(folder.iterdir())
 
 
-def test_what_is_not_a_socket_is_not_removed_for_one(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_socket_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "EXT1.pce.sock"
     path.write_text("kept")
     with pytest.raises(ProcessError, match="cannot listen"):
@@ -178,17 +178,17 @@ def test_what_is_not_a_socket_is_not_removed_for_one(tmp_path: Path) -> None:
     assert path.read_text() == "kept"
 
 
-def test_a_socket_left_by_a_killed_process_is_no_hindrance(tmp_path: Path) -> None:
+def test_a_socket_left_by_a_killed_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "EXT1.pce.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    serving = Serving(path)
+    server_thread = ServerThread(path)
     try:
-        assert ask(serving, "ECHO") == {}
+        assert ask(server_thread, "ECHO") == {}
     finally:
-        serving.close()
+        server_thread.close()
 
 
-def test_where_no_socket_can_be_is_said(tmp_path: Path) -> None:
+def test_a_path_where_no_socket_can_be_created_is_reported(tmp_path: Path) -> None:
     with pytest.raises(GgsError, match="cannot listen"):
         ControlServer(tmp_path / "nowhere" / "EXT1.pce.sock", handle)

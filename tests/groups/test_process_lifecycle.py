@@ -1,4 +1,4 @@
-"""The frame of a group's process: real processes that run, stop, abend, and are killed."""
+"""The lifecycle of a group's process: real processes that run, stop, abend and are killed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ EXTRACT = GroupKind.EXTRACT
 
 
 def running(home: Home, group: str = "EXT1") -> str:
-    """Wait until a group runs; its socket."""
+    """Wait until a group runs; returns its socket."""
     until_state(home, group, EXTRACT, ProcessState.RUNNING)
     entry = read_process_file(home.process(group, EXTRACT))
     assert entry is not None
     return entry.socket
 
 
-def codes(home: Home) -> list[str]:
+def event_codes(home: Home) -> list[str]:
     return [line.split()[3] for line in home.event_log.read_text().splitlines()]
 
 
@@ -45,7 +45,7 @@ def test_a_run_from_start_to_stop(home: Home, start: Start) -> None:
     checkpoint = store.load(home.checkpoint("EXT1", EXTRACT))
     assert (checkpoint.stop, checkpoint.result) == (StopStatus.GRACEFUL, 400)
     assert checkpoint.started > 0
-    assert codes(home) == ["OGG-00992", "OGG-00993", "OGG-00991"]
+    assert event_codes(home) == ["OGG-00992", "OGG-00993", "OGG-00991"]
     assert "#           inserts:         3" in home.report("EXT1").read_text()
 
 
@@ -59,7 +59,7 @@ def test_statistics_are_answered_while_a_group_still_connects(home: Home, start:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_a_graceful_stop(home: Home, start: Start, number: signal.Signals) -> None:
+def test_a_signal_stops_the_process_gracefully(home: Home, start: Start, number: signal.Signals) -> None:
     process = start("idle")
     running(home)
     process.send_signal(number)
@@ -68,14 +68,14 @@ def test_a_signal_is_a_graceful_stop(home: Home, start: Start, number: signal.Si
     assert store.load(home.checkpoint("EXT1", EXTRACT)).stop is StopStatus.GRACEFUL
 
 
-def test_a_forced_stop_is_told(home: Home, start: Start) -> None:
+def test_a_forced_stop_is_recorded(home: Home, start: Start) -> None:
     process = start("idle")
     request(running(home), "FORCESTOP")
     assert process.wait(10) == 0
     assert store.load(home.checkpoint("EXT1", EXTRACT)).stop is StopStatus.FORCED
 
 
-def test_socket_and_process_file_belong_to_the_owner(home: Home, start: Start) -> None:
+def test_socket_and_process_file_are_accessible_only_to_the_owner(home: Home, start: Start) -> None:
     start("idle")
     socket = home.socket("EXT1", EXTRACT)
     assert running(home) == str(socket)
@@ -84,7 +84,7 @@ def test_socket_and_process_file_belong_to_the_owner(home: Home, start: Start) -
     assert home.process("EXT1", EXTRACT).stat().st_mode & 0o777 == 0o600
 
 
-def test_report_and_latest_statistics(home: Home, start: Start) -> None:
+def test_statistics_are_reported_and_the_latest_section_is_reset(home: Home, start: Start) -> None:
     start("idle")
     socket = running(home)
     assert request(socket, "REPORT") == {}
@@ -94,7 +94,7 @@ def test_report_and_latest_statistics(home: Home, start: Start) -> None:
     assert (counts["total"]["inserts"], counts["latest"]["inserts"]) == (3, 0)
 
 
-def test_unknown_and_failing_requests_leave_it_running(home: Home, start: Start) -> None:
+def test_unknown_and_failing_requests_do_not_end_the_process(home: Home, start: Start) -> None:
     process = start("idle")
     socket = running(home)
     with pytest.raises(ProcessError, match="EXTRACT EXT1 does not support the request DANCE"):
@@ -107,7 +107,7 @@ def test_unknown_and_failing_requests_leave_it_running(home: Home, start: Start)
     assert process.poll() is None
 
 
-def test_kill_9_is_seen_and_the_next_run_goes_on(home: Home, start: Start) -> None:
+def test_kill_9_is_detected_and_the_next_run_starts(home: Home, start: Start) -> None:
     process = start("idle")
     running(home)
     process.kill()
@@ -120,7 +120,7 @@ def test_kill_9_is_seen_and_the_next_run_goes_on(home: Home, start: Start) -> No
     assert home.report("EXT1", 0).exists()
 
 
-def test_kill_is_marked(home: Home, start: Start) -> None:
+def test_kill_is_recorded_in_the_process_file(home: Home, start: Start) -> None:
     process = start("idle")
     running(home)
     kill(home.process("EXT1", EXTRACT), "EXTRACT EXT1")
@@ -133,22 +133,22 @@ def test_kill_is_marked(home: Home, start: Start) -> None:
 def test_a_second_process_of_the_same_group_is_refused(home: Home, start: Start) -> None:
     first = start("idle")
     socket = running(home)
-    until("the report tells the start", lambda: "EXT1 started." in home.report("EXT1").read_text())
+    until("the report has the start", lambda: "EXT1 started." in home.report("EXT1").read_text())
     report = home.report("EXT1").read_text()
     second = start("idle")
-    _, said = second.communicate(timeout=120)
+    _, stderr = second.communicate(timeout=120)
     assert second.returncode == 1
-    assert said.startswith("OGG-01454  EXTRACT EXT1 is locked by another process")
+    assert stderr.startswith("OGG-01454  EXTRACT EXT1 is locked by another process")
     assert first.poll() is None
     assert request(socket, "STATUS")["status"] == "At EOF"
     assert home.report("EXT1").read_text() == report
     assert not home.report("EXT1", 0).exists()
 
 
-def test_an_error_of_ours_ends_in_an_abend(home: Home, start: Start) -> None:
+def test_an_expected_error_abends_the_process_without_a_traceback(home: Home, start: Start) -> None:
     assert start("refuse").wait(10) == 1
     assert state_of(home.process("EXT1", EXTRACT))[0] is ProcessState.ABENDED
-    assert codes(home) == ["OGG-00992", "OGG-00993", "OGG-01296", "OGG-01668"]
+    assert event_codes(home) == ["OGG-00992", "OGG-00993", "OGG-01296", "OGG-01668"]
     report = home.report("EXT1").read_text()
     assert "no row has this key (shop.items) - look at the discard file" in report
     assert "Traceback" not in report
@@ -156,32 +156,32 @@ def test_an_error_of_ours_ends_in_an_abend(home: Home, start: Start) -> None:
     assert not home.socket("EXT1", EXTRACT).exists()
 
 
-def test_a_bug_ends_in_the_report_whole(home: Home, start: Start) -> None:
+def test_an_unexpected_exception_is_in_the_report_with_its_traceback(home: Home, start: Start) -> None:
     process = start("crash")
-    _, said = process.communicate(timeout=120)
-    assert (process.returncode, said) == (1, "")
-    assert codes(home)[-2:] == ["GGS-00999", "OGG-01668"]
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (1, "")
+    assert event_codes(home)[-2:] == ["GGS-00999", "OGG-01668"]
     report = home.report("EXT1").read_text()
     assert "Traceback (most recent call last)" in report
-    assert "bodies.py" in report
+    assert "group_workloads.py" in report
     assert "hidden" not in report
     assert "Traceback" not in home.event_log.read_text()
 
 
-def test_a_group_that_does_not_exist_leaves_nothing_behind(home: Home) -> None:
+def test_a_group_that_does_not_exist_creates_no_files(home: Home) -> None:
     with pytest.raises(NotFoundError, match="EXTRACT NONE does not exist"):
         run_group(home, "none", EXTRACT, lambda _: None)
     assert [path for folder in ("dirrpt", "dirpcs") for path in (home.root / folder).iterdir()] == []
 
 
-def test_a_damaged_checkpoint_is_named_everywhere(home: Home, start: Start) -> None:
-    for _ in range(2):  # the second one keeps the first as .previous, which the hint names
+def test_a_damaged_checkpoint_is_reported_in_every_output(home: Home, start: Start) -> None:
+    for _ in range(2):  # the second save keeps the first as .previous, which the hint names
         checkpoints.save(home, checkpoints.extract("EXT1"))
     home.checkpoint("EXT1", EXTRACT).write_bytes(b"GGSCHK 1 00000000\n{}")
     process = start("idle")
-    _, said = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 1
-    for text in (said, home.report("EXT1").read_text(), home.event_log.read_text()):
+    for text in (stderr, home.report("EXT1").read_text(), home.event_log.read_text()):
         assert "EXT1.cpe is damaged" in text
         assert "EXT1.cpe.previous" in text
     assert state_of(home.process("EXT1", EXTRACT))[0] is ProcessState.ABENDED

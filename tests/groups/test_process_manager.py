@@ -1,4 +1,4 @@
-"""Manager as a real process, over real distribution paths (they need no database)."""
+"""Manager as a real process with real distribution paths, which need no database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def begin(home: Home, parameters: str = "PORT 7809\n", groups: tuple[str, ...] = ("DP1",)) -> ProcessFile:
-    """Start Manager over some paths; its process file."""
+    """Add some paths and start Manager; returns its process file."""
     for number, group in enumerate(groups):
         checkpoints.save(home, checkpoints.path(group, "./dirdat/ea", f"./dirdat/p{number}"))
     (home.root / "dirprm" / "mgr.prm").write_text(parameters)
@@ -37,7 +37,7 @@ def begin(home: Home, parameters: str = "PORT 7809\n", groups: tuple[str, ...] =
 
 
 def manager(home: Home) -> ProcessFile:
-    """Start Manager; its process file."""
+    """Start Manager; returns its process file."""
     spawn(home, "manager").returncode = 0
     entry = read_process_file(home.manager)
     assert entry is not None
@@ -45,13 +45,13 @@ def manager(home: Home) -> ProcessFile:
 
 
 def ask(home: Home, verb: str, **arguments: Any) -> dict[str, Any]:
-    """Put a request to Manager."""
+    """Send a request to Manager."""
     entry = read_process_file(home.manager)
     assert entry is not None
     return request(entry.socket, verb, timeout=30, **arguments)
 
 
-def of(group: str) -> dict[str, str]:
+def path_of(group: str) -> dict[str, str]:
     return {"group": group, "type": str(PATH)}
 
 
@@ -61,32 +61,32 @@ def pid(home: Home, group: str = "DP1") -> int:
     return entry.pid
 
 
-def is_said(home: Home, *texts: str) -> None:
+def wait_for_events(home: Home, *texts: str) -> None:
     for text in texts:
-        until(f"ggserr.log says {text!r}", lambda text=text: text in home.event_log.read_text())  # type: ignore[misc]
+        until(f"ggserr.log has {text!r}", lambda text=text: text in home.event_log.read_text())  # type: ignore[misc]
 
 
 def test_a_group_is_started_stopped_and_started_again(home: Home) -> None:
     entry = begin(home)
     assert ask(home, "STATUS") == {"pid": entry.pid, "port": 7809}
-    first = ask(home, "START", **of("dp1"))["pid"]
+    first = ask(home, "START", **path_of("dp1"))["pid"]
     until_state(home, "DP1", PATH, RUNNING)
     assert pid(home) == first
     with pytest.raises(ConflictError, match="DISTPATH DP1 is already running"):
-        ask(home, "START", **of("DP1"))
-    assert ask(home, "STOP", **of("DP1")) == {"pid": first}
+        ask(home, "START", **path_of("DP1"))
+    assert ask(home, "STOP", **path_of("DP1")) == {"pid": first}
     until_state(home, "DP1", PATH, STOPPED)
-    is_said(home, "DISTPATH DP1 is down (gracefully).")
+    wait_for_events(home, "DISTPATH DP1 is down (gracefully).")
     with pytest.raises(StateError, match="not running"):
-        ask(home, "STOP", **of("DP1"))
-    assert ask(home, "START", **of("DP1"))["pid"] != first
+        ask(home, "STOP", **path_of("DP1"))
+    assert ask(home, "START", **path_of("DP1"))["pid"] != first
     until_state(home, "DP1", PATH, RUNNING)
 
 
-def test_what_cannot_be_is_refused(home: Home) -> None:
+def test_invalid_requests_are_refused(home: Home) -> None:
     begin(home)
     with pytest.raises(NotFoundError, match="DISTPATH NONE does not exist"):
-        ask(home, "START", **of("none"))
+        ask(home, "START", **path_of("none"))
     for arguments in ({"group": "DP1"}, {"group": "DP1", "type": "CIRCUS"}):
         with pytest.raises(ProcessError, match="does not name a valid group"):
             ask(home, "START", **arguments)
@@ -94,10 +94,10 @@ def test_what_cannot_be_is_refused(home: Home) -> None:
         ask(home, "DANCE")
     home.checkpoint("DP1", PATH).write_bytes(b"damaged")
     with pytest.raises(ProcessError, match=r"DP1\.cpd is damaged"):
-        ask(home, "START", **of("DP1"))
+        ask(home, "START", **path_of("DP1"))
 
 
-def test_there_is_one_manager(home: Home) -> None:
+def test_a_second_manager_is_refused(home: Home) -> None:
     entry = begin(home)
     with pytest.raises(ProcessError, match="Manager is locked by another process"):
         spawn(home, "manager")
@@ -107,14 +107,14 @@ def test_there_is_one_manager(home: Home) -> None:
 
 def test_manager_stops_and_leaves_the_groups_running(home: Home) -> None:
     begin(home)
-    ask(home, "START", **of("DP1"))
+    ask(home, "START", **path_of("DP1"))
     ask(home, "STOP")
     until("Manager has ended", lambda: not home.manager.exists())
     assert state_of(home.process("DP1", PATH))[0] is RUNNING
-    is_said(home, "OGG-00983", "OGG-00938")
+    wait_for_events(home, "OGG-00983", "OGG-00938")
 
 
-def test_autostart_starts_what_it_names(home: Home) -> None:
+def test_autostart_starts_the_groups_that_it_names(home: Home) -> None:
     begin(home, "AUTOSTART DISTPATH DP*\n", ("DP1", "DP2", "OTHER"))
     for group in ("DP1", "DP2"):
         until_state(home, group, PATH, RUNNING)
@@ -122,61 +122,61 @@ def test_autostart_starts_what_it_names(home: Home) -> None:
     assert children == {"DP1": "RUNNING", "DP2": "RUNNING", "OTHER": "STOPPED"}
 
 
-def test_autostart_leaves_initial_loads_out(home: Home) -> None:
+def test_autostart_skips_initial_loads(home: Home) -> None:
     for group in ("LOAD1", "EXT1"):
         source = SourceType.TABLE if group == "LOAD1" else SourceType.LOG
         kept = Checkpoint(group, GroupKind.EXTRACT, ReadCheckpoint(source))
         save(home.checkpoint(group, GroupKind.EXTRACT), kept)
     begin(home, "AUTOSTART ER *\nAUTOSTART EXTRACT load1\n")
-    is_said(home, "EXTRACT EXT1 starting.")  # it has no parameter file, and ends
-    ask(home, "STATUS")  # Manager's first look at its groups is behind it
+    wait_for_events(home, "EXTRACT EXT1 starting.")  # it has no parameter file and abends
+    ask(home, "STATUS")  # Manager has checked its groups once
     assert "EXTRACT LOAD1" not in home.event_log.read_text()
 
 
-def test_a_killed_manager_is_followed_by_one_that_adopts(home: Home) -> None:
+def test_a_new_manager_adopts_the_groups_of_a_killed_one(home: Home) -> None:
     entry = begin(home, "AUTOSTART DISTPATH *\nAUTORESTART DISTPATH *, WAITSECONDS 0\n")
     until_state(home, "DP1", PATH, RUNNING)
     group = pid(home)
     os.kill(entry.pid, signal.SIGKILL)
-    until("Manager is seen dead", lambda: state_of(home.manager)[0] is ABENDED)
+    until("Manager is reported as abended", lambda: state_of(home.manager)[0] is ABENDED)
     assert manager(home).pid != entry.pid
     assert (state_of(home.process("DP1", PATH))[0], pid(home)) == (RUNNING, group)
-    os.kill(group, signal.SIGKILL)  # the adopted one is watched, too
-    until("it is started again", lambda: state_of(home.process("DP1", PATH))[0] is RUNNING and pid(home) != group)
+    os.kill(group, signal.SIGKILL)  # an adopted process is watched, too
+    until("the path is started again", lambda: state_of(home.process("DP1", PATH))[0] is RUNNING and pid(home) != group)
 
 
-def test_autorestart_starts_again_and_says_so(home: Home) -> None:
+def test_autorestart_restarts_a_group_and_logs_it(home: Home) -> None:
     begin(home, "AUTOSTART DISTPATH *\nAUTORESTART DISTPATH *, RETRIES 3, WAITSECONDS 0\n")
     until_state(home, "DP1", PATH, RUNNING)
     for _ in range(2):
         victim = pid(home)
         os.kill(victim, signal.SIGKILL)
-        until("it is started again", lambda: pid(home) != victim)  # noqa: B023 - called at once
+        until("the path is started again", lambda: pid(home) != victim)  # noqa: B023 - called at once
         until_state(home, "DP1", PATH, RUNNING)
-    is_said(home, "DISTPATH DP1 is down (abended). It will be restarted in 0 seconds.", "OGG-00965")
+    wait_for_events(home, "DISTPATH DP1 is down (abended). It will be restarted in 0 seconds.", "OGG-00965")
 
 
-def test_without_a_rule_an_abend_is_only_told(home: Home) -> None:
-    begin(home, "AUTORESTART ER *, WAITSECONDS 0\n")  # ER takes Extracts and Replicats
-    ask(home, "START", **of("DP1"))
+def test_without_a_rule_an_abend_is_only_logged(home: Home) -> None:
+    begin(home, "AUTORESTART ER *, WAITSECONDS 0\n")  # ER includes Extracts and Replicats
+    ask(home, "START", **path_of("DP1"))
     os.kill(pid(home), signal.SIGKILL)
-    is_said(home, "DISTPATH DP1 is down (abended).\n")
+    wait_for_events(home, "DISTPATH DP1 is down (abended).\n")
     assert state_of(home.process("DP1", PATH))[0] is ABENDED
 
 
-def test_who_was_killed_by_command_stays_down(home: Home) -> None:
+def test_a_group_killed_by_command_is_not_restarted(home: Home) -> None:
     begin(home, "AUTORESTART DISTPATH *, WAITSECONDS 0\n", ("DP1", "DP2"))
     for group in ("DP1", "DP2"):
-        ask(home, "START", **of(group))
+        ask(home, "START", **path_of(group))
     victim = pid(home)
-    assert ask(home, "KILL", **of("DP1")) == {"pid": victim}
-    kill(home.process("DP2", PATH), "DISTPATH DP2")  # the same, past Manager
-    is_said(home, "DISTPATH DP1 is down (killed).", "DISTPATH DP2 is down (killed).")
+    assert ask(home, "KILL", **path_of("DP1")) == {"pid": victim}
+    kill(home.process("DP2", PATH), "DISTPATH DP2")  # the same without Manager
+    wait_for_events(home, "DISTPATH DP1 is down (killed).", "DISTPATH DP2 is down (killed).")
     assert state_of(home.process("DP1", PATH))[0] is ABENDED
     assert "OGG-00965" not in home.event_log.read_text()
 
 
-def test_a_group_that_somebody_else_started_is_watched(home: Home) -> None:
+def test_a_group_that_manager_did_not_start_is_watched(home: Home) -> None:
     begin(home)
     child = spawn(home, "path", "dp1")
     until_state(home, "DP1", PATH, RUNNING)
@@ -201,15 +201,15 @@ def test_manager_needs_no_parameter_file(home: Home) -> None:
     assert "no parameter file" in home.report("MGR").read_text()
 
 
-def test_a_wrong_parameter_file_is_told_by_line(home: Home) -> None:
+def test_an_error_in_the_parameter_file_is_reported_with_its_line(home: Home) -> None:
     (home.root / "dirprm" / "mgr.prm").write_text("PORT 7809\nNONSENSE 3\n")
     with pytest.raises(ProcessError, match=r"mgr\.prm:2:"):
         spawn(home, "manager")
     assert not home.manager.exists()
-    is_said(home, "OGG-01668")
+    wait_for_events(home, "OGG-01668")
 
 
-def test_old_trail_files_go_and_needed_ones_stay(home: Home) -> None:
+def test_old_trail_files_are_purged_and_needed_files_are_kept(home: Home) -> None:
     files = [home.root / "dirdat" / f"ra{number:09d}" for number in range(5)]
     for file in files:
         file.write_bytes(b"x")
@@ -217,7 +217,7 @@ def test_old_trail_files_go_and_needed_ones_stay(home: Home) -> None:
     begin(home, "PURGEOLDEXTRACTS ./dirdat/ra, USECHECKPOINTS, MINKEEPFILES 1\n", ())
     assert [Path(path).name for path in ask(home, "PURGE")["removed"]] == [file.name for file in files[:3]]
     assert [file.exists() for file in files] == [False, False, False, True, True]
-    is_said(home, "OGG-00957")
+    wait_for_events(home, "OGG-00957")
 
 
 def test_lag_is_reported(home: Home) -> None:
@@ -227,24 +227,24 @@ def test_lag_is_reported(home: Home) -> None:
     process = home.process("EXT1", GroupKind.EXTRACT)
     process.write_text('{"pid":1,"ticks":1,"state":"ABENDED","socket":"","started":1}')
     manager(home)
-    is_said(home, "WARNING OGG-00976  ", "Lag of EXTRACT EXT1 is ")
+    wait_for_events(home, "WARNING OGG-00976  ", "Lag of EXTRACT EXT1 is ")
 
 
-def test_a_process_is_not_misled_by_modules_in_the_home(home: Home) -> None:
+def test_python_modules_in_the_home_are_not_imported(home: Home) -> None:
     (home.root / "json.py").write_text("raise SystemExit('this is the wrong json')")
     assert manager(home).state is RUNNING
 
 
-def test_groups_of_a_wildcard_are_started_together_and_shown_in_their_order(home: Home) -> None:
+def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Home) -> None:
     groups = [f"EXT{number}" for number in range(9)]
     for group in groups:  # without a parameter file they abend at once
         checkpoints.save(home, checkpoints.extract(group))
     checkpoints.save(home, checkpoints.path("DP1"))
     manager(home)
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(home.root), "-c", "START *"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    told = said.stdout + said.stderr
-    assert [line for line in told.splitlines() if "starting" in line] == [
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    output = result.stdout + result.stderr
+    assert [line for line in output.splitlines() if "starting" in line] == [
         *(f"EXTRACT {group} starting" for group in groups),
         "DISTPATH DP1 starting",
     ]

@@ -1,4 +1,4 @@
-"""PURGEOLDEXTRACTS: what may go, by the numbers of its guards, and that no reader ever misses a file."""
+"""PURGEOLDEXTRACTS: which files are removed, by guard number, and no reader loses a file that it needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULE = PurgeRule("./dirdat/*")
 
 
 @pytest.mark.parametrize(
-    ("rule", "needed", "gone"),
+    ("rule", "needed", "removed"),
     [
         pytest.param(RULE, 99, 9, id="1 the newest stays though nobody needs it"),
         pytest.param(RULE._replace(keep_files=0), 99, 9, id="1 even when MINKEEPFILES says 0"),
@@ -41,11 +41,11 @@ RULE = PurgeRule("./dirdat/*")
         pytest.param(RULE._replace(use_checkpoints=False), 3, 9, id="3 readers do not count without checkpoints"),
     ],
 )
-def test_what_a_rule_lets_go(rule: PurgeRule, needed: int | None, gone: int) -> None:
-    assert removable(FILES, needed, rule, NOW) == list(range(gone))
+def test_the_files_that_a_rule_removes(rule: PurgeRule, needed: int | None, removed: int) -> None:
+    assert removable(FILES, needed, rule, NOW) == list(range(removed))
 
 
-def test_5_a_young_file_in_the_middle_keeps_the_later_ones() -> None:
+def test_5_a_recent_file_keeps_the_files_after_it() -> None:
     files = [file._replace(modified=NOW) if file.seqno == 2 else file for file in FILES]
     assert removable(files, 99, RULE._replace(keep_hours=1), NOW) == [0, 1]
 
@@ -56,20 +56,20 @@ def test_5_a_young_file_in_the_middle_keeps_the_later_ones() -> None:
     some.integers(0, 5),
     some.integers(0, 60),
 )
-def test_a_rule_with_checkpoints_never_takes_what_is_needed(
+def test_a_rule_with_checkpoints_never_removes_a_needed_file(
     numbers: list[int], needed: int | None, keep_files: int, keep_hours: int
 ) -> None:
     files = [TrailFile(number, NOW - (60 - number) * HOUR) for number in sorted(numbers)]
     rule = PurgeRule("./dirdat/*", keep_files=keep_files, keep_hours=keep_hours)
-    gone = removable(files, needed, rule, NOW)
-    assert gone == [file.seqno for file in files[: len(gone)]]
-    assert all(needed is not None and number < needed for number in gone)
-    assert len(files) - len(gone) >= min(len(files), max(1, keep_files))
+    removed = removable(files, needed, rule, NOW)
+    assert removed == [file.seqno for file in files[: len(removed)]]
+    assert all(needed is not None and number < needed for number in removed)
+    assert len(files) - len(removed) >= min(len(files), max(1, keep_files))
 
 
 @pytest.fixture
 def trail(home: Home) -> list[Path]:
-    """Six files of ./dirdat/ea."""
+    """Six files of the trail ./dirdat/ea."""
     files = [home.root / "dirdat" / f"ea{number:09d}" for number in range(6)]
     for number, file in enumerate(files):
         file.write_bytes(b"x")
@@ -77,11 +77,11 @@ def trail(home: Home) -> list[Path]:
     return files
 
 
-def left(files: list[Path]) -> list[int]:
+def remaining(files: list[Path]) -> list[int]:
     return [int(file.name[2:]) for file in files if file.exists()]
 
 
-def test_the_slowest_reader_counts(home: Home, trail: list[Path]) -> None:
+def test_files_are_kept_for_the_slowest_reader(home: Home, trail: list[Path]) -> None:
     for checkpoint in (
         checkpoints.extract("EXT1"),
         checkpoints.replicat("R1", seqno=4),
@@ -89,17 +89,17 @@ def test_the_slowest_reader_counts(home: Home, trail: list[Path]) -> None:
     ):
         checkpoints.save(home, checkpoint)
     assert purge(home, RULE, NOW) == trail[:2]
-    assert left(trail) == [2, 3, 4, 5]
+    assert remaining(trail) == [2, 3, 4, 5]
     assert purge(home, RULE, NOW) == []
 
 
-def test_a_reader_counts_at_where_it_would_begin_again(home: Home) -> None:
+def test_files_are_kept_from_the_recovery_position_of_a_reader(home: Home) -> None:
     reader = checkpoints.replicat("R1", seqno=4)
     reader = reader._replace(read=reader.read._replace(recovery=TrailPosition(1, 0)))
     assert needed_from([reader], home) == {TrailName((home.root / "dirdat").resolve(), "ea"): 1}
 
 
-def test_a_trail_is_one_whatever_way_it_is_written(home: Home, trail: list[Path]) -> None:
+def test_different_paths_to_a_trail_are_recognized_as_one_trail(home: Home, trail: list[Path]) -> None:
     (home.root / "other").symlink_to("dirdat")
     checkpoints.save(home, checkpoints.extract("EXT1", "./dirdat/ea"))
     checkpoints.save(home, checkpoints.replicat("R1", "dirprm/../other/ea", seqno=1))
@@ -111,26 +111,26 @@ def test_a_trail_of_another_home_is_purged_where_it_is_read(home: Home, trail: l
     assert purge(home, PurgeRule("./dirdat/ea"), NOW) == trail[:5]
 
 
-def test_only_what_the_rule_names_goes(home: Home, trail: list[Path]) -> None:
-    stranger = home.root / "dirdat" / "notes.txt"
-    stranger.write_text("keep")
-    other = home.root / "dirdat" / "fa000000001"
-    other.write_text("keep")
+def test_only_files_that_match_the_rule_are_removed(home: Home, trail: list[Path]) -> None:
+    other_file = home.root / "dirdat" / "notes.txt"
+    other_file.write_text("keep")
+    other_trail = home.root / "dirdat" / "fa000000001"
+    other_trail.write_text("keep")
     checkpoints.save(home, checkpoints.replicat("R1", seqno=5))
     for pattern in ("./dirdat/fa", "./elsewhere/*", "./dirdat/e?x"):
         assert purge(home, PurgeRule(pattern), NOW) == []
     assert purge(home, PurgeRule("./dirdat/e*"), NOW) == trail[:5]
-    assert stranger.exists()
-    assert other.exists()
+    assert other_file.exists()
+    assert other_trail.exists()
     assert sorted(name.prefix for name in matching([], home, "./dirdat/*")) == ["ea", "fa"]
 
 
-def test_nothing_goes_while_a_checkpoint_cannot_be_read(home: Home, trail: list[Path]) -> None:
+def test_no_file_is_removed_while_a_checkpoint_cannot_be_read(home: Home, trail: list[Path]) -> None:
     checkpoints.save(home, checkpoints.replicat("R1", seqno=5))
     home.checkpoint("R2", checkpoints.replicat("R2").type).write_bytes(b"damaged")
     with pytest.raises(StoreError, match="REPLICAT R2"):
         purge(home, RULE, NOW)
-    assert len(left(trail)) == 6
+    assert len(remaining(trail)) == 6
 
 
 def test_each_rule_has_its_own_frequency() -> None:
@@ -145,13 +145,13 @@ def test_each_rule_has_its_own_frequency() -> None:
     assert times.due([often, seldom]) == [often, seldom]
 
 
-def test_the_file_that_holds_the_durable_mark_stays(home: Home) -> None:
-    """A new file is begun before anything in it is durable: until then its writer goes on from the file before."""
+def test_the_file_with_the_durable_mark_is_kept(home: Home) -> None:
+    """A new file exists before any of it is durable; until then its writer resumes from the file before it."""
     name = TrailName(home.root / "dirdat", "eb")
     write_trail(name, [small(csn) for csn in range(1, 9)], 900)
     newest = name.sequences()[-1]
     name.file(newest + 1).write_bytes(b"")
-    gone = purge(home, PurgeRule("./dirdat/eb", use_checkpoints=False), NOW)
-    assert gone
+    removed = purge(home, PurgeRule("./dirdat/eb", use_checkpoints=False), NOW)
+    assert removed
     assert name.sequences() == [newest, newest + 1]
     open_writer(name).close()

@@ -1,4 +1,4 @@
-"""Reports: their frame, their ages, and what must not stand in them."""
+"""Reports: header, rollover, and what they must not contain."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ def report(home: Home) -> Report:
     return Report(home, "EXT1", "Capture", FakeClock())
 
 
-def text(home: Home) -> str:
+def report_text(home: Home) -> str:
     return home.report("EXT1").read_text()
 
 
 def test_ten_older_reports_are_kept(home: Home) -> None:
     for number in range(13):
         Report(home, "EXT1", "Capture", FakeClock()).write(f"run {number}")
-    assert text(home) == "run 12\n"
+    assert report_text(home) == "run 12\n"
     assert [home.report("EXT1", age).read_text() for age in range(10)] == [f"run {11 - age}\n" for age in range(10)]
     assert len(list((home.root / "dirrpt").iterdir())) == 11
 
 
-def test_a_report_can_be_rolled_in_mid_run(home: Home, report: Report) -> None:
+def test_a_report_can_be_rolled_over_during_a_run(home: Home, report: Report) -> None:
     report.write("before")
     report.roll()
     report.write("after")
-    assert (home.report("EXT1", 0).read_text(), text(home)) == ("before\n", "after\n")
+    assert (home.report("EXT1", 0).read_text(), report_text(home)) == ("before\n", "after\n")
 
 
-def test_the_frame_shows_the_parameters_without_their_secrets(home: Home, report: Report) -> None:
+def test_the_header_shows_the_parameters_without_their_secrets(home: Home, report: Report) -> None:
     parameters = home.parameters("ext1")
     parameters.write_text("EXTRACT ext1\nUSERID ogg, PASSWORD open-sesame\nTABLE shop.*;\n")
     report.opening(parameters)
-    lines = text(home).splitlines()
+    lines = report_text(home).splitlines()
     assert lines[0] == lines[5] == "*" * 71
     assert lines[1].strip() == "ggshell Capture for PostgreSQL"
     assert lines[4].strip().startswith("Starting at 20")
@@ -50,12 +50,12 @@ def test_the_frame_shows_the_parameters_without_their_secrets(home: Home, report
     assert "**            Running with the following parameters                  **" in lines
     assert "**                     Run Time Messages                             **" in lines
     assert "USERID ogg, PASSWORD *******" in lines
-    assert "open-sesame" not in text(home)
+    assert "open-sesame" not in report_text(home)
 
 
-def test_a_missing_parameter_file_is_said(home: Home, report: Report) -> None:
+def test_a_missing_parameter_file_is_reported(home: Home, report: Report) -> None:
     report.opening(home.parameters("ext1"))
-    assert "no parameter file" in text(home)
+    assert "no parameter file" in report_text(home)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_secrets_are_masked(given: str, shown: str) -> None:
     assert masked(given) == shown
 
 
-def test_an_event_stands_in_the_report_and_in_the_log(home: Home, report: Report) -> None:
+def test_an_event_is_in_the_report_and_in_the_log(home: Home, report: Report) -> None:
     report.event(Severity.WARNING, "GGS-00402", "connection lost: password=tiger\nagain")
     ending = "WARNING GGS-00402  connection lost: password=******* again\n"
-    assert text(home).endswith(ending)
+    assert report_text(home).endswith(ending)
     assert "WARNING GGS-00402  ggshell Capture for PostgreSQL, ext1.prm:  connection lost" in home.event_log.read_text()
     assert "tiger" not in home.event_log.read_text()
 
 
-def test_an_abend_says_where_what_and_what_to_do(home: Home, report: Report) -> None:
+def test_an_abend_reports_source_error_and_hint(home: Home, report: Report) -> None:
     caught: GgsError | None = None
     try:
         Statistics(FakeClock()).add(None, None, [], 1)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_an_abend_says_where_what_and_what_to_do(home: Home, report: Report) -> 
         )
     assert caught is not None
     report.abend(caught)
-    lines = text(home).splitlines()
+    lines = report_text(home).splitlines()
     assert "Source Context :" in lines
     assert any("SourceModule" in line and "[ggshell.groups.statistics]" in line for line in lines)
     assert any("ERROR   OGG-01296  no row (shop.items) - see the discard file" in line for line in lines)
@@ -101,14 +101,14 @@ def test_an_abend_says_where_what_and_what_to_do(home: Home, report: Report) -> 
 def test_statistics_are_shown_by_table(home: Home, report: Report) -> None:
     statistics = Statistics(FakeClock())
     report.statistics(statistics.snapshot())
-    assert "No records were processed." in text(home)
+    assert "No records were processed." in report_text(home)
     statistics.add(TableName("shop", "items"), TableName("copy", "items"), 5, 12)
     report.statistics(statistics.snapshot())
-    assert "From Table shop.items to copy.items:\n       #           inserts:        12\n" in text(home)
-    assert "(activity since 20" in text(home)
+    assert "From Table shop.items to copy.items:\n       #           inserts:        12\n" in report_text(home)
+    assert "(activity since 20" in report_text(home)
 
 
-def test_a_report_that_cannot_be_written_is_named(home: Home) -> None:
+def test_a_report_that_cannot_be_written_is_reported_by_name(home: Home) -> None:
     home.report("EXT1").mkdir()
     home.report("EXT1", 0).mkdir()
     (home.report("EXT1", 0) / "full").write_text("")

@@ -1,4 +1,4 @@
-"""What a process tells by itself while it runs."""
+"""What a process reports by itself while it runs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ggshell.types import TableName
 ORDERS = TableName("shop", "orders")
 
 
-class Ground:
-    """A report with its clock, counts and rules."""
+class ReportSetup:
+    """A report with a clock, statistics and report rules."""
 
     def __init__(self, home: Home, rules: ReportRules) -> None:
         self.home = home
@@ -30,7 +30,7 @@ class Ground:
         self.reporting = Reporting(rules, self.report, self.statistics, self.clock)
 
     def after(self, seconds: float, records: int = 0) -> list[str]:
-        """Let time and records pass; the lines of the report."""
+        """Advance the clock and add records; returns the lines of the report."""
         self.clock.advance(seconds)
         if records:
             self.statistics.add(ORDERS, ORDERS, IoType.INSERT, records)
@@ -38,43 +38,43 @@ class Ground:
         return self.home.report("EXT1").read_text().splitlines()
 
 
-def test_records_are_told_at_the_interval_with_rate_and_delta(home: Home) -> None:
-    ground = Ground(home, ReportRules(count_seconds=60, rate=True))
-    assert ground.after(59, 600) == []
-    first = ground.after(1)
-    assert first == [f"         600 records processed as of {local_text(ground.clock.now())} (rate 10,delta 10)"]
-    assert ground.after(60, 1800)[1].endswith("(rate 20,delta 30)")
+def test_the_record_count_is_reported_at_the_interval_with_rate_and_delta(home: Home) -> None:
+    setup = ReportSetup(home, ReportRules(count_seconds=60, rate=True))
+    assert setup.after(59, 600) == []
+    first = setup.after(1)
+    assert first == [f"         600 records processed as of {local_text(setup.clock.now())} (rate 10,delta 10)"]
+    assert setup.after(60, 1800)[1].endswith("(rate 20,delta 30)")
 
 
-def test_records_are_told_when_their_number_is_reached(home: Home) -> None:
-    ground = Ground(home, ReportRules(count_records=1000))
-    assert ground.after(1, 999) == []
-    assert len(ground.after(1, 1)) == 1
-    assert len(ground.after(1, 999)) == 1
-    assert ground.after(1, 1)[1] == f"        2000 records processed as of {local_text(ground.clock.now())}"
+def test_the_record_count_is_reported_when_the_number_is_reached(home: Home) -> None:
+    setup = ReportSetup(home, ReportRules(count_records=1000))
+    assert setup.after(1, 999) == []
+    assert len(setup.after(1, 1)) == 1
+    assert len(setup.after(1, 999)) == 1
+    assert setup.after(1, 1)[1] == f"        2000 records processed as of {local_text(setup.clock.now())}"
 
 
-def test_statistics_come_at_their_hour_once(home: Home) -> None:
-    ground = Ground(home, ReportRules(report=(Schedule(0, 0),)))
-    day = ground.after(86400, 5)
+def test_statistics_are_reported_once_at_their_hour(home: Home) -> None:
+    setup = ReportSetup(home, ReportRules(report=(Schedule(0, 0),)))
+    day = setup.after(86400, 5)
     assert sum("Run Time Statistics" in line for line in day) == 1
-    assert sum("Run Time Statistics" in line for line in ground.after(3600)) == 1
-    assert sum("Run Time Statistics" in line for line in ground.after(86400)) == 2
+    assert sum("Run Time Statistics" in line for line in setup.after(3600)) == 1
+    assert sum("Run Time Statistics" in line for line in setup.after(86400)) == 2
 
 
-def test_the_report_is_rolled_at_its_hour(home: Home) -> None:
-    ground = Ground(home, ReportRules(rollover=(Schedule(0, 0),)))
-    ground.report.write("yesterday")
-    assert ground.after(86400) == []
+def test_the_report_is_rolled_over_at_its_hour(home: Home) -> None:
+    setup = ReportSetup(home, ReportRules(rollover=(Schedule(0, 0),)))
+    setup.report.write("yesterday")
+    assert setup.after(86400) == []
     assert home.report("EXT1", 0).read_text() == "yesterday\n"
 
 
-def test_trail_and_discard_file_are_rolled_by_whom_they_belong_to(home: Home) -> None:
-    ground = Ground(home, ReportRules(discard_rollover=(Schedule(0, 0),), trail_rollover=(Schedule(0, 0),)))
+def test_trail_and_discard_file_are_rolled_over_by_their_owners(home: Home) -> None:
+    setup = ReportSetup(home, ReportRules(discard_rollover=(Schedule(0, 0),), trail_rollover=(Schedule(0, 0),)))
     rolled: list[str] = []
-    ground.reporting.roll_discard(lambda: rolled.append("discard"))
-    ground.reporting.roll_trail(lambda: rolled.append("trail"))
-    ground.after(86400)
+    setup.reporting.roll_discard(lambda: rolled.append("discard"))
+    setup.reporting.roll_trail(lambda: rolled.append("trail"))
+    setup.after(86400)
     assert rolled == ["discard", "trail"]
 
 
@@ -94,7 +94,7 @@ def test_rules_are_read_from_the_parameter_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["REPORT AT 25:00", "REPORTROLLOVER ON someday", "REPORTCOUNT EVERY 0 RECORDS"])
-def test_a_rule_that_cannot_be_kept_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+def test_an_invalid_rule_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "rep1.prm"
     path.write_text(f"REPLICAT rep1\n{line}\n")
     with pytest.raises(ParameterError) as caught:

@@ -1,4 +1,4 @@
-"""The waiting place: descriptors, time, requests, signals."""
+"""The runner waits for descriptors, time, requests and signals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runner(control: ControlServer) -> Iterator[Runner]:
         signal.signal(number, handler)
 
 
-def test_readable_descriptors_are_given_back(runner: Runner) -> None:
+def test_readable_descriptors_are_returned(runner: Runner) -> None:
     (read_a, write_a), (read_b, write_b) = os.pipe(), os.pipe()
     os.write(write_b, b"!")
     assert runner.wait([read_a, read_b], 10) == {read_b}
@@ -41,12 +41,12 @@ def test_readable_descriptors_are_given_back(runner: Runner) -> None:
         os.close(number)
 
 
-def test_the_time_ends_the_wait(runner: Runner) -> None:
+def test_the_timeout_ends_the_wait(runner: Runner) -> None:
     assert runner.wait([], 0.01) == set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_wait_and_asks_to_stop(runner: Runner, number: signal.Signals) -> None:
+def test_a_signal_ends_the_wait_and_requests_a_stop(runner: Runner, number: signal.Signals) -> None:
     runner.install_signals()
     threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
     begun = time.monotonic()
@@ -55,7 +55,7 @@ def test_a_signal_ends_the_wait_and_asks_to_stop(runner: Runner, number: signal.
     assert time.monotonic() - begun < 15
 
 
-def test_after_a_stop_nothing_is_waited_for(runner: Runner) -> None:
+def test_after_a_stop_request_wait_returns_at_once(runner: Runner) -> None:
     runner.stop()
     begun = time.monotonic()
     runner.wait([], 20)
@@ -87,7 +87,7 @@ def test_periodic_work_follows_the_clock(control: ControlServer) -> None:
     assert done == [12, 24]
 
 
-def test_periodic_work_cuts_the_wait_short(runner: Runner) -> None:
+def test_periodic_work_shortens_the_wait(runner: Runner) -> None:
     done: list[bool] = []
     runner.every(0.02, lambda: done.append(True))
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""States and process files: who runs, who died, and who only has the number of one that died."""
+"""States and process files: running processes, dead ones, and processes that reuse the pid of a dead one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def entry(pid: int, state: ProcessState = ProcessState.RUNNING) -> ProcessFile:
 
 
 @pytest.mark.parametrize("now", ProcessState)
-def test_only_the_changes_of_the_table_are_possible(now: ProcessState) -> None:
+def test_only_the_listed_state_changes_are_possible(now: ProcessState) -> None:
     possible = set()
     for then in ProcessState:
         try:
@@ -61,7 +61,7 @@ def test_without_a_process_file_a_group_is_stopped(tmp_path: Path) -> None:
     assert state_of(tmp_path / "EXT1.pce") == (ProcessState.STOPPED, None)
 
 
-def test_a_living_process_is_in_the_state_that_it_says(tmp_path: Path) -> None:
+def test_a_living_process_has_the_state_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "EXT1.pce"
     for state in ProcessState:
         write_process_file(path, entry(os.getpid(), state))
@@ -70,18 +70,18 @@ def test_a_living_process_is_in_the_state_that_it_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_left_by_kill_9_is_an_abend(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
+def test_a_process_file_left_by_kill_9_means_abended(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
     path = tmp_path / "EXT1.pce"
     write_process_file(path, entry(child.pid))
     assert state_of(path)[0] is ProcessState.RUNNING
     child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie does not run either
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie does not count as running
     assert state_of(path)[0] is ProcessState.ABENDED
     child.wait()
     assert state_of(path)[0] is ProcessState.ABENDED
 
 
-def test_a_reused_number_is_another_process(tmp_path: Path) -> None:
+def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     path = tmp_path / "EXT1.pce"
     mine = entry(os.getpid())
     write_process_file(path, mine._replace(ticks=mine.ticks - 1))
@@ -90,14 +90,14 @@ def test_a_reused_number_is_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": 1}', b'{"pid":1,"state":"DANCING"}', b"\xff"])
-def test_a_damaged_process_file_says_nothing(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_process_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "EXT1.pce"
     path.write_bytes(content)
     assert read_process_file(path) is None
 
 
 @pytest.mark.slow
-def test_a_descriptor_tells_the_end(child: subprocess.Popen[bytes]) -> None:
+def test_the_end_descriptor_becomes_readable_when_the_process_ends(child: subprocess.Popen[bytes]) -> None:
     descriptor = end_descriptor(entry(child.pid))
     assert descriptor is not None
     poll = select.poll()
@@ -109,7 +109,7 @@ def test_a_descriptor_tells_the_end(child: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.slow
-def test_kill_leaves_word_that_it_was_one(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
+def test_kill_is_recorded_in_the_process_file(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
     path = tmp_path / "EXT1.pce"
     write_process_file(path, entry(child.pid))
     assert kill(path, "EXTRACT EXT1").pid == child.pid
@@ -123,7 +123,7 @@ def test_kill_leaves_word_that_it_was_one(tmp_path: Path, child: subprocess.Pope
 
 
 @pytest.mark.slow
-def test_the_start_is_known_without_proc(child: subprocess.Popen[bytes]) -> None:
+def test_the_start_time_is_known_without_proc(child: subprocess.Popen[bytes]) -> None:
     first = start_by_ps(child.pid)
     assert first is not None
     child.kill()

@@ -47,7 +47,7 @@ def test_every_kind_of_operation_has_its_counter() -> None:
     assert statistics.operations == sum(wanted.values())
 
 
-def test_a_snapshot_is_plain_data_of_its_own() -> None:
+def test_a_snapshot_is_an_independent_copy_of_plain_data() -> None:
     statistics = Statistics(FakeClock(NOON))
     statistics.add(ITEMS, COPY, IoType.INSERT, 1)
     first: dict[str, Any] = statistics.snapshot()
@@ -57,7 +57,7 @@ def test_a_snapshot_is_plain_data_of_its_own() -> None:
     assert first["tables"][0]["counts"]["total"]["inserts"] == 1
 
 
-def test_hours_and_days_begin_at_their_boundaries() -> None:
+def test_hourly_and_daily_sections_begin_at_their_boundaries() -> None:
     clock = FakeClock(NOON - 30 * 60_000_000)
     statistics = Statistics(clock)
     assert statistics.snapshot()["sections"] == dict.fromkeys(map(str, Section), clock.now())
@@ -74,7 +74,7 @@ def test_hours_and_days_begin_at_their_boundaries() -> None:
     assert counts(statistics, "total") == counts(statistics, "latest") == {"inserts": 11}
 
 
-def test_reset_begins_only_the_latest_section() -> None:
+def test_reset_restarts_only_the_latest_section() -> None:
     clock = FakeClock(NOON)
     statistics = Statistics(clock)
     statistics.add(ITEMS, ITEMS, IoType.INSERT, 3)

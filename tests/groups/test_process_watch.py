@@ -1,4 +1,4 @@
-"""Who runs and who has just ended, by real processes."""
+"""The watch on groups finds running processes and reports each end once; with real processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def watch(home: Home) -> Iterator[Watch]:
     watch.close()
 
 
-def test_running_groups_are_found_and_their_end_is_told(home: Home, start: Start, watch: Watch) -> None:
+def test_running_groups_are_found_and_their_end_is_reported(home: Home, start: Start, watch: Watch) -> None:
     processes = {group: start("idle", group[0]) for group in (EXT1, EXT2)}
     for group in processes:
         until_state(home, *group, ProcessState.RUNNING)
@@ -38,7 +38,7 @@ def test_running_groups_are_found_and_their_end_is_told(home: Home, start: Start
     assert watch.scan([EXT1, EXT2]) == []
 
 
-def test_a_descriptor_that_stands_for_a_living_process_tells_nothing(home: Home, start: Start, watch: Watch) -> None:
+def test_the_descriptor_of_a_living_process_is_not_reported(home: Home, start: Start, watch: Watch) -> None:
     start("idle")
     until_state(home, *EXT1, ProcessState.RUNNING)
     watch.scan([EXT1])
@@ -46,7 +46,7 @@ def test_a_descriptor_that_stands_for_a_living_process_tells_nothing(home: Home,
     assert list(watch.running()) == [EXT1]
 
 
-def test_an_end_between_two_scans_is_told_once(home: Home, start: Start, watch: Watch) -> None:
+def test_an_end_between_two_scans_is_reported_once(home: Home, start: Start, watch: Watch) -> None:
     process = start("idle")
     until_state(home, *EXT1, ProcessState.RUNNING)
     watch.scan([EXT1])
@@ -74,7 +74,7 @@ def test_an_end_between_reading_the_file_and_watching_is_reported(
     assert watch.scan([EXT1]) == []
 
 
-def test_a_group_that_was_started_anew_is_watched_anew(home: Home, start: Start, watch: Watch) -> None:
+def test_a_group_that_was_started_again_is_watched_again(home: Home, start: Start, watch: Watch) -> None:
     first = start("idle")
     until_state(home, *EXT1, ProcessState.RUNNING)
     watch.scan([EXT1])
@@ -97,7 +97,7 @@ def test_a_deleted_group_is_watched_until_it_ends(home: Home, start: Start, watc
     assert watch.scan([]) == [EXT1]
 
 
-def test_killed_is_told_from_abended(home: Home, start: Start) -> None:
+def test_a_killed_group_is_distinguished_from_an_abended_one(home: Home, start: Start) -> None:
     first = start("idle")
     until_state(home, *EXT1, ProcessState.RUNNING)
     first.kill()

@@ -1,4 +1,4 @@
-"""Parallel and coordinated Replicats on real databases: the same rows as the source, whatever happens on the way."""
+"""Parallel and coordinated Replicats on real databases: the target equals the source, whatever happens."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def prepare(pipeline: Pipeline, kind: str, *, more: str = "") -> None:
     pipeline.add("a.*", f"{added}, ")
 
 
-def work(pipeline: Pipeline, chance: random.Random, transactions: int) -> None:
-    """Transactions that depend on each other in every way: parents and children, unique codes that change hands, keys that
-    move, equal rows without a key."""
+def run_workload(pipeline: Pipeline, chance: random.Random, transactions: int) -> None:
+    """Run dependent transactions: parents and children, unique codes that move to other rows, key changes, and equal rows
+    without a key."""
     with psycopg.connect(pipeline.north) as connection:
         parents: set[int] = {row[0] for row in connection.execute("SELECT id FROM a.parents")}
         for _ in range(transactions):
@@ -67,7 +67,7 @@ def _change(connection: psycopg.Connection[tuple[object, ...]], chance: random.R
         parents.add(number)
     elif action == 3:
         one, two = chance.choice(sorted(parents)), chance.choice(sorted(parents))
-        if one != two:  # codes change hands
+        if one != two:  # codes move to other rows
             connection.execute("UPDATE a.parents SET code = code || 'x' WHERE id = %s", [one])
     elif action == 4:
         gone = chance.choice(sorted(parents))
@@ -92,7 +92,7 @@ def _change(connection: psycopg.Connection[tuple[object, ...]], chance: random.R
         connection.execute("DELETE FROM a.items WHERE id = %s", [-number])
 
 
-def same(pipeline: Pipeline) -> bool:
+def has_same_rows(pipeline: Pipeline) -> bool:
     tables = ("parents", "children", "notes", "items")
     return all(
         pipeline.in_north(f"SELECT * FROM a.{name} ORDER BY 1, 2")
@@ -101,20 +101,22 @@ def same(pipeline: Pipeline) -> bool:
     )
 
 
-def drained(pipeline: Pipeline) -> None:
+def wait_and_compare(pipeline: Pipeline) -> None:
     pipeline.in_north("INSERT INTO a.items VALUES (1000, 'end', 0)")
-    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 1000")[0][0] == 1, 60)
-    until("source and target are the same", lambda: same(pipeline))
+    until(
+        "the last row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 1000")[0][0] == 1, 60
+    )
+    until("source and target are the same", lambda: has_same_rows(pipeline))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_delivers_what_the_source_holds(pipeline: Pipeline, kind: str) -> None:
+def test_every_kind_delivers_the_rows_of_the_source(pipeline: Pipeline, kind: str) -> None:
     prepare(pipeline, kind)
     pipeline.start("ext1")
-    work(pipeline, random.Random(1), 400)
+    run_workload(pipeline, random.Random(1), 400)
     pipeline.start("rep1")
-    work(pipeline, random.Random(2), 100)
-    drained(pipeline)
+    run_workload(pipeline, random.Random(2), 100)
+    wait_and_compare(pipeline)
     info = pipeline.run("INFO REPLICAT rep1")
     assert ("COORDINATED" in info, "MAXTHREADS 4" in info) == (kind == "coordinated",) * 2
     assert ("\nParallel\n" in info) == (kind != "coordinated")
@@ -126,40 +128,38 @@ def test_every_kind_delivers_what_the_source_holds(pipeline: Pipeline, kind: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_replicat_goes_on_without_loss_or_repetition(
+def test_a_killed_replicat_resumes_without_loss_or_repetition(
     pipeline: Pipeline, kind: str, request: pytest.FixtureRequest
 ) -> None:
     prepare(pipeline, kind)
     pipeline.start("ext1", "rep1")
     chance = random.Random(3)
     for _ in range(max(3, request.config.getoption("--rounds"))):
-        work(pipeline, chance, 150)
+        run_workload(pipeline, chance, 150)
         pipeline.run("KILL REPLICAT rep1")
-        work(pipeline, chance, 20)
+        run_workload(pipeline, chance, 20)
         pipeline.start("rep1")
-    drained(pipeline)
+    wait_and_compare(pipeline)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_refused_row_ends_the_run_and_what_was_applied_beside_it_is_not_applied_again(
-    pipeline: Pipeline, kind: str
-) -> None:
+def test_transactions_applied_before_an_abend_are_not_applied_again(pipeline: Pipeline, kind: str) -> None:
     prepare(pipeline, kind)
     pipeline.in_south("ALTER TABLE b.items ADD CONSTRAINT small CHECK (price < 100)")
     pipeline.start("ext1", "rep1")
-    work(pipeline, random.Random(5), 100)
+    run_workload(pipeline, random.Random(5), 100)
     pipeline.in_north("INSERT INTO a.items VALUES (500, 'refused', 1000)")
-    work(pipeline, random.Random(6), 100)
+    run_workload(pipeline, random.Random(6), 100)
     report = pipeline.abended_report(REP1)
     assert "id = 500" in report
     assert "small" in report
     pipeline.in_south("ALTER TABLE b.items DROP CONSTRAINT small")
     pipeline.start("rep1")
-    drained(pipeline)
+    wait_and_compare(pipeline)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reperror_answers_on_every_lane(pipeline: Pipeline, kind: str) -> None:
+def test_reperror_works_in_every_lane(pipeline: Pipeline, kind: str) -> None:
     prepare(pipeline, kind, more="REPERROR (DEFAULT, DISCARD)\n")
     pipeline.in_south("ALTER TABLE b.items ADD CONSTRAINT small CHECK (price < 1000)")
     pipeline.start("ext1", "rep1")
@@ -171,10 +171,10 @@ def test_reperror_answers_on_every_lane(pipeline: Pipeline, kind: str) -> None:
     assert pipeline.home.discard("rep1").read_text().count("Problem replicating") == 5
 
 
-def test_a_deleted_coordinated_replicat_leaves_no_row_of_its_threads(pipeline: Pipeline) -> None:
+def test_deleting_a_coordinated_replicat_removes_the_rows_of_its_threads(pipeline: Pipeline) -> None:
     prepare(pipeline, "coordinated")
     pipeline.start("ext1", "rep1")
-    drained(pipeline)
+    wait_and_compare(pipeline)
     pipeline.run("STOP REPLICAT rep1", "DBLOGIN USERIDALIAS south", "DELETE REPLICAT rep1 !")
     assert pipeline.in_south("SELECT count(*) FROM b.checks") == [(0,)]
 
@@ -186,7 +186,7 @@ def test_a_deleted_coordinated_replicat_leaves_no_row_of_its_threads(pipeline: P
         ("PARALLEL, EXTTRAIL ./dirdat/ea, NODBCHECKPOINT", "only for a classic Replicat"),
     ],
 )
-def test_what_a_kind_cannot_be_is_refused(pipeline: Pipeline, added: str, text: str) -> None:
+def test_an_invalid_option_of_a_kind_is_refused(pipeline: Pipeline, added: str, text: str) -> None:
     assert text in pipeline.run(f"ADD REPLICAT replong, {added}", fails=True)
 
 
@@ -199,8 +199,8 @@ def test_a_thread_beyond_maxthreads_is_refused_with_its_line(pipeline: Pipeline)
     assert "rep1.prm:3" in report
 
 
-def captured(pipeline: Pipeline) -> int:
-    """How many rows the trail holds."""
+def captured_rows(pipeline: Pipeline) -> int:
+    """The number of rows in the trail."""
     reader = TrailReader(TrailName.parse("./dirdat/ea", pipeline.home.root))
     count = 0
     while (batch := reader.read()) is not None:
@@ -210,21 +210,21 @@ def captured(pipeline: Pipeline) -> int:
 
 
 @pytest.mark.parametrize("added", ["", "COORDINATED MAXTHREADS 4,"])
-def test_what_a_killed_parallel_one_left_above_its_low_watermark_is_not_taken_over(
+def test_transactions_above_the_low_watermark_of_a_killed_parallel_replicat_are_not_repeated(
     pipeline: Pipeline, added: str
 ) -> None:
     for database, schema in ((pipeline.in_north, "a"), (pipeline.in_south, "b")):
         database(f"INSERT INTO {schema}.items VALUES (1, 'one', 1)")
     prepare(pipeline, "parallel")
     pipeline.in_north("UPDATE a.items SET price = price + 1 WHERE id = 1")
-    for number in range(2, 22):  # some of them wait behind the update, in its lane
+    for number in range(2, 22):  # some of them wait for the update, in its lane
         pipeline.in_north(f"INSERT INTO a.items VALUES ({number}, 'x', 0)")
     pipeline.start("ext1")
-    until("all is captured", lambda: captured(pipeline) == 21)
+    until("all rows are captured", lambda: captured_rows(pipeline) == 21)
     with psycopg.connect(pipeline.south) as holder:
         holder.execute("SELECT FROM b.items WHERE id = 1 FOR UPDATE")
         pipeline.start("rep1")
-        until("some are applied", lambda: pipeline.in_south("SELECT count(*) FROM b.items")[0][0] > 5)
+        until("some rows are applied", lambda: pipeline.in_south("SELECT count(*) FROM b.items")[0][0] > 5)
         pipeline.run("KILL REPLICAT rep1")
     pipeline.run("DELETE REPLICAT rep1 !", f"ADD REPLICAT rep1, {added} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
     pipeline.start("rep1")
@@ -235,17 +235,17 @@ def test_what_a_killed_parallel_one_left_above_its_low_watermark_is_not_taken_ov
         "DELETE REPLICAT rep1 !", "ADD REPLICAT rep1, PARALLEL, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"
     )
     pipeline.start("rep1")
-    drained(pipeline)
+    wait_and_compare(pipeline)
     pipeline.run("STOP REPLICAT rep1", "DELETE REPLICAT rep1 !")
     pipeline.run(f"ADD REPLICAT rep1, {added} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks")
     pipeline.start("rep1")
     pipeline.in_north("INSERT INTO a.items VALUES (2000, 'last', 0)")
     pipeline.wait_for_rows(23)
-    until("source and target are the same", lambda: same(pipeline))
+    until("source and target are the same", lambda: has_same_rows(pipeline))
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["let go", "killed meanwhile"])
-def test_a_parallel_replicat_that_follows_live_goes_on_beside_a_locked_row(pipeline: Pipeline, killed: bool) -> None:
+def test_a_parallel_replicat_keeps_applying_while_a_row_is_locked(pipeline: Pipeline, killed: bool) -> None:
     prepare(pipeline, "parallel")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 1)")
     pipeline.start("ext1", "rep1")
@@ -257,7 +257,7 @@ def test_a_parallel_replicat_that_follows_live_goes_on_beside_a_locked_row(pipel
             source.execute("UPDATE a.items SET name = 'dependent' WHERE id = 1")
             for number in range(2003, 3503):
                 source.execute("INSERT INTO a.items VALUES (%s, 'x', 0)", [number])
-        until("the others are applied", lambda: pipeline.in_south("SELECT count(*) FROM b.items")[0][0] > 1400, 30)
+        until("the other rows are applied", lambda: pipeline.in_south("SELECT count(*) FROM b.items")[0][0] > 1400, 30)
         low, high = pipeline.in_south("SELECT log_cmplt_csn, log_csn FROM b.checks WHERE group_name = 'REP1'")[0]
         until(
             "the low watermark stays below what is applied",
@@ -268,13 +268,13 @@ def test_a_parallel_replicat_that_follows_live_goes_on_beside_a_locked_row(pipel
             pipeline.run("KILL REPLICAT rep1")
     if killed:
         pipeline.start("rep1")
-    drained(pipeline)
+    wait_and_compare(pipeline)
     assert pipeline.in_south("SELECT price, name FROM b.items WHERE id = 1") == [(2, "dependent")]
     pipeline.run("STOP REPLICAT rep1")
     assert pipeline.in_south("SELECT count(*) FROM b.checks_lox WHERE log_cmplt_xids <> ''") == [(0,)]
 
 
-def test_with_full_serialization_nothing_overtakes_a_locked_row(pipeline: Pipeline) -> None:
+def test_with_full_serialization_no_transaction_overtakes_a_locked_row(pipeline: Pipeline) -> None:
     prepare(pipeline, "parallel in order")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     pipeline.start("ext1", "rep1")
@@ -284,6 +284,6 @@ def test_with_full_serialization_nothing_overtakes_a_locked_row(pipeline: Pipeli
         pipeline.in_north(
             "UPDATE a.items SET price = price + 1 WHERE id = 1", "INSERT INTO a.items VALUES (2, 'two', 1)"
         )
-        until("the holder is named", lambda: "the holder" in pipeline.home.report("rep1").read_text())
+        until("the blocking session is reported", lambda: "the holder" in pipeline.home.report("rep1").read_text())
         assert pipeline.in_south("SELECT count(*) FROM b.items") == [(1,)]
-    drained(pipeline)
+    wait_and_compare(pipeline)

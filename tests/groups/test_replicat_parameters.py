@@ -1,4 +1,4 @@
-"""What a Replicat's options change about what arrives, with real processes."""
+"""Effects of Replicat parameters on the target, with real processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replicat(pipeline: Pipeline, *lines: str) -> None:
     pipeline.write("rep1", "\n".join(["REPLICAT rep1", "USERIDALIAS south", *lines, "MAP a.*, TARGET b.*;", ""]))
 
 
-def test_reperror_lets_replicat_go_on_and_the_discard_file_has_the_row(pipeline: Pipeline) -> None:
+def test_with_reperror_replicat_continues_and_the_discard_file_has_the_row(pipeline: Pipeline) -> None:
     replicat(pipeline, "REPERROR (DEFAULT, DISCARD)", "DISCARDFILE ./dirrpt/rep1.dsc, APPEND")
     pipeline.in_south("INSERT INTO b.items VALUES (2, 'in the way', 0)")
     pipeline.add()
@@ -37,7 +37,7 @@ def test_reperror_lets_replicat_go_on_and_the_discard_file_has_the_row(pipeline:
     assert "Total discards                                     1.00" in pipeline.run("STATS REPLICAT rep1, TOTAL")
 
 
-def test_batchsql_limits_and_transdiscard_in_a_file(pipeline: Pipeline) -> None:
+def test_batchsql_limits_and_transdiscard_work_in_a_parameter_file(pipeline: Pipeline) -> None:
     replicat(pipeline, "BATCHSQL OPSPERBATCH 25, OPSPERQUEUE 40", "REPERROR (DEFAULT, TRANSDISCARD)")
     pipeline.in_south("INSERT INTO b.items VALUES (150, 'in the way', 0)")
     pipeline.add()
@@ -56,7 +56,7 @@ def test_batchsql_limits_and_transdiscard_in_a_file(pipeline: Pipeline) -> None:
     assert "Total discards                                   100.00" in pipeline.run("STATS REPLICAT rep1, TOTAL")
 
 
-def test_collisions_are_handled_until_they_are_switched_off(pipeline: Pipeline) -> None:
+def test_collisions_are_handled_until_nohandlecollisions(pipeline: Pipeline) -> None:
     replicat(pipeline, "HANDLECOLLISIONS")
     pipeline.in_south("INSERT INTO b.items VALUES (1, 'copied', 0), (2, 'copied', 0)")
     pipeline.add()
@@ -67,16 +67,16 @@ def test_collisions_are_handled_until_they_are_switched_off(pipeline: Pipeline) 
     pipeline.run("SEND REPLICAT rep1, NOHANDLECOLLISIONS", "SEND REPLICAT rep1, HANDLECOLLISIONS b.other")
     pipeline.run("SEND REPLICAT rep1, REPORT HANDLECOLLISIONS")
     assert "HANDLECOLLISIONS is off, on for b.other." in pipeline.home.report("REP1").read_text()
-    told = pipeline.run("SEND REPLICAT rep1, GETPARAMINFO")
-    assert "useridalias             : south" in told
-    assert "map                     : a.*, TARGET b.*" in told
+    output = pipeline.run("SEND REPLICAT rep1, GETPARAMINFO")
+    assert "useridalias             : south" in output
+    assert "map                     : a.*, TARGET b.*" in output
     assert "handlecollisions        : <enabled>" in pipeline.run("SEND rep1, GETPARAMINFO HANDLECOLLISIONS")
     assert pipeline.run("SEND REPLICAT rep1, LOGEND").splitlines()[-1] in ("YES", "NO")
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     assert "duplicate key" in pipeline.abended_report(REP1)
 
 
-def test_without_a_checkpoint_table_the_file_alone_says_where_to_go_on(pipeline: Pipeline) -> None:
+def test_without_a_checkpoint_table_replicat_resumes_from_its_file(pipeline: Pipeline) -> None:
     pipeline.add()
     pipeline.run("DELETE REPLICAT rep1 !", "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, NODBCHECKPOINT")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
@@ -90,7 +90,7 @@ def test_without_a_checkpoint_table_the_file_alone_says_where_to_go_on(pipeline:
 
 
 def test_a_replicat_killed_between_commit_and_file_applies_nothing_twice(pipeline: Pipeline) -> None:
-    """The checkpoint table wins over the file."""
+    """The checkpoint table has priority over the checkpoint file."""
     pipeline.add()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     pipeline.start()
@@ -110,7 +110,7 @@ def test_a_replicat_killed_between_commit_and_file_applies_nothing_twice(pipelin
     pipeline.assert_same_rows()
 
 
-def test_a_target_restored_from_a_backup_is_caught_up_from_its_row(pipeline: Pipeline) -> None:
+def test_a_target_restored_from_a_backup_catches_up_from_its_checkpoint_row(pipeline: Pipeline) -> None:
     pipeline.add()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
     pipeline.start()
@@ -131,12 +131,12 @@ def test_a_target_restored_from_a_backup_is_caught_up_from_its_row(pipeline: Pip
     )
     pipeline.start("rep1")
     pipeline.wait_for_rows(2)
-    until("the update is there again", lambda: pipeline.in_south("SELECT DISTINCT price FROM b.items") == [(9,)])
+    until("the update is applied again", lambda: pipeline.in_south("SELECT DISTINCT price FROM b.items") == [(9,)])
     pipeline.assert_same_rows()
     assert "OGG-30200" in pipeline.home.report("REP1").read_text()
 
 
-def test_reperror_within_a_map_holds_for_its_rows_alone(pipeline: Pipeline) -> None:
+def test_reperror_within_a_map_applies_to_its_rows_only(pipeline: Pipeline) -> None:
     pipeline.in_north("CREATE TABLE a.others (id int PRIMARY KEY)")
     pipeline.in_south(
         "CREATE TABLE b.others (id int PRIMARY KEY)",

@@ -1,4 +1,4 @@
-"""FILTER, WHERE, COLMAP and what changes operations, with real processes and databases."""
+"""FILTER, WHERE, COLMAP and changed operations, with real processes and databases."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def replicat(pipeline: Pipeline, *lines: str) -> None:
     pipeline.write("rep1", "\n".join(["REPLICAT rep1", "USERIDALIAS south", *lines, ""]))
 
 
-def until_same(pipeline: Pipeline, query: str, expected: list[tuple[object, ...]]) -> None:
+def wait_for_result(pipeline: Pipeline, query: str, expected: list[tuple[object, ...]]) -> None:
     until(f"{query} gives {expected}", lambda: pipeline.in_south(query) == expected)
 
 
-def test_colmap_computes_columns_and_filter_chooses_rows(pipeline: Pipeline) -> None:
+def test_colmap_computes_columns_and_filter_selects_rows(pipeline: Pipeline) -> None:
     pipeline.in_south("CREATE TABLE b.wares (ware int PRIMARY KEY, label text, price numeric, origin text, made text)")
     replicat(
         pipeline,
@@ -50,12 +50,12 @@ def test_colmap_computes_columns_and_filter_chooses_rows(pipeline: Pipeline) -> 
         (5, "FOUR-5", "4", "north", "PK UPDATE"),
         (9, "LAST-9", "9", "north", "INSERT"),
     ]
-    until_same(pipeline, "SELECT ware, label, price::text, origin, made FROM b.wares ORDER BY ware", expected)
+    wait_for_result(pipeline, "SELECT ware, label, price::text, origin, made FROM b.wares ORDER BY ware", expected)
     pipeline.run("STOP REPLICAT rep1")
     assert pipeline.in_south("SELECT count(*) FROM b.items") == [(0,)]
 
 
-def test_a_table_goes_to_its_twin_and_its_history(pipeline: Pipeline) -> None:
+def test_a_table_is_mapped_to_a_copy_and_a_history_table(pipeline: Pipeline) -> None:
     pipeline.in_south("CREATE TABLE b.history (id int, name text, operation text, changed text)")
     replicat(
         pipeline,
@@ -71,7 +71,7 @@ def test_a_table_goes_to_its_twin_and_its_history(pipeline: Pipeline) -> None:
         "UPDATE a.items SET name = 'y' WHERE id = 7",
         "DELETE FROM a.items WHERE id = 7",
     )
-    until_same(pipeline, "SELECT count(*) FROM b.history", [(42,)])
+    wait_for_result(pipeline, "SELECT count(*) FROM b.history", [(42,)])
     found = pipeline.in_south("SELECT name, operation FROM b.history WHERE id = 7 ORDER BY changed")
     assert found == [("x", "INSERT"), ("y", "SQL COMPUPDATE"), (None, "DELETE")]
     pipeline.assert_same_rows()
@@ -90,10 +90,10 @@ def test_deletes_become_updates(pipeline: Pipeline) -> None:
     pipeline.add()
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)", "DELETE FROM a.items WHERE id = 2")
-    until_same(pipeline, "SELECT id, name, gone FROM b.items ORDER BY id", [(1, "one", "no"), (2, "two", "yes")])
+    wait_for_result(pipeline, "SELECT id, name, gone FROM b.items ORDER BY id", [(1, "one", "no"), (2, "two", "yes")])
 
 
-def test_a_column_that_nobody_knows_ends_replicat_at_its_place(pipeline: Pipeline) -> None:
+def test_replicat_abends_at_the_position_of_an_unknown_column(pipeline: Pipeline) -> None:
     replicat(pipeline, "MAP a.items, TARGET b.items, COLMAP (USEDEFAULTS, name = @STRUP (nmae));")
     pipeline.add()
     pipeline.start("ext1")
@@ -108,7 +108,7 @@ def extract(pipeline: Pipeline, *lines: str) -> None:
     pipeline.write("ext1", "\n".join(["EXTRACT ext1", "USERIDALIAS north", "EXTTRAIL ./dirdat/ea", *lines, ""]))
 
 
-def test_extract_writes_chosen_rows_and_columns_under_another_name(pipeline: Pipeline) -> None:
+def test_extract_writes_selected_rows_and_columns_under_another_name(pipeline: Pipeline) -> None:
     pipeline.in_south("CREATE TABLE b.short (id int PRIMARY KEY, label text, twice numeric)")
     extract(
         pipeline,
@@ -126,11 +126,11 @@ def test_extract_writes_chosen_rows_and_columns_under_another_name(pipeline: Pip
         "INSERT INTO a.items VALUES (200, NULL, 1)",
     )
     expected = [(2, "N2", "15.0"), (30, "N30", "58"), (100, "N3", "4"), (200, None, "2")]
-    until_same(pipeline, "SELECT id, label, twice::text FROM b.short ORDER BY id", expected)
+    wait_for_result(pipeline, "SELECT id, label, twice::text FROM b.short ORDER BY id", expected)
     assert "a.short" in pipeline.run("STATS EXTRACT ext1, TOTAL")
 
 
-def test_a_pump_works_on_rows_too(pipeline: Pipeline) -> None:
+def test_a_pump_filters_and_maps_rows(pipeline: Pipeline) -> None:
     pipeline.in_south("CREATE TABLE b.few (id int PRIMARY KEY, name text)")
     pipeline.write(
         "pmp1",
@@ -147,10 +147,10 @@ def test_a_pump_works_on_rows_too(pipeline: Pipeline) -> None:
     )
     pipeline.start("ext1", "pmp1", "rep1")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'no', 2), (3, 'three', 3)")
-    until_same(pipeline, "SELECT * FROM b.few ORDER BY id", [(1, "one"), (3, "three")])
+    wait_for_result(pipeline, "SELECT * FROM b.few ORDER BY id", [(1, "one"), (3, "three")])
 
 
-def test_extract_refuses_to_leave_out_the_key(pipeline: Pipeline) -> None:
+def test_extract_refuses_to_omit_the_key(pipeline: Pipeline) -> None:
     extract(pipeline, "TABLE a.items, COLS (name);")
     pipeline.add()
     pipeline.run("START EXTRACT ext1")
@@ -159,7 +159,7 @@ def test_extract_refuses_to_leave_out_the_key(pipeline: Pipeline) -> None:
     assert "id belongs to the key of a.items" in pipeline.home.report("EXT1").read_text()
 
 
-def test_refused_operations_go_to_the_exceptions_table(pipeline: Pipeline) -> None:
+def test_failed_operations_are_inserted_into_the_exceptions_table(pipeline: Pipeline) -> None:
     pipeline.in_south(
         "CREATE TABLE b.refused (id int, name text, code text, message text, operation text)",
         "INSERT INTO b.items VALUES (2, 'in the way', 0)",
@@ -181,7 +181,7 @@ def test_refused_operations_go_to_the_exceptions_table(pipeline: Pipeline) -> No
     pipeline.in_south("DELETE FROM b.items WHERE id = 3")
     pipeline.in_north("UPDATE a.items SET name = 'drei' WHERE id = 3", "INSERT INTO a.items VALUES (4, 'four', 4)")
     pipeline.wait_for_rows(3)
-    until_same(pipeline, "SELECT name FROM b.items ORDER BY id", [("ONE",), ("in the way",), ("FOUR",)])
+    wait_for_result(pipeline, "SELECT name FROM b.items ORDER BY id", [("ONE",), ("in the way",), ("FOUR",)])
     found = pipeline.in_south("SELECT id, name, code, operation FROM b.refused ORDER BY id")
     assert found == [(2, "two", "23505", "INSERT"), (3, "drei", "1403", "SQL COMPUPDATE")]
     assert "duplicate key" in str(pipeline.in_south("SELECT message FROM b.refused WHERE id = 2"))
@@ -202,7 +202,7 @@ def test_mapexception_works_with_wildcards(pipeline: Pipeline) -> None:
     assert pipeline.in_south("SELECT * FROM b.refused") == [(2, "a.items DB")]
 
 
-def test_raiseerror_gives_rows_to_reperror(pipeline: Pipeline) -> None:
+def test_raiseerror_passes_rows_to_reperror(pipeline: Pipeline) -> None:
     pipeline.in_south("CREATE TABLE b.refused (id int, code text, kind text)")
     replicat(
         pipeline,
@@ -246,10 +246,10 @@ def test_sqlexec_looks_up_and_calls_in_the_target(pipeline: Pipeline) -> None:
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'ab', 10), (2, 'pq', 20), (3, 'xyz', NULL)")
     query = "SELECT title, taxed::text, said FROM b.wares ORDER BY id"
-    until_same(pipeline, query, [("apples", "12.0", "AB2"), ("pears 100%", "24.0", "PQ2"), ("none", None, "XYZ3")])
+    wait_for_result(pipeline, query, [("apples", "12.0", "AB2"), ("pears 100%", "24.0", "PQ2"), ("none", None, "XYZ3")])
 
 
-def test_extract_filters_by_what_a_query_gives(pipeline: Pipeline) -> None:
+def test_extract_filters_by_the_result_of_a_query(pipeline: Pipeline) -> None:
     pipeline.in_north("CREATE TABLE public.wanted (id int)", "INSERT INTO public.wanted VALUES (2)")
     extract(
         pipeline,
@@ -263,7 +263,7 @@ def test_extract_filters_by_what_a_query_gives(pipeline: Pipeline) -> None:
     assert pipeline.in_south("SELECT id FROM b.items") == [(2,)]
 
 
-def test_a_query_that_fails_ends_replicat_only_when_it_is_asked_to(pipeline: Pipeline) -> None:
+def test_a_failed_query_abends_replicat_only_on_request(pipeline: Pipeline) -> None:
     replicat(
         pipeline,
         "MAP a.items, TARGET b.items, SQLEXEC (ID q, QUERY 'SELECT 1 / (:id::int - 1) AS x', PARAMS (id = id), ERROR REPORT),",
@@ -277,7 +277,7 @@ def test_a_query_that_fails_ends_replicat_only_when_it_is_asked_to(pipeline: Pip
     assert "SQLEXEC q: the database returned an error: division by zero" in pipeline.home.report("REP1").read_text()
 
 
-def test_a_parallel_replicat_maps_rows_and_tells_of_refused_ones(pipeline: Pipeline) -> None:
+def test_a_parallel_replicat_maps_rows_and_reports_failed_ones(pipeline: Pipeline) -> None:
     pipeline.in_south(
         "CREATE TABLE b.refused (id int, code text)",
         "INSERT INTO b.items SELECT number * 50, 'in the way', 0 FROM generate_series(1, 4) number",
@@ -301,7 +301,7 @@ def test_a_parallel_replicat_maps_rows_and_tells_of_refused_ones(pipeline: Pipel
         pipeline.in_north(f"INSERT INTO a.items SELECT {first} + number, 'x', 1 FROM generate_series(1, 20) number")
     pipeline.in_north("UPDATE a.items SET name = 'y' WHERE id = 7")
     pipeline.wait_for_rows(200)
-    until_same(pipeline, "SELECT name FROM b.items WHERE id IN (7, 50) ORDER BY id", [("Y",), ("in the way",)])
+    wait_for_result(pipeline, "SELECT name FROM b.items WHERE id IN (7, 50) ORDER BY id", [("Y",), ("in the way",)])
     assert pipeline.in_south("SELECT id, code FROM b.refused ORDER BY id") == [
         (each, "23505") for each in (50, 100, 150, 200)
     ]

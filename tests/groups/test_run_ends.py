@@ -1,4 +1,4 @@
-"""END: a run ends by itself, before, inside or at a commit; the next one goes on there, nothing is lost or comes twice."""
+"""END: a run stops by itself before, in or at a transaction; the next run resumes there without loss or repetition."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def add(pipeline: Pipeline, kind: str = "") -> None:
     )
 
 
-def times(pipeline: Pipeline, trail: str = "./dirdat/ea") -> list[int]:
-    """When the transactions of a trail committed."""
+def commit_times(pipeline: Pipeline, trail: str = "./dirdat/ea") -> list[int]:
+    """The commit times of the transactions in a trail."""
     reader = TrailReader(TrailName.parse(trail, pipeline.home.root))
-    found: list[int] = []
+    committed: list[int] = []
     try:
         while (batch := reader.read()) is not None:
-            found += [piece.header.commit_time for piece in batch.pieces if piece.begins]
+            committed += [piece.header.commit_time for piece in batch.pieces if piece.begins]
     finally:
         reader.close()
-    return found
+    return committed
 
 
 def insert(pipeline: Pipeline, *numbers: int) -> None:
@@ -59,29 +59,29 @@ def insert(pipeline: Pipeline, *numbers: int) -> None:
         pipeline.in_north(f"INSERT INTO a.items VALUES ({number}, 'row', 1), ({-number}, 'row', 1)")
 
 
-def ends(pipeline: Pipeline, group: tuple[str, object], parameters: str) -> None:
-    """Run a group with END until it stops by itself."""
+def run_to_end(pipeline: Pipeline, group: tuple[str, object], parameters: str) -> None:
+    """Run a group with an END parameter until it stops by itself."""
     pipeline.write(group[0].lower(), (EXTRACT if group == EXT1 else REPLICAT).format(parameters))
     pipeline.start(group[0])
     until_state(pipeline.home, *group, ProcessState.STOPPED)  # type: ignore[arg-type]
     assert "GGS-00513" in pipeline.home.report(group[0]).read_text()
 
 
-def highest(pipeline: Pipeline) -> int:
+def highest_id(pipeline: Pipeline) -> int:
     return int(pipeline.in_south("SELECT coalesce(max(id), 0) FROM b.items")[0][0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replicat_ends_before_inside_and_at_a_commit(pipeline: Pipeline, kind: str) -> None:
+def test_replicat_stops_before_in_and_at_a_transaction(pipeline: Pipeline, kind: str) -> None:
     add(pipeline, KINDS[kind])
     pipeline.start("ext1")
     insert(pipeline, 1, 2, 3, 4)
-    until("they are in the trail", lambda: len(times(pipeline)) == 4)
-    found = times(pipeline)
-    for moment, arrived in ((found[0], 0), (found[0] + 1, 1), (found[2], 2), (found[2] + 1, 3)):
-        ends(pipeline, REP1, f"END {local_text(moment, EXACT)}\n")
-        assert highest(pipeline) == arrived
-    ends(pipeline, REP1, "END RUNTIME\n")
+    until("the transactions are in the trail", lambda: len(commit_times(pipeline)) == 4)
+    committed = commit_times(pipeline)
+    for moment, arrived in ((committed[0], 0), (committed[0] + 1, 1), (committed[2], 2), (committed[2] + 1, 3)):
+        run_to_end(pipeline, REP1, f"END {local_text(moment, EXACT)}\n")
+        assert highest_id(pipeline) == arrived
+    run_to_end(pipeline, REP1, "END RUNTIME\n")
     pipeline.assert_same_rows()
     insert(pipeline, 5)
     pipeline.write("rep1", REPLICAT.format(""))
@@ -90,59 +90,59 @@ def test_a_replicat_ends_before_inside_and_at_a_commit(pipeline: Pipeline, kind:
     pipeline.assert_same_rows()
 
 
-def test_an_extract_ends_at_a_time_and_the_next_run_goes_on_there(pipeline: Pipeline) -> None:
+def test_extract_stops_at_a_time_and_the_next_run_resumes_there(pipeline: Pipeline) -> None:
     add(pipeline)
     insert(pipeline, 1)
     pipeline.in_north("BEGIN; INSERT INTO a.items VALUES (50, 'before', 1); SELECT pg_sleep(0.01); COMMIT")
     moment = int(pipeline.in_north("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])
     insert(pipeline, 2, 3)
     for _ in range(2):
-        ends(pipeline, EXT1, f"END {local_text(moment, EXACT)}\n")
-        assert len(times(pipeline)) == 2
-        assert max(times(pipeline)) < moment
+        run_to_end(pipeline, EXT1, f"END {local_text(moment, EXACT)}\n")
+        assert len(commit_times(pipeline)) == 2
+        assert max(commit_times(pipeline)) < moment
     pipeline.write("ext1", EXTRACT.format(""))
     pipeline.start()
     pipeline.wait_for_rows(7)
     pipeline.assert_same_rows()
-    assert len(times(pipeline)) == 4
+    assert len(commit_times(pipeline)) == 4
 
 
-def test_runs_until_their_own_begin_carry_everything_on_once(pipeline: Pipeline) -> None:
-    """Extract and pump with END RUNTIME, again and again beside a source that never rests."""
+def test_runs_with_end_runtime_forward_every_transaction_once(pipeline: Pipeline) -> None:
+    """Extract and pump with END RUNTIME, repeatedly while the source changes all the time."""
     add(pipeline)
     pipeline.write("pmp1", "EXTRACT pmp1\nPASSTHRU\nEND RUNTIME\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
     pipeline.run(
         "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea",
         "ADD EXTTRAIL ./dirdat/pa, EXTRACT pmp1, MEGABYTES 10",
     )
-    rest, chance = threading.Event(), random.Random(7)
+    stopped, chance = threading.Event(), random.Random(7)
 
-    def work() -> None:
+    def insert_rows() -> None:
         number = 0
-        while not rest.is_set():
+        while not stopped.is_set():
             number += 1
             insert(pipeline, number)
-            rest.wait(chance.uniform(0, 0.02))
+            stopped.wait(chance.uniform(0, 0.02))
 
-    worker = threading.Thread(target=work)
+    worker = threading.Thread(target=insert_rows)
     worker.start()
     try:
         for _ in range(3):
-            ends(pipeline, EXT1, "END RUNTIME\n")
+            run_to_end(pipeline, EXT1, "END RUNTIME\n")
     finally:
-        rest.set()
+        stopped.set()
         worker.join()
-    assert times(pipeline)
-    ends(pipeline, EXT1, "END RUNTIME\n")
+    assert commit_times(pipeline)
+    run_to_end(pipeline, EXT1, "END RUNTIME\n")
     pipeline.start("pmp1")
     until_state(pipeline.home, "PMP1", EXT1[1], ProcessState.STOPPED)
-    assert times(pipeline, "./dirdat/pa") == times(pipeline)
+    assert commit_times(pipeline, "./dirdat/pa") == commit_times(pipeline)
     pipeline.start("rep1")
-    pipeline.wait_for_rows(2 * len(times(pipeline)))
+    pipeline.wait_for_rows(2 * len(commit_times(pipeline)))
     pipeline.assert_same_rows()
 
 
-def test_a_time_that_there_is_not_is_refused_at_its_line(pipeline: Pipeline) -> None:
+def test_an_invalid_time_is_refused_with_its_line(pipeline: Pipeline) -> None:
     pipeline.write("rep1", REPLICAT.format("END 2026-13-45 10:00:00\n"))
     add(pipeline)
     pipeline.start("rep1")

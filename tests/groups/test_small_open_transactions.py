@@ -1,4 +1,4 @@
-"""An open transaction that has written little is shown and warned of, although the server has sent nothing of it."""
+"""A small open transaction is shown and causes a warning, although the server has sent nothing of it yet."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_showtrans_shows_an_open_transaction_that_has_written_one_row(pipeline: 
     assert "No transactions found." in pipeline.run("SEND EXTRACT ext1, SHOWTRANS")
 
 
-def test_a_long_open_transaction_of_which_nothing_was_sent_is_warned_of(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_a_long_open_transaction_that_was_not_sent_yet_causes_a_warning(tmp_path: Path) -> None:
+    messages: list[str] = []
     clock = FakeClock()
     young, old = (Unread(xid, clock.now() - age * 1_000_000, xid, "app") for xid, age in ((7, 3590), (8, 3610)))
     context = SimpleNamespace(
@@ -57,13 +57,13 @@ def test_a_long_open_transaction_of_which_nothing_was_sent_is_warned_of(tmp_path
         group="EXT1",
         verb=lambda *_: None,
         runner=SimpleNamespace(every=lambda *_: None),
-        report=SimpleNamespace(event=lambda *line: told.append(line[2])),
+        report=SimpleNamespace(event=lambda *line: messages.append(line[2])),
     )
     source = SimpleNamespace(bounded=None, transaction_id=str, unread=lambda known: [old, young])
     parameters = SimpleNamespace(long=LongTransactions())
     capture = SimpleNamespace(cache=TransactionCache(1 << 20, tmp_path))
     watched: Any = OpenTransactions(context, parameters, source, None, lambda: capture, lambda: None)  # type: ignore[arg-type,return-value]
     watched.warn()
-    assert [line.partition(", open since")[0] for line in told] == [
+    assert [line.partition(", open since")[0] for line in messages] == [
         "Long Running Transaction: XID 8, Items 0, Extract EXT1, pid 8, user app"
     ]

@@ -30,8 +30,8 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def added_again(pipeline: Pipeline, kind: str) -> None:
-    """Replicat as another kind."""
+def add_again(pipeline: Pipeline, kind: str) -> None:
+    """Delete REP1 and add it again as another kind."""
     pipeline.run(
         "DBLOGIN USERIDALIAS south",
         "DELETE REPLICAT rep1",
@@ -39,12 +39,12 @@ def added_again(pipeline: Pipeline, kind: str) -> None:
     )
 
 
-def test_a_new_replicat_begins_at_or_after_a_csn_and_goes_on_from_there(pipeline: Pipeline) -> None:
+def test_a_new_replicat_starts_at_or_after_a_csn_and_resumes_from_there(pipeline: Pipeline) -> None:
     pipeline.insert(1, 2, 3, 4)
     csns = pipeline.csns(4)
-    told = pipeline.run(f"START REPLICAT rep1, ATCSN {csns[2]}, DRYRUN")
-    assert "2 transactions with 2 rows would be skipped: CSN" in told
-    assert csns[1] in told
+    output = pipeline.run(f"START REPLICAT rep1, ATCSN {csns[2]}, DRYRUN")
+    assert "2 transactions with 2 rows would be skipped: CSN" in output
+    assert csns[1] in output
     assert pipeline.ids() == []
     pipeline.run(f"START REPLICAT rep1, AFTERCSN {csns[1]}")
     pipeline.wait_for_rows(2)
@@ -81,7 +81,7 @@ def test_a_transaction_that_cannot_be_applied_is_skipped_once(pipeline: Pipeline
     ]
 
 
-def test_a_transaction_that_ended_the_run_is_skipped_though_the_checkpoint_file_stands_before_it(
+def test_a_transaction_that_abended_the_run_is_skipped_when_the_checkpoint_file_is_earlier(
     pipeline: Pipeline,
 ) -> None:
     pipeline.in_south("INSERT INTO b.items VALUES (3, 'in the way', 0)")
@@ -95,10 +95,10 @@ def test_a_transaction_that_ended_the_run_is_skipped_though_the_checkpoint_file_
 
 
 @pytest.mark.parametrize("kind", ["PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
-def test_the_transaction_that_ended_a_run_is_skipped_where_others_behind_it_are_applied(
+def test_a_transaction_that_abended_the_run_is_skipped_when_later_ones_are_applied(
     pipeline: Pipeline, kind: str
 ) -> None:
-    added_again(pipeline, kind)
+    add_again(pipeline, kind)
     pipeline.in_south("INSERT INTO b.items VALUES (3, 'in the way', 0), (6, 'in the way', 0)")
     pipeline.insert(*range(1, 9))
     pipeline.csns(8)
@@ -117,7 +117,7 @@ def test_the_transaction_that_ended_a_run_is_skipped_where_others_behind_it_are_
     assert kept == [(3,), (6,)]
 
 
-def test_what_comes_into_the_trail_later_but_stands_before_the_csn_is_left_out(pipeline: Pipeline) -> None:
+def test_a_transaction_before_the_csn_is_skipped_when_it_reaches_the_trail_later(pipeline: Pipeline) -> None:
     pipeline.insert(1)
     pipeline.csns(1)
     pipeline.run("STOP EXTRACT ext1")
@@ -130,7 +130,7 @@ def test_what_comes_into_the_trail_later_but_stands_before_the_csn_is_left_out(p
     assert pipeline.ids() == [4]
 
 
-def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(pipeline: Pipeline) -> None:
+def test_applied_transactions_are_not_repeated_and_wildcards_are_refused(pipeline: Pipeline) -> None:
     pipeline.insert(1, 2)
     csns = pipeline.csns(2)
     pipeline.start("rep1")
@@ -143,21 +143,21 @@ def test_what_was_applied_is_never_applied_again_and_wildcards_are_refused(pipel
     assert "are for one group" in pipeline.run("START REPLICAT *, SKIPTRANSACTION", fails=True)
     assert "is running" in pipeline.run("START REPLICAT rep1, SKIPTRANSACTION", fails=True)
     pipeline.run("STOP REPLICAT rep1")
-    told = pipeline.run("ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0, DRYRUN")
-    assert "3 transactions with 3 rows would be applied again" in told
+    output = pipeline.run("ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0, DRYRUN")
+    assert "3 transactions with 3 rows would be applied again" in output
     pipeline.start("rep1")
     pipeline.insert(4)
     pipeline.wait_for_rows(4)
 
 
 @pytest.mark.parametrize("kind", ["", "PARALLEL, ", "COORDINATED MAXTHREADS 2, "])
-def test_what_was_applied_is_applied_again_only_when_start_says_so(pipeline: Pipeline, kind: str) -> None:
-    added_again(pipeline, kind)
+def test_applied_transactions_are_repeated_only_on_request(pipeline: Pipeline, kind: str) -> None:
+    add_again(pipeline, kind)
     pipeline.insert(1, 2)
     pipeline.start("rep1")
     pipeline.wait_for_rows(2)
     pipeline.run("STOP REPLICAT rep1")
-    again = "UPDATE b.checks SET seqno = 0, rba = 0"  # the trail brings it again, as one that was written anew would
+    again = "UPDATE b.checks SET seqno = 0, rba = 0"  # the trail is read again, as if it had been rewritten
     pipeline.in_south("DELETE FROM b.items", again)
     pipeline.run("START REPLICAT rep1, FILTERDUPTRANSACTIONS")
     pipeline.insert(3)
@@ -172,7 +172,7 @@ def test_what_was_applied_is_applied_again_only_when_start_says_so(pipeline: Pip
     assert pipeline.ids() == [1, 2, 3]
 
 
-def test_restart_ends_and_starts_what_runs(pipeline: Pipeline) -> None:
+def test_restart_stops_and_starts_running_groups_only(pipeline: Pipeline) -> None:
     def pids() -> list[int]:
         files = (pipeline.home.process("EXT1", GroupKind.EXTRACT), pipeline.home.process("REP1", GroupKind.REPLICAT))
         return [entry.pid if (entry := read_process_file(file)) is not None else 0 for file in files]
@@ -186,12 +186,12 @@ def test_restart_ends_and_starts_what_runs(pipeline: Pipeline) -> None:
     pipeline.insert(1, 2)
     csns = pipeline.csns(2)
     pipeline.wait_for_rows(2)
-    pipeline.run(f"RESTART REPLICAT rep1, ATCSN {csns[0]}")  # what was applied is left out
+    pipeline.run(f"RESTART REPLICAT rep1, ATCSN {csns[0]}")  # applied transactions are skipped
     pipeline.insert(3)
     pipeline.wait_for_rows(3)
 
 
-def test_of_a_batch_the_transactions_from_a_csn_on_are_left() -> None:
+def test_from_csn_keeps_the_transactions_of_a_batch_from_a_csn_on() -> None:
     batch = make_batch([Tx(csn, [Row(A, IoType.INSERT, b"%d" % csn)] * 2) for csn in (10, 20, 30)])
     for least, left in ((5, batch.pieces), (20, batch.pieces[1:]), (21, batch.pieces[2:])):
         found = from_csn(batch, Csn(least))
@@ -202,7 +202,7 @@ def test_of_a_batch_the_transactions_from_a_csn_on_are_left() -> None:
     assert from_csn(batch, Csn(31)) is None
 
 
-def test_places_and_what_lies_between_them(tmp_path: Path) -> None:
+def test_start_positions_and_the_span_between_two_of_them(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     changes = [Row(A, IoType.INSERT, b"x" * 40)] * 2
     write_trail(name, [make_batch([Tx(csn, changes)]) for csn in (10, 20, 30)])

@@ -1,4 +1,4 @@
-"""AUTOSTART and AUTORESTART rules against a clock; each test names the guard of Restarts that it holds."""
+"""AUTOSTART and AUTORESTART rules with a fake clock; test names carry the number of the guard of Restarts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def restarts(clock: FakeClock) -> Restarts:
         ("ER", "B*", ""),
     ],
 )
-def test_a_rule_takes_kinds_and_patterns(kind: str, pattern: str, taken: str) -> None:
+def test_a_rule_selects_groups_by_kind_and_pattern(kind: str, pattern: str, taken: str) -> None:
     assert [str(type_) for type_ in GroupKind if rule_takes(kind, pattern, ("A1", type_))] == taken.split()
 
 
-def test_1_a_group_without_a_rule_stays_down(restarts: Restarts, clock: FakeClock) -> None:
+def test_1_a_group_without_a_rule_is_not_restarted(restarts: Restarts, clock: FakeClock) -> None:
     assert restarts.abended(("REP1", GroupKind.REPLICAT)) is None
     assert restarts.seconds_to_next() is None
     clock.advance(100_000)
@@ -56,7 +56,7 @@ def test_2_the_start_comes_after_the_wait(restarts: Restarts, clock: FakeClock) 
 
 
 def abend_and_restart(restarts: Restarts, clock: FakeClock) -> float:
-    """Abend, wait as long as it takes, start; how long that was."""
+    """Abend, wait until the restart is due, and start; returns the wait in seconds."""
     wait = restarts.abended(EXT1)
     assert wait is not None
     clock.advance(wait)
@@ -69,19 +69,19 @@ def test_3_after_the_retries_it_waits_for_the_reset(restarts: Restarts, clock: F
     assert waits == [60, 60, 540]  # the third: 600 seconds after the first start
 
 
-def test_4_then_the_count_begins_anew(restarts: Restarts, clock: FakeClock) -> None:
+def test_4_then_the_count_starts_again(restarts: Restarts, clock: FakeClock) -> None:
     waits = [abend_and_restart(restarts, clock) for _ in range(6)]
     assert waits == [60, 60, 540, 60, 540, 60]
 
 
-def test_4_a_long_good_run_is_a_new_beginning(restarts: Restarts, clock: FakeClock) -> None:
+def test_4_a_long_run_without_an_abend_resets_the_count(restarts: Restarts, clock: FakeClock) -> None:
     waits = [abend_and_restart(restarts, clock) for _ in range(2)]
     clock.advance(600)
     waits += [abend_and_restart(restarts, clock) for _ in range(2)]
     assert waits == [60] * 4
 
 
-def test_5_a_start_by_hand_is_a_clean_sheet(restarts: Restarts, clock: FakeClock) -> None:
+def test_5_a_manual_start_resets_the_count(restarts: Restarts, clock: FakeClock) -> None:
     for _ in range(2):
         abend_and_restart(restarts, clock)
     restarts.abended(EXT1)
@@ -94,6 +94,6 @@ def test_no_retries_means_no_restart(clock: FakeClock) -> None:
     assert Restarts([RULE._replace(retries=0)], clock).abended(EXT1) is None
 
 
-def test_the_first_rule_that_takes_a_group_counts(clock: FakeClock) -> None:
+def test_the_first_rule_that_matches_a_group_applies(clock: FakeClock) -> None:
     rules = [RestartRule("EXTRACT", "EXT2"), RULE, RULE._replace(wait=5)]
     assert Restarts(rules, clock).abended(EXT1) == 60

@@ -1,4 +1,4 @@
-"""A server that cannot stream a transaction, or cannot decode its log at all, never keeps an Extract RUNNING in silence."""
+"""An Extract does not stay RUNNING silently if the server cannot stream a transaction or cannot decode its log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROLLED_BACK = (
     "UPDATE a.wide SET id = id",
     "ALTER TABLE a.wide ADD COLUMN c3 float DEFAULT random()",
 )
-"""PostgreSQL 18 cannot stream this transaction, and can decode it whole."""
+"""PostgreSQL 18 cannot stream this transaction but can decode it as a whole."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_transaction_that_the_server_cannot_stream_is_read_at_its_commit(pipel
     assert pipeline.is_running(EXT1)
 
 
-def test_failures_at_one_place_are_counted_until_reading_comes_further() -> None:
+def test_failures_at_a_position_are_counted_until_reading_passes_it() -> None:
     stuck, error = StuckLog(), LogRefusedError("the server ended the log: x")
     for read in (10, 12, 12, 11, 12):
         stuck.refused(error, read)
@@ -72,7 +72,7 @@ def test_failures_at_one_place_are_counted_until_reading_comes_further() -> None
     assert not stuck.words
 
 
-def test_a_log_that_cannot_be_decoded_ends_the_extract_with_the_reason() -> None:
+def test_extract_abends_with_the_reason_if_the_log_cannot_be_decoded() -> None:
     stuck, error = StuckLog(), LogRefusedError("the server ended the log: invalid record")
     for _ in range(MOST_TIMES):
         stuck.refused(error, 10)
@@ -84,7 +84,7 @@ def test_a_log_that_cannot_be_decoded_ends_the_extract_with_the_reason() -> None
     ("state", "refused"),
     [("XX000", True), ("58P01", True), ("57P01", False), ("08006", False), ("53300", False), ("", False)],
 )
-def test_only_an_error_of_decoding_is_a_refusal(state: str, refused: bool) -> None:
+def test_only_a_decoding_error_is_a_refusal(state: str, refused: bool) -> None:
     found = end_of_log("reason", state)
     assert isinstance(found, ConnectionLostError)
     assert isinstance(found, LogRefusedError) is refused

@@ -1,4 +1,4 @@
-"""Target tables that change under running Replicats of every kind: what arrives is what the changed table would take."""
+"""Target tables altered under running Replicats of every kind receive the values that the altered table accepts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipelines import Pipeline
 from processes import until
 
 KINDS: Final = {"b": "", "c": "PARALLEL", "d": "COORDINATED MAXTHREADS 3"}
-"""How the Replicat of each target schema is added."""
+"""The kind of Replicat for each target schema."""
 
 
 class Change(NamedTuple):
-    """A column's type before and after, a value before the change, and one that only the new type can hold."""
+    """The type of a column before and after a change, a value from before it, and one that requires the new type."""
 
     before: str
     after: str
@@ -55,8 +55,8 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def deliver(pipeline: Pipeline, *, threads: str = "") -> None:
-    """Replicate schema a into b, c and d: a Replicat of another kind for each."""
+def start_replication(pipeline: Pipeline, *, threads: str = "") -> None:
+    """Replicate schema a into the target schemas, each with a different kind of Replicat."""
     pipeline.run("DBLOGIN USERIDALIAS south", "ADD CHECKPOINTTABLE a.checks")
     pipeline.run(
         "DBLOGIN USERIDALIAS north",
@@ -78,7 +78,7 @@ def deliver(pipeline: Pipeline, *, threads: str = "") -> None:
 
 
 def digest(dsn: str, table: str) -> tuple[int, str]:
-    """Rows and md5 of a table, by the server."""
+    """Row count and MD5 of a table, computed by the server."""
     with psycopg.connect(dsn, options="-c timezone=UTC -c extra_float_digits=3") as connection:
         text = f"SELECT count(*), coalesce(md5(string_agg(t::text, ';' ORDER BY id)), '') FROM {table} t"
         found = connection.execute(text).fetchone()
@@ -86,7 +86,7 @@ def digest(dsn: str, table: str) -> tuple[int, str]:
     return found
 
 
-def until_equal(pipeline: Pipeline, table: str) -> None:
+def wait_until_equal(pipeline: Pipeline, table: str) -> None:
     for schema in KINDS:
         until(
             f"{schema}.{table} equals its source",
@@ -94,7 +94,7 @@ def until_equal(pipeline: Pipeline, table: str) -> None:
         )
 
 
-def test_values_are_exact_when_column_types_change_target_first_and_then_source(pipeline: Pipeline) -> None:
+def test_values_are_exact_when_column_types_change_in_the_target_first(pipeline: Pipeline) -> None:
     for run in (pipeline.in_north, pipeline.in_south):
         run("CREATE TYPE a.mood AS ENUM ('sad', 'happy')")
     for number, change in enumerate(CHANGES):
@@ -104,12 +104,12 @@ def test_values_are_exact_when_column_types_change_target_first_and_then_source(
     pipeline.in_north("CREATE TABLE a.g (id int PRIMARY KEY, v int, w int)")
     generated = "CREATE TABLE {}.g (id int PRIMARY KEY, v int, w int GENERATED ALWAYS AS (v * 2) STORED, x int)"
     pipeline.in_south(*(generated.format(schema) for schema in KINDS))
-    deliver(pipeline)
+    start_replication(pipeline)
     pipeline.in_north("INSERT INTO a.g VALUES (1, 2, 3)")
     tables = [f"t{number}" for number in range(len(CHANGES))]
 
     def work(value: str, first: int) -> None:
-        """Rows one by one, and many at once: inserts, updates, by key."""
+        """Insert and update single rows and many rows at once."""
         with psycopg.connect(pipeline.north, autocommit=True) as connection:
             for table, change in zip(tables, CHANGES, strict=True):
                 literal = f"'{getattr(change, value)}'"
@@ -132,13 +132,13 @@ def test_values_are_exact_when_column_types_change_target_first_and_then_source(
 
     work("old", 0)
     for table in tables:
-        until_equal(pipeline, table)
+        wait_until_equal(pipeline, table)
     for schema in KINDS:
         pipeline.in_south(*changes(schema))
     pipeline.in_north(*changes("a"))
     work("new", 100)
     for table in tables:
-        until_equal(pipeline, table)
+        wait_until_equal(pipeline, table)
     for schema in KINDS:
         report = pipeline.home.report(f"REP{schema.upper()}").read_text()
         assert "GGS-00571" in report
@@ -149,10 +149,10 @@ def test_values_are_exact_when_column_types_change_target_first_and_then_source(
 RACE_ROWS = 150
 
 
-def test_no_value_goes_by_a_type_that_its_column_no_longer_has(pipeline: Pipeline) -> None:
+def test_no_value_is_converted_to_a_former_type_of_its_column(pipeline: Pipeline) -> None:
     """A table is altered and swapped while rows arrive.
 
-    A trigger notes each value as the table got it, with its column's type at that moment."""
+    A trigger records each value as the table received it, with the type of its column at that time."""
     pipeline.in_north("CREATE TABLE a.r (id int PRIMARY KEY, v double precision, exact text)")
     for schema in KINDS:
         pipeline.in_south(
@@ -164,7 +164,7 @@ def test_no_value_goes_by_a_type_that_its_column_no_longer_has(pipeline: Pipelin
             f"CREATE TRIGGER note AFTER INSERT ON {schema}.r FOR EACH ROW EXECUTE FUNCTION {schema}_note()",
             f"ALTER TABLE {schema}.r ENABLE ALWAYS TRIGGER note",
         )
-    deliver(pipeline)
+    start_replication(pipeline)
     done = threading.Event()
     failures: list[Exception] = []
 

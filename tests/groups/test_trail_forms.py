@@ -1,4 +1,4 @@
-"""Encrypted trails and FORMAT RELEASE, from the log to the target."""
+"""Encrypted trails and FORMAT RELEASE, from capture to apply."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_pump(pipeline: Pipeline, *lines: str) -> None:
     )
 
 
-def test_an_encrypted_trail_is_carried_on_encrypted_and_applied(pipeline: Pipeline) -> None:
+def test_a_pump_keeps_a_trail_encrypted_and_replicat_applies_it(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("ENCRYPTTRAIL AES192", "EXTTRAIL ./dirdat/ea"))
     pipeline.run("CREATE WALLET", "ADD MASTERKEY")
     pipeline.add()
@@ -72,11 +72,13 @@ def test_an_encrypted_trail_is_carried_on_encrypted_and_applied(pipeline: Pipeli
         seal = header(pipeline, name, trail(pipeline, name).sequences()[-1]).seal
         assert seal is not None
         assert seal.protection.algorithm == "AES192"
-    last = trail(pipeline, "pa").sequences()[-1]  # the first file is an empty one where the pump was there before ea
+    last = trail(pipeline, "pa").sequences()[
+        -1
+    ]  # the first file is empty if the pump started before ./dirdat/ea existed
     assert header(pipeline, "pa", last).uris == (header(pipeline, "ea").uri,)
 
 
-def test_a_pump_with_decrypttrail_writes_in_the_clear(pipeline: Pipeline) -> None:
+def test_a_pump_with_decrypttrail_writes_an_unencrypted_trail(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("ENCRYPTTRAIL", "EXTTRAIL ./dirdat/ea"))
     pipeline.run("CREATE WALLET", "ADD MASTERKEY")
     pipeline.add()
@@ -88,19 +90,19 @@ def test_a_pump_with_decrypttrail_writes_in_the_clear(pipeline: Pipeline) -> Non
     assert SECRET.encode() in content(pipeline, "pa")
 
 
-def test_a_trail_that_is_no_longer_encrypted_is_named_in_report_and_log(pipeline: Pipeline) -> None:
+def test_a_trail_that_is_no_longer_encrypted_is_reported(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("ENCRYPTTRAIL AES256", "EXTTRAIL ./dirdat/ea"))
     pipeline.run("CREATE WALLET", "ADD MASTERKEY")
     pipeline.add()
     pipeline.start("ext1")
-    until("the trail is there", lambda: bool(trail(pipeline, "ea").sequences()))
+    until("the trail exists", lambda: bool(trail(pipeline, "ea").sequences()))
     pipeline.run("STOP ext1")
     bared, idle = "was encrypted, but is now written unencrypted", "ENCRYPTTRAIL has no effect"
     assert bared not in pipeline.home.event_log.read_text()
     assert idle not in pipeline.home.event_log.read_text()
     pipeline.write("ext1", extract("EXTTRAIL ./dirdat/ea", "ENCRYPTTRAIL AES256"))
     pipeline.start("ext1")
-    until("it is reported", lambda: bared in pipeline.home.report("EXT1").read_text())
+    until("the change is reported", lambda: bared in pipeline.home.report("EXT1").read_text())
     assert idle in pipeline.home.report("EXT1").read_text()
     assert bared in pipeline.home.event_log.read_text()
     assert idle in pipeline.home.event_log.read_text()
@@ -120,7 +122,7 @@ def test_a_renewed_key_begins_a_new_file_at_the_next_start(pipeline: Pipeline) -
     assert [seal.protection.key_version for seal in seals if seal is not None] == [1, 2]
 
 
-def test_without_a_key_extract_and_replicat_say_what_to_do(pipeline: Pipeline) -> None:
+def test_extract_and_replicat_report_a_missing_key_with_the_remedy(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("ENCRYPTTRAIL", "EXTTRAIL ./dirdat/ea"))
     pipeline.add()
     pipeline.start("ext1")
@@ -136,7 +138,7 @@ def test_without_a_key_extract_and_replicat_say_what_to_do(pipeline: Pipeline) -
     assert "wallet" in pipeline.abended_report(REP1)
 
 
-def test_a_key_of_the_key_file_serves_by_its_name(pipeline: Pipeline) -> None:
+def test_a_key_of_the_key_file_is_used_by_name(pipeline: Pipeline) -> None:
     (pipeline.home.root / "ENCKEYS").write_text(f"shopkey 0x{'1F' * 32}\n")
     pipeline.write("ext1", extract("ENCRYPTTRAIL AES256, KEYNAME shopkey", "EXTTRAIL ./dirdat/ea"))
     pipeline.add()
@@ -168,14 +170,14 @@ def test_format_release_sets_the_format_and_a_pump_keeps_it(pipeline: Pipeline) 
     )
 
 
-def test_a_release_that_is_not_known_is_refused_with_those_that_are(pipeline: Pipeline) -> None:
+def test_an_unknown_release_is_refused_with_the_known_ones(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("EXTTRAIL ./dirdat/ea, FORMAT RELEASE 11.2"))
     pipeline.add()
     pipeline.start("ext1")
     assert "FORMAT RELEASE 11.2: not a supported release (12.1" in pipeline.abended_report(EXT1)
 
 
-def test_another_wallet_in_the_place_of_a_lost_one_is_refused_and_no_row_is_stuck(pipeline: Pipeline) -> None:
+def test_another_wallet_in_place_of_a_lost_one_is_refused_and_no_row_is_lost(pipeline: Pipeline) -> None:
     pipeline.write("ext1", extract("ENCRYPTTRAIL AES256", "EXTTRAIL ./dirdat/ea"))
     pipeline.run("CREATE WALLET", "ADD MASTERKEY")
     pipeline.add()
@@ -199,9 +201,9 @@ def test_another_wallet_in_the_place_of_a_lost_one_is_refused_and_no_row_is_stuc
     (other.root / "dirwlt").rename(wallet)
     pipeline.run("SEND EXTRACT ext1, ROLLOVER")
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
-    said = pipeline.abended_report(EXT1)
-    assert "GGS-00802" in said
-    assert "but the wallet in" in said
+    report = pipeline.abended_report(EXT1)
+    assert "GGS-00802" in report
+    assert "but the wallet in" in report
     pipeline.start()
     for group in (EXT1, REP1):
         assert "restore dirwlt from" in pipeline.abended_report(group)

@@ -1,4 +1,4 @@
-"""TRUNCATE empties the very tables at the target that it emptied at the source."""
+"""TRUNCATE empties the same tables in the target as in the source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILL = (
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """A way that takes TRUNCATE, over tables with children, partitions and references."""
+    """A pipeline that replicates TRUNCATE for tables with children, partitions and references."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.in_north(*(text.format(s="a") for text in TABLES))
     pipeline.in_south(*(text.format(s="b") for text in TABLES))
@@ -55,7 +55,7 @@ def rows(pipeline: Pipeline, schema: str) -> dict[str, list[int]]:
     }
 
 
-def test_truncate_only_of_a_parent_leaves_the_children_and_every_other_form_is_exact(pipeline: Pipeline) -> None:
+def test_every_form_of_truncate_empties_the_same_tables(pipeline: Pipeline) -> None:
     statements = (
         "TRUNCATE ONLY a.parent",
         "TRUNCATE a.child",

@@ -14,7 +14,7 @@ from processes import until
 
 ROWS, ROUNDS = 40, 120
 TABLES = ("latest", "sums", "fixed")
-"""The latest change of a row wins; amounts are added up; of two changes north's wins."""
+"""One table per rule: the latest change wins, amounts are added, or the change of north wins."""
 COLUMNS = "id int PRIMARY KEY, val text, site text, amount numeric NOT NULL, changed timestamptz NOT NULL"
 LATEST = "(DEFAULT, USEMAX (changed))"
 MISSING = "RESOLVECONFLICT (UPDATEROWMISSING, (DEFAULT, {})), RESOLVECONFLICT (DELETEROWMISSING, (DEFAULT, IGNORE))"
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def maps(method: str) -> str:
-    """The rules of one site; ``method``: what it does where one site always wins."""
+    """The MAP parameters of one site; ``method``: what the site does where one site always wins."""
     rules = {
         "latest": (LATEST, "OVERWRITE", "IGNORE"),
         "sums": (f"(money, USEDELTA, COLS (amount)), {LATEST}", "OVERWRITE", "IGNORE"),
@@ -80,7 +80,7 @@ def prepare(pipeline: Pipeline, kind: str) -> None:
 
 
 def change(chance: random.Random, moment: int, here: int) -> str:
-    """A change that sets some columns, and the time: later than the row's, and never that of a change of the other site."""
+    """A change of some columns and the time, which is later than the row's and never equal to one of the other site."""
     table, key = chance.choice(TABLES), chance.randrange(1, ROWS + 1)
     if chance.random() < 0.1:
         return f"DELETE FROM s.{table} WHERE id = {key}"
@@ -101,7 +101,7 @@ def rows(pipeline: Pipeline) -> list[list[tuple[object, ...]]]:
 def test_both_databases_end_with_the_same_rows(pipeline: Pipeline, kind: str) -> None:
     prepare(pipeline, kind)
     pipeline.start("ext1", "ext2")
-    # The latest change set one column, the other one another: the row of the latest is the one that both must hold.
+    # The two changes set different columns: both sites must keep the row of the latest change.
     pipeline.in_south("UPDATE s.latest SET site = 's', changed = '2026-01-01 01:00' WHERE id = 0")
     pipeline.in_north("UPDATE s.latest SET val = 'n', changed = '2026-01-01 02:00' WHERE id = 0")
     chance = random.Random(kind)
@@ -115,9 +115,9 @@ def test_both_databases_end_with_the_same_rows(pipeline: Pipeline, kind: str) ->
     pipeline.in_north(*written[0][1::2], "INSERT INTO s.ends VALUES (1)")
     pipeline.in_south(*written[1][1::2], "INSERT INTO s.ends VALUES (2)")
     for run in (pipeline.in_north, pipeline.in_south):
-        until("the other side's end arrives", lambda run=run: run("SELECT count(*) FROM s.ends") == [(2,)])
-    # A parallel Replicat may commit the end before rows that do not touch it.
-    until("both hold the same rows", lambda: rows(pipeline)[0] == rows(pipeline)[1])
+        until("the last row of the other side arrives", lambda run=run: run("SELECT count(*) FROM s.ends") == [(2,)])
+    # A parallel Replicat can commit the last row before independent rows.
+    until("both databases have the same rows", lambda: rows(pipeline)[0] == rows(pipeline)[1])
     found = {(row[0], row[1]): row for row in rows(pipeline)[0]}
     assert len(found) > ROWS
     assert found["latest", 0][2:4] == ("n", "none")

@@ -1,4 +1,4 @@
-"""TRUNCATE where both databases replicate to each other: it arrives on the other side, and does not come back."""
+"""TRUNCATE with bidirectional replication: it is applied on the other side and does not loop back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEPS: tuple[tuple[str, tuple[str, ...], tuple[int, int, int]], ...] = (
     ("north", ("BEGIN; TRUNCATE s.parts; ROLLBACK", "INSERT INTO s.parts VALUES (150, 'kept')"), (0, 0, 2)),
     ("south", ("TRUNCATE s.parts",), (0, 0, 0)),
 )
-"""Where something happens, what, and how many rows children, parents and parts have then, on both sides."""
+"""Where a statement runs, the statement, and the resulting numbers of rows in children, parents and parts."""
 
 
 @pytest.fixture
@@ -50,14 +50,17 @@ def prepare(pipeline: Pipeline) -> None:
     pipeline.start_both_directions("GETTRUNCATES\n", "GETTRUNCATES\n")
 
 
-def test_a_truncate_arrives_on_the_other_side_and_does_not_come_back(pipeline: Pipeline) -> None:
+def test_a_truncate_is_applied_on_the_other_side_and_does_not_loop_back(pipeline: Pipeline) -> None:
     prepare(pipeline)
     for number, (here, statements, counts) in enumerate(STEPS, 1):
         (pipeline.in_north if here == "north" else pipeline.in_south)(*statements)
         pipeline.in_north(f"INSERT INTO s.ends VALUES ({2 * number})")
         pipeline.in_south(f"INSERT INTO s.ends VALUES ({2 * number + 1})")
         for run in (pipeline.in_north, pipeline.in_south):
-            until("both ends", lambda run=run, ends=2 * number: run("SELECT count(*) FROM s.ends") == [(ends,)])
+            until(
+                "the marker rows arrive",
+                lambda run=run, ends=2 * number: run("SELECT count(*) FROM s.ends") == [(ends,)],
+            )
         found = pipeline.in_north(f"{SUMS} ORDER BY 1")
         assert found == pipeline.in_south(f"{SUMS} ORDER BY 1"), statements
         assert tuple(row[1] for row in found) == counts, statements

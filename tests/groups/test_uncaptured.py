@@ -1,4 +1,4 @@
-"""An Extract that is added over a slot with changes: what it would skip is named, with the statement that captures it."""
+"""Adding an Extract to a slot with pending changes reports what it would skip and the statement that captures it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELD = re.compile(r"Slot ggs_ext1 holds changes .*: [1-9]\d* bytes of log from L
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """Two rows have arrived, two more are in the source only, and Extract's checkpoint file is lost."""
+    """Two rows are replicated, two more are only in the source, and Extract's checkpoint file is lost."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.add()
     pipeline.start()
@@ -32,13 +32,15 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def test_begin_now_over_a_slot_with_changes_names_the_statement_that_captures_them(pipeline: Pipeline) -> None:
-    """Finding: ADD EXTRACT, BEGIN NOW after a lost checkpoint file skipped what the slot held, silently."""
-    said = pipeline.run(NORTH, *ADDED)
-    found = HELD.search(said)
-    assert found, said
+def test_begin_now_with_pending_changes_in_the_slot_suggests_the_statement_that_captures_them(
+    pipeline: Pipeline,
+) -> None:
+    """Regression: ADD EXTRACT, BEGIN NOW after the loss of the checkpoint file silently skipped the changes of the slot."""
+    output = pipeline.run(NORTH, *ADDED)
+    found = HELD.search(output)
+    assert found, output
     statement = f"ALTER EXTRACT EXT1, LSN {found[1]}"
-    assert statement in said
+    assert statement in output
     assert "Slot ggs_ext1" not in pipeline.run(NORTH, statement)
     pipeline.start("ext1")
     pipeline.wait_for_rows(4)
@@ -46,26 +48,26 @@ def test_begin_now_over_a_slot_with_changes_names_the_statement_that_captures_th
     assert "Slot ggs_ext1" not in pipeline.home.report("EXT1").read_text()
 
 
-def test_a_start_that_skips_changes_of_the_slot_says_so(pipeline: Pipeline) -> None:
+def test_a_start_that_skips_changes_of_the_slot_reports_it(pipeline: Pipeline) -> None:
     pipeline.run(NORTH, *ADDED)
     pipeline.start("ext1")
     report = pipeline.home.report("EXT1")
-    until("the report says so", lambda: HELD.search(report.read_text()) is not None)
+    until("the report has the message", lambda: HELD.search(report.read_text()) is not None)
     assert HELD.search(pipeline.home.event_log.read_text())
 
 
-def test_a_slot_without_changes_is_not_warned_of(tmp_path: Path, north: str, south: str) -> None:
+def test_a_slot_without_changes_causes_no_warning(tmp_path: Path, north: str, south: str) -> None:
     pipeline = Pipeline(tmp_path / "home", north, south)
     try:
-        said = pipeline.run(NORTH, "ADD TRANDATA a.items", "REGISTER EXTRACT ext1")
+        output = pipeline.run(NORTH, "ADD TRANDATA a.items", "REGISTER EXTRACT ext1")
         pipeline.in_north("CREATE TABLE a.other AS SELECT 1 AS n")
-        assert "Slot ggs_ext1" not in said + pipeline.run(NORTH, *ADDED)
+        assert "Slot ggs_ext1" not in output + pipeline.run(NORTH, *ADDED)
     finally:
         pipeline.close()
 
 
-def test_a_place_after_the_end_of_the_log_is_refused(tmp_path: Path, north: str, south: str) -> None:
-    """Finding: ALTER EXTRACT with a mistyped LSN was taken, and Extract ended with words about a restored source."""
+def test_a_position_past_the_end_of_the_log_is_refused(tmp_path: Path, north: str, south: str) -> None:
+    """Regression: a mistyped LSN was accepted, and Extract abended with a message about a restored source."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     past = "LSN 7F/50056B8 is past the end of the source's log, "
     try:
@@ -79,8 +81,8 @@ def test_a_place_after_the_end_of_the_log_is_refused(tmp_path: Path, north: str,
         )
         pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
         statement = "ALTER EXTRACT ext1, LSN 7F/50056B8"
-        said = pipeline.run(NORTH, statement, fails=True)
-        assert past in said
+        output = pipeline.run(NORTH, statement, fails=True)
+        assert past in output
         assert past in pipeline.run(NORTH, "ALTER EXTRACT ext1, EXTSEQNO 127, EXTRBA 83908280", fails=True)
         pipeline.run(statement)
         pipeline.start("ext1")

@@ -1,4 +1,4 @@
-"""REPERROR's answers about whole transactions in Replicats of every kind, with real processes."""
+"""REPERROR responses for whole transactions in Replicats of every kind, with real processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {
     "coordinated": ("COORDINATED MAXTHREADS 3,", "", ", THREAD (2)"),
 }
 LARGE = "INSERT INTO a.items SELECT n, repeat('x', 1000000), n FROM generate_series({}, {}) n"
-"""Rows of 1 MB: five of them are more than is held back until the end comes."""
+"""Rows of 1 MB: five of them exceed what Replicat buffers until the end of the transaction."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def prepare(pipeline: Pipeline, kind: str, rule: str, *maps: str) -> None:
     )
 
 
-def told(pipeline: Pipeline, text: str) -> int:
+def count_in_report(pipeline: Pipeline, text: str) -> int:
     return pipeline.home.report("REP1").read_text().count(text)
 
 
@@ -58,7 +58,7 @@ def test_transabort_tries_a_transaction_again(pipeline: Pipeline, kind: str) -> 
     pipeline.in_north(
         "INSERT INTO a.items VALUES (1, 'one', 1)", "INSERT INTO a.items VALUES (2, 'two', 2), (3, 'three', 3)"
     )
-    until("it is tried a third time", lambda: told(pipeline, "GGS-00563") >= 3)
+    until("the transaction is tried a third time", lambda: count_in_report(pipeline, "GGS-00563") >= 3)
     assert ids(pipeline) == [1, 2]
     pipeline.in_south("DELETE FROM b.items WHERE id = 2")
     pipeline.wait_for_rows(3)
@@ -68,7 +68,7 @@ def test_transabort_tries_a_transaction_again(pipeline: Pipeline, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_transabort_ends_behind_its_tries(pipeline: Pipeline, kind: str) -> None:
+def test_transabort_abends_after_its_retries(pipeline: Pipeline, kind: str) -> None:
     prepare(pipeline, kind, "(23505, TRANSABORT, MAXRETRIES 2, DELAYCSECS 1)")
     pipeline.in_south("INSERT INTO b.items VALUES (2, 'in the way', 0)")
     pipeline.start()
@@ -85,7 +85,7 @@ def test_a_stop_does_not_wait_for_the_delay(pipeline: Pipeline) -> None:
     pipeline.in_south("INSERT INTO b.items VALUES (2, 'in the way', 0)")
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    until("it waits", lambda: told(pipeline, "tried again in 60 seconds (try 1)") == 1)
+    until("Replicat waits", lambda: count_in_report(pipeline, "tried again in 60 seconds (try 1)") == 1)
     pipeline.run("STOP REPLICAT rep1")
     until_state(pipeline.home, *REP1, ProcessState.STOPPED)
     pipeline.in_south("DELETE FROM b.items")
@@ -101,7 +101,7 @@ def test_a_large_transaction_is_tried_again(pipeline: Pipeline, kind: str) -> No
         "INSERT INTO a.items VALUES (1, 'one', 1)", LARGE.format(2, 7), "INSERT INTO a.items VALUES (8, 'x', 8)"
     )
     pipeline.start()
-    until("it is tried again", lambda: told(pipeline, "GGS-00563") >= 2)
+    until("the transaction is tried again", lambda: count_in_report(pipeline, "GGS-00563") >= 2)
     assert ids(pipeline) == [1, 7]
     pipeline.in_south("DELETE FROM b.items WHERE id = 7")
     pipeline.wait_for_rows(8)
@@ -125,7 +125,7 @@ def test_a_large_transaction_is_discarded_whole(pipeline: Pipeline, kind: str) -
 
 @pytest.mark.parametrize("size", ["small", "large"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_transexception_tells_every_operation(pipeline: Pipeline, kind: str, size: str) -> None:
+def test_transexception_reports_every_operation(pipeline: Pipeline, kind: str, size: str) -> None:
     pipeline.in_north("CREATE TABLE a.plain (id int PRIMARY KEY)")
     pipeline.in_south(
         "CREATE TABLE b.plain (id int PRIMARY KEY)",
@@ -152,7 +152,7 @@ def test_transexception_tells_every_operation(pipeline: Pipeline, kind: str, siz
     pipeline.wait_for_rows(3)
     expected = range(2, 10) if size == "large" else (2, 8, 9)
     refused = "SELECT id, code, operation FROM b.refused ORDER BY id"
-    until("the refused rows are told", lambda: len(pipeline.in_south(refused)) == len(expected))
+    until("the failed rows are in the exceptions table", lambda: len(pipeline.in_south(refused)) == len(expected))
     assert pipeline.in_south(refused) == [(number, "23505", "INSERT") for number in expected]
     assert ids(pipeline) == [1, 9, 10]
     assert pipeline.in_south("SELECT count(*) FROM b.plain") == [(0,)]
