@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell, log_extract, pump, replicat
+from cli.shell import Shell, log_extract, pump, replicat
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 @pytest.fixture
 def with_groups(shell: Shell) -> Shell:
-    """A home with three groups that do not run."""
+    """A home with three stopped groups."""
     shell.save(pump("PMP1"))
     shell.save(log_extract("EXT1"))
     shell.save(replicat("REP1"))
@@ -26,7 +26,7 @@ def with_groups(shell: Shell) -> Shell:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as a terminal's program has it; a test run in the background is started with it ignored."""
+    """Ctrl-C raises KeyboardInterrupt as at a terminal; a test run in the background starts with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""ALTER EXTRACT and ALTER REPLICAT: what they write, and that the next run goes by it."""
+"""ALTER EXTRACT and ALTER REPLICAT: what they write, and that the next run uses it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell, log_extract, pump, replicat
+from cli.shell import Shell, log_extract, pump, replicat
 from pipelines import Pipeline
 
 from ggshell.clock import SystemClock, local_text
@@ -26,59 +26,59 @@ def pipeline(north: str, south: str) -> Iterator[Pipeline]:
     made.close()
 
 
-def group(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
+def checkpoint_of(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
     return checkpoints.load(shell.home.checkpoint(name, kind))
 
 
-def test_a_pump_goes_to_the_place_that_is_given(with_groups: Shell) -> None:
+def test_a_pump_continues_at_the_given_position(with_groups: Shell) -> None:
     answer = with_groups.batch("ALTER EXTRACT pmp1, EXTSEQNO 3, EXTRBA 77")
     assert answer.out == "EXTRACT PMP1 continues at Seqno 3, RBA 77.\nEXTRACT altered.\n"
-    read = group(with_groups, "PMP1").read
+    read = checkpoint_of(with_groups, "PMP1").read
     assert (read.startup, read.recovery, read.current) == (TrailPosition(3, 77),) * 3
     assert with_groups.batch("alter pmp1 extrba 99").code == 0
-    assert group(with_groups, "PMP1").read.current == TrailPosition(3, 99)
+    assert checkpoint_of(with_groups, "PMP1").read.current == TrailPosition(3, 99)
 
 
-def test_sequence_number_and_rba_of_a_log_are_the_halves_of_its_lsn(with_groups: Shell) -> None:
+def test_extseqno_and_extrba_of_a_log_are_the_halves_of_an_lsn(with_groups: Shell) -> None:
     assert with_groups.batch("ALTER EXTRACT ext1, EXTSEQNO 1, EXTRBA 16").code == 0
-    found = group(with_groups, "EXT1")
+    found = checkpoint_of(with_groups, "EXT1")
     assert (found.read.current, found.begin_csn) == (LogPosition(1, 16, 1 << 32 | 16), "00000001/00000010")
     assert with_groups.batch("ALTER EXTRACT ext1, LSN 2/20, DESC 'moved'").code == 0
-    found = group(with_groups, "EXT1")
+    found = checkpoint_of(with_groups, "EXT1")
     assert (found.read.current.csn, found.description) == (2 << 32 | 32, "moved")  # type: ignore[union-attr]
 
 
-def test_a_description_alone_moves_nothing(with_groups: Shell) -> None:
-    before = group(with_groups, "PMP1")
+def test_a_new_description_does_not_change_the_position(with_groups: Shell) -> None:
+    before = checkpoint_of(with_groups, "PMP1")
     assert with_groups.batch("ALTER EXTRACT pmp1, DESC other").out == "EXTRACT altered.\n"
-    assert group(with_groups, "PMP1") == before._replace(description="other")
+    assert checkpoint_of(with_groups, "PMP1") == before._replace(description="other")
 
 
-def test_a_time_is_the_start_of_an_extract_only_that_never_ran(shell: Shell) -> None:
+def test_begin_with_a_time_is_accepted_only_before_the_first_run(shell: Shell) -> None:
     shell.save(log_extract("EXT1"))
     shell.save(log_extract("EXT2", started=1))
     assert shell.batch("ALTER EXTRACT ext1, BEGIN 2026-01-01 00:00:00").code == 0
-    assert group(shell, "EXT1").options.since == group(shell, "EXT1").begin_time > 0
+    assert checkpoint_of(shell, "EXT1").options.since == checkpoint_of(shell, "EXT1").begin_time > 0
     refused = shell.batch("ALTER EXTRACT ext2, BEGIN 2026-01-01 00:00:00")
     assert (refused.code, "EXT2 has already captured" in refused.err) == (1, True)
 
 
-def test_a_replicat_that_ran_is_not_altered_without_its_database(shell: Shell) -> None:
+def test_altering_a_replicat_that_has_run_requires_its_database(shell: Shell) -> None:
     shell.save(replicat("REP1", started=1, options=GroupOptions(checkpoint_table="b.checks")))
     shell.save(replicat("REP2", options=GroupOptions(checkpoint_table="b.checks")))
     refused = shell.batch(BACK)
     assert (refused.code, "REPLICAT REP1 keeps its position in b.checks" in refused.err) == (1, True)
     assert shell.batch("ALTER REPLICAT rep2, EXTSEQNO 5").code == 0
-    assert group(shell, "REP2", GroupKind.REPLICAT).read.current == TrailPosition(5, 0)
+    assert checkpoint_of(shell, "REP2", GroupKind.REPLICAT).read.current == TrailPosition(5, 0)
 
 
-def test_the_size_of_a_trail_s_files(shell: Shell) -> None:
+def test_alter_rmttrail_sets_the_file_size(shell: Shell) -> None:
     shell.save(pump("PMP1", write=(WriteCheckpoint("./dirdat/ra", remote=True), WriteCheckpoint("./dirdat/rb"))))
     assert shell.batch("ALTER RMTTRAIL ./dirdat/ra, EXTRACT pmp1, MEGABYTES 7").out == "RMTTRAIL altered.\n"
-    assert [each.megabytes for each in group(shell, "PMP1").write] == [7, 500]
+    assert [each.megabytes for each in checkpoint_of(shell, "PMP1").write] == [7, 500]
 
 
-def test_purge_leaves_what_a_reader_needs_and_with_force_the_newest_alone(shell: Shell) -> None:
+def test_purge_keeps_files_that_a_reader_needs_and_with_force_only_the_newest(shell: Shell) -> None:
     shell.home.ensure()
     folder = shell.home.root / "dirdat"
     for seqno in range(5):
@@ -93,7 +93,7 @@ def test_purge_leaves_what_a_reader_needs_and_with_force_the_newest_alone(shell:
     assert [path.name for path in folder.glob("ea*")] == ["ea000000004"]
 
 
-def test_a_replicat_goes_back_though_its_table_stood_further(pipeline: Pipeline) -> None:
+def test_a_replicat_is_moved_back_before_its_checkpoint_table_row(pipeline: Pipeline) -> None:
     pipeline.start()
     for number in (1, 2):
         pipeline.in_north(f"INSERT INTO a.items VALUES ({number})")
@@ -115,7 +115,7 @@ def test_a_replicat_goes_back_though_its_table_stood_further(pipeline: Pipeline)
     assert pipeline.in_south("SELECT id FROM b.items") == [(3,)]
 
 
-def test_an_extract_set_to_now_leaves_out_what_was_committed_before(pipeline: Pipeline) -> None:
+def test_begin_now_skips_transactions_committed_before_it(pipeline: Pipeline) -> None:
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1)")
     pipeline.wait_for_rows(1)

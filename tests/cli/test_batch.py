@@ -1,4 +1,4 @@
-"""Batches: exit codes, formats, obey files, and what goes where."""
+"""Batches: exit codes, formats, obey files, and output streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 import ggshell
 
@@ -40,11 +40,11 @@ def test_exit_codes(with_groups: Shell, arguments: list[str], code: int) -> None
     assert "Traceback" not in answer.err
 
 
-def test_the_version_is_the_package_s(shell: Shell) -> None:
+def test_the_version_is_that_of_the_package(shell: Shell) -> None:
     assert shell.run("--version").out == f"ggshell {ggshell.__version__}\n"
 
 
-def test_a_syntax_error_in_the_last_line_keeps_the_first_from_running(with_groups: Shell) -> None:
+def test_a_syntax_error_in_the_last_line_prevents_the_first_from_running(with_groups: Shell) -> None:
     answer = with_groups.batch("DELETE EXTRACT pmp1", "INFO ALL", "INOF ALL", "INFO EXTRACT x DETIAL")
     assert answer.code == 3
     assert answer.out == ""
@@ -54,14 +54,14 @@ def test_a_syntax_error_in_the_last_line_keeps_the_first_from_running(with_group
     assert with_groups.home.groups()[1].group == "PMP1"
 
 
-def test_a_batch_stops_at_the_first_error_unless_told_to_go_on(with_groups: Shell) -> None:
+def test_a_batch_stops_at_the_first_error_unless_continue_on_error(with_groups: Shell) -> None:
     assert "EXT1" not in with_groups.batch("INFO nope", "STATUS ext1").out
     answer = with_groups.run("--continue-on-error", "-c", "INFO nope; STATUS ext1")
     assert answer.out == "EXTRACT EXT1: STOPPED\n"
     assert answer.err.startswith("ERROR: group NOPE does not exist.")
 
 
-def test_batches_have_neither_banner_nor_prompt_but_echo_shows_statements(with_groups: Shell) -> None:
+def test_a_batch_has_no_banner_and_no_prompt_and_echo_shows_statements(with_groups: Shell) -> None:
     assert "GGSCI" not in with_groups.batch("INFO ALL").out
     out = with_groups.run("--echo", "-c", "STATUS ext1; STATUS pmp1").out
     assert [line.partition("> ")[2] for line in out.splitlines() if line.startswith("GGSCI")] == [
@@ -70,7 +70,7 @@ def test_batches_have_neither_banner_nor_prompt_but_echo_shows_statements(with_g
     ]
 
 
-def test_json_is_one_object_a_line_with_the_same_keys_for_good_and_bad(with_groups: Shell) -> None:
+def test_json_is_one_object_per_line_with_the_same_keys_for_success_and_error(with_groups: Shell) -> None:
     answer = with_groups.run("--format", "json", "--continue-on-error", "-c", "STATUS ext1; STATUS nope")
     good, bad = answer.objects
     assert list(good) == JSON_KEYS == list(bad)
@@ -91,7 +91,7 @@ def test_json_of_a_syntax_error(shell: Shell) -> None:
     assert (found["status"], found["code"]) == ("error", "GGS-00101")
 
 
-def test_the_data_formats_hold_the_same_rows(with_groups: Shell) -> None:
+def test_all_data_formats_have_the_same_rows(with_groups: Shell) -> None:
     statement = ["-c", "STATUS ER *"]
     rows = list(csv.reader(io.StringIO(with_groups.run("--format", "csv", *statement).out)))
     assert rows == [
@@ -113,7 +113,7 @@ def test_the_data_formats_hold_the_same_rows(with_groups: Shell) -> None:
     ]
 
 
-def test_every_answer_about_groups_has_rows_as_wide_as_its_columns(with_groups: Shell) -> None:
+def test_rows_have_as_many_values_as_columns_in_every_command_on_groups(with_groups: Shell) -> None:
     statements = (
         "INFO ALL; INFO ER *; INFO ext1, DETAIL; STATUS ER *; LAG ER *; INFO MGR; SHOW; VERSIONS; HISTORY; HELP"
     )
@@ -123,7 +123,7 @@ def test_every_answer_about_groups_has_rows_as_wide_as_its_columns(with_groups: 
         assert {len(row) for row in found["rows"]} == {len(found["columns"])}, found["statement"]
 
 
-def test_obey_files_comments_continuation_and_semicolons(with_groups: Shell, tmp_path: Path) -> None:
+def test_obey_files_support_comments_continuation_and_semicolons(with_groups: Shell, tmp_path: Path) -> None:
     file = tmp_path / "all.oby"
     file.write_text("-- groups\nstatus ext1; status pmp1 -- both\nSTATUS &\n  EXTRACT ext1\n")
     answer = with_groups.run(str(file))
@@ -133,7 +133,7 @@ def test_obey_files_comments_continuation_and_semicolons(with_groups: Shell, tmp
     assert f"({file}:2:" in with_groups.run(str(file)).err
 
 
-def test_nested_obey_needs_allownested_and_ends_at_sixteen(with_groups: Shell) -> None:
+def test_nested_obey_requires_allownested_and_is_limited_to_sixteen_levels(with_groups: Shell) -> None:
     root = with_groups.home.root
     (root / "outer.oby").write_text("OBEY inner.oby\n")
     (root / "inner.oby").write_text("STATUS ext1\n")
@@ -148,7 +148,7 @@ def test_nested_obey_needs_allownested_and_ends_at_sixteen(with_groups: Shell) -
     assert "nested deeper than 16" in looped.err
 
 
-def test_a_file_with_a_syntax_error_runs_nothing_of_itself(with_groups: Shell) -> None:
+def test_an_obey_file_with_a_syntax_error_runs_no_statement(with_groups: Shell) -> None:
     (with_groups.home.root / "bad.oby").write_text("STATUS ext1\nSTATSU ext1\n")
     answer = with_groups.batch("OBEY bad.oby", "STATUS pmp1")
     assert answer.code == 1
@@ -156,7 +156,7 @@ def test_a_file_with_a_syntax_error_runs_nothing_of_itself(with_groups: Shell) -
 
 
 @pytest.mark.slow
-def test_commands_of_the_system_and_how_to_forbid_them(shell: Shell) -> None:
+def test_shell_commands_run_and_can_be_disabled(shell: Shell) -> None:
     shell.home.ensure()
     assert shell.batch("SHELL echo one; echo two").out == "one\ntwo\n"
     failed = shell.batch("HOST exit 7")
@@ -170,7 +170,9 @@ def test_exit_ends_the_batch(with_groups: Shell) -> None:
     assert with_groups.batch("EXIT", "STATUS ext1").out == ""
 
 
-def test_a_bug_is_shown_short_and_kept_whole(with_groups: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_is_shown_briefly_and_saved_with_its_traceback(
+    with_groups: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ggshell.cli.registry import COMMANDS
 
     def fails(_: object) -> str:
@@ -185,7 +187,7 @@ def test_a_bug_is_shown_short_and_kept_whole(with_groups: Shell, monkeypatch: py
     assert "Traceback" in crash.read_text()
 
 
-def test_the_home_comes_from_the_environment_too(
+def test_the_home_can_be_set_in_the_environment(
     with_groups: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ggshell.cli.main import main
@@ -199,7 +201,7 @@ def test_the_home_comes_from_the_environment_too(
 
 
 @pytest.mark.slow
-def test_with_continue_on_error_the_statements_around_a_syntax_error_run(shell: Shell, tmp_path: Path) -> None:
+def test_continue_on_error_runs_the_statements_around_a_syntax_error(shell: Shell, tmp_path: Path) -> None:
     lines = ("CREATE SUBDIRS", "INFO EXTRAKT x", "SH echo after")
     refused = shell.batch(*lines)
     assert (refused.code, refused.out) == (3, "")
@@ -215,7 +217,7 @@ def test_with_continue_on_error_the_statements_around_a_syntax_error_run(shell: 
 
 
 @pytest.mark.parametrize("statement", ["INFO ALL", "STATUS MGR", "INFO EXTRACT x", "STOP MGR", "VIEW GGSEVT"])
-def test_a_home_that_does_not_exist_is_an_error_for_commands_that_look(shell: Shell, statement: str) -> None:
+def test_a_missing_home_is_an_error_for_commands_that_only_read(shell: Shell, statement: str) -> None:
     wrong = shell.home.root / "mistyped"
     answer = shell.run("--home", str(wrong), "-c", statement)
     assert answer.code == 1

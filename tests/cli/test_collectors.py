@@ -1,4 +1,4 @@
-"""What monitoring scripts in the wild parse out of GGSCI, rule by rule: parsed here the way that they do it."""
+"""What published monitoring scripts parse from GGSCI output, parsed here in the same way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell, log_extract
+from cli.shell import Shell, log_extract
 
 from ggshell.cli.results.statistics import COUNTED, GroupStatistics, Stats, TableCounts
 from ggshell.clock import SystemClock
@@ -17,16 +17,16 @@ NONE = dict.fromkeys(COUNTED, 0)
 SECTIONS = ("total", "daily", "hourly", "latest")
 
 
-def collected(output: str) -> list[list[str]]:
-    """The rows as a published collector takes them: two lines behind the heads, to three lines before the end."""
+def parse_rows(output: str) -> list[list[str]]:
+    """The rows as a published collector reads them: from two lines after the heading to three lines before the end."""
     lines = output.split("\n")
     head = next(number for number, line in enumerate(lines) if HEADER.search(line))
     return [line.split() for line in lines[head + 2 : -3]]
 
 
 @pytest.mark.parametrize("text", ["info all\nexit\n", "INFO ALL;\nEXIT\n", "info all\n", "info all\nquit"])
-def test_info_all_of_a_piped_session_is_exactly_its_rows(with_groups: Shell, text: str) -> None:
-    rows = collected(with_groups.session(text))
+def test_info_all_of_a_piped_session_has_exactly_the_expected_rows(with_groups: Shell, text: str) -> None:
+    rows = parse_rows(with_groups.session(text))
     assert [len(row) for row in rows] == [2, 5, 5, 5]
     assert rows[0] == ["MANAGER", "STOPPED"]
     assert [row[:3] for row in rows[1:]] == [
@@ -36,16 +36,16 @@ def test_info_all_of_a_piped_session_is_exactly_its_rows(with_groups: Shell, tex
     ]
 
 
-def test_info_all_of_a_home_without_groups_is_manager_alone(shell: Shell) -> None:
+def test_info_all_of_a_home_without_groups_shows_only_manager(shell: Shell) -> None:
     shell.home.ensure()
-    assert collected(shell.session("info all\nexit\n")) == [["MANAGER", "STOPPED"]]
+    assert parse_rows(shell.session("info all\nexit\n")) == [["MANAGER", "STOPPED"]]
 
 
-def test_what_cannot_be_read_is_said_before_the_table_and_costs_no_row(with_groups: Shell) -> None:
+def test_unreadable_files_are_reported_before_the_table_and_remove_no_row(with_groups: Shell) -> None:
     (with_groups.home.root / "dirdat" / "ea000000000").write_bytes(b"no trail at all" * 50)
     (with_groups.home.root / "dirchk" / "BAD.cpr").write_text("no checkpoint")
     text = with_groups.session("info all\nexit\n")
-    rows = collected(text)
+    rows = parse_rows(text)
     assert [len(row) for row in rows] == [2, 5, 5, 5, 5]
     assert [row[3] for row in rows[1:]] == [rows[1][3], "Unknown", "Unknown", "Unknown"]
     head = HEADER.search(text)
@@ -54,16 +54,16 @@ def test_what_cannot_be_read_is_said_before_the_table_and_costs_no_row(with_grou
     assert text.index("lag of EXTRACT PMP1 is unknown") < head.start()
 
 
-def test_lag_is_hours_minutes_seconds_and_hours_may_have_three_digits(shell: Shell) -> None:
+def test_lag_is_hours_minutes_seconds_and_hours_can_have_three_digits(shell: Shell) -> None:
     then = SystemClock().now() - (842 * 3600 + 45 * 60 + 30) * 1_000_000
     shell.save(log_extract("EXT1", record_time=then, caught_up=then, updated=then, started=then))
-    row = collected(shell.session("info all\nexit\n"))[1]
+    row = parse_rows(shell.session("info all\nexit\n"))[1]
     assert re.fullmatch(r"842:45:3\d", row[3])
     fields = " ".join(row).replace(":", " ").split()
     assert (fields[3], fields[4], fields[6], fields[7]) == ("842", "45", "842", "45")
 
 
-def test_columns_can_be_taken_by_number(with_groups: Shell) -> None:
+def test_columns_can_be_selected_by_number(with_groups: Shell) -> None:
     taken = [
         " ".join(line.split()[number] for number in (0, 2, 1, 3, 4))
         for line in with_groups.session("info all\nexit\n").splitlines()
@@ -79,7 +79,7 @@ def test_checkpoint_lag_is_the_third_field_of_its_line(with_groups: Shell) -> No
     assert re.fullmatch(r"\d\d:\d\d:\d\d", line.split()[2])
 
 
-def test_status_is_the_field_behind_its_label(with_groups: Shell) -> None:
+def test_status_is_the_field_after_its_label(with_groups: Shell) -> None:
     text = with_groups.session("info replicat rep1\nexit\n")
     match = re.search(r"Status\s+(\S+)", text)
     assert match
@@ -106,12 +106,12 @@ def test_statistics_keep_the_strings_that_scripts_match() -> None:
     assert len(operations) == 63
 
 
-def test_a_table_without_operations_says_so() -> None:
+def test_a_table_without_operations_is_shown_as_such() -> None:
     assert stats_text(table()).count("        No database operations have been performed.") == len(SECTIONS)
 
 
 @pytest.mark.parametrize(("kind", "word"), [("REPLICAT", "replication"), ("EXTRACT", "extraction")])
-def test_a_group_that_mapped_nothing_says_so(kind: str, word: str) -> None:
+def test_a_group_without_maps_is_shown_as_such(kind: str, word: str) -> None:
     assert f"No active {word} maps.\n" in stats_text(kind=kind)
 
 
@@ -121,7 +121,7 @@ def test_every_count_has_two_decimals() -> None:
     assert all(re.fullmatch(r"\d+\.00", number) for number in numbers)
 
 
-def test_both_ways_of_feeding_print_prompts_without_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
+def test_piped_input_and_paramfile_both_print_prompts(with_groups: Shell, tmp_path: Path) -> None:
     text = "info all\nstatus ext1\nexit\n"
     piped = with_groups.session(text)
     file = tmp_path / "monitor.oby"
@@ -138,11 +138,11 @@ def test_a_heredoc_in_a_real_process(with_groups: Shell, tmp_path: Path) -> None
 
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(with_groups.home.root)]
     done = subprocess.run(command, input="info all\nexit\n", capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert [len(row) for row in collected(done.stdout)] == [2, 5, 5, 5]
+    assert [len(row) for row in parse_rows(done.stdout)] == [2, 5, 5, 5]
     assert done.stderr == ""
 
 
-def test_error_log_lines_split_on_blanks_into_date_time_severity_code(shell: Shell) -> None:
+def test_error_log_lines_split_into_date_time_severity_and_code(shell: Shell) -> None:
     shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
     (line,) = shell.home.event_log.read_text().splitlines()
     date, time, severity, code, *rest = line.split()
@@ -155,6 +155,6 @@ def test_error_log_lines_split_on_blanks_into_date_time_severity_code(shell: She
     assert rest[-1] == "./dirdat/ea."
 
 
-def test_what_changes_nothing_is_not_logged(with_groups: Shell) -> None:
+def test_commands_that_change_nothing_are_not_logged(with_groups: Shell) -> None:
     with_groups.batch("INFO ALL", "STATUS EXT1", "LAG EXT1", "INFO EXT1, DETAIL", "HELP", "SHOW")
     assert not with_groups.home.event_log.exists()

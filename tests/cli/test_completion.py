@@ -1,9 +1,9 @@
-"""Completion by grammar position: what the manual expects, and the names that are there."""
+"""Completion by grammar position: words of the grammar, and existing names."""
 
 from __future__ import annotations
 
 import pytest
-from cli.ground import Shell, replicat
+from cli.shell import Shell, replicat
 
 from ggshell.cli.complete import LiveNames, candidates, statement_before
 from ggshell.cli.options import Options
@@ -14,7 +14,7 @@ from ggshell.language.completion import expected, partial_word
 from ggshell.language.notation import compile_line
 
 
-def shown(text: str) -> set[str]:
+def expected_words(text: str) -> set[str]:
     return {each.word or f"<{each.slot}>" for each in expected(text, len(text))}
 
 
@@ -35,19 +35,19 @@ def shown(text: str) -> set[str]:
         ("NONSENSE ", set(), {"ADD"}),
     ],
 )
-def test_what_could_stand_there(text: str, there: set[str], absent: set[str]) -> None:
-    found = shown(text)
+def test_the_words_expected_at_a_position(text: str, there: set[str], absent: set[str]) -> None:
+    found = expected_words(text)
     assert there <= found
     assert not absent & found
 
 
 @pytest.mark.parametrize("stem", sorted(pages.index("commands")))
-def test_each_fixed_word_of_a_line_is_expected_behind_those_before_it(stem: str) -> None:
+def test_each_fixed_word_of_a_line_is_expected_after_those_before_it(stem: str) -> None:
     for text in pages.read(pages.index("commands")[stem]).syntax:
         words = compile_line(text, stem).key.split()
         for number in range(1, len(words)):
             if not any(symbol in text.split()[number] for symbol in "[]{}") and text.split()[number] == words[number]:
-                assert words[number] in shown(" ".join(words[:number]) + " "), text
+                assert words[number] in expected_words(" ".join(words[:number]) + " "), text
 
 
 def test_the_word_at_the_cursor() -> None:
@@ -109,20 +109,20 @@ def test_a_damaged_home_gives_no_names_and_no_error(names: LiveNames, with_group
     assert not {each.text for each in candidates("status replicat ", names)}
 
 
-def offered(text: str, names: LiveNames) -> dict[str, str]:
+def candidates_by_text(text: str, names: LiveNames) -> dict[str, str]:
     return {each.text: each.about for each in candidates(text, names)}
 
 
-def test_ends_of_comparisons_and_reports_functions_and_gaps_are_offered(shell: Shell) -> None:
+def test_candidates_include_sources_functions_and_unsupported_options(shell: Shell) -> None:
     shell.batch("ADD CREDENTIALSTORE; ALTER CREDENTIALSTORE ADD USER u@h:1/d, PASSWORD p, ALIAS north")
     shell.save(replicat("REP1"))
     (shell.home.root / "dirlag").mkdir(exist_ok=True)
     names = LiveNames(Session(Options(home=str(shell.home.root))))
-    assert "north" in offered("COMPARE ", names)
-    assert "north" in offered("COMPARE north TO ", names)
-    assert {"north", "./dirdat/ea", "./dirlag"} <= set(offered("LAG REPORT FROM ", names))
-    assert {"@STRCAT", "@STREQ"} <= set(offered("HELP @STR", names))
-    assert offered("HELP AD", names) == {"ADD": "page"}
-    found = offered("ADD EXTRACT e1, ", names)
+    assert "north" in candidates_by_text("COMPARE ", names)
+    assert "north" in candidates_by_text("COMPARE north TO ", names)
+    assert {"north", "./dirdat/ea", "./dirlag"} <= set(candidates_by_text("LAG REPORT FROM ", names))
+    assert {"@STRCAT", "@STREQ"} <= set(candidates_by_text("HELP @STR", names))
+    assert candidates_by_text("HELP AD", names) == {"ADD": "page"}
+    found = candidates_by_text("ADD EXTRACT e1, ", names)
     assert (found["TRANLOG"], found["PARAMS"]) == ("", "not supported")
-    assert offered("SEND EXTRACT e1 GETTCP", names) == {"GETTCPSTATS": "not supported"}
+    assert candidates_by_text("SEND EXTRACT e1 GETTCP", names) == {"GETTCPSTATS": "not supported"}

@@ -1,4 +1,4 @@
-"""The user's defaults: ~/.config/ggshell/config.toml, and what takes precedence over it."""
+"""The user's defaults in ~/.config/ggshell/config.toml, and what takes precedence over them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def options(folder: Path, text: str, *words: str, terminal: bool = True, **envir
     return parse_options(words, {"XDG_CONFIG_HOME": str(folder), **environment}, terminal=terminal)
 
 
-def test_every_setting_is_a_default(tmp_path: Path) -> None:
+def test_every_setting_sets_a_default(tmp_path: Path) -> None:
     found = options(tmp_path, WHOLE)
     assert (found.home, found.format, found.timing, found.color, found.key_bindings) == (
         *("/ggs", "table", True, False, "vi"),
@@ -52,7 +52,7 @@ def test_the_file_is_below_the_users_home_unless_xdg_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("timing = true\nformat = table", 2, "not valid TOML"),
         ("format = [", 1, "not valid TOML"),
@@ -64,15 +64,15 @@ def test_the_file_is_below_the_users_home_unless_xdg_says_otherwise() -> None:
         ("[format]\nname = 1", 1, "is not a valid value of format"),
     ],
 )
-def test_a_bad_file_is_one_error_with_file_and_line(tmp_path: Path, text: str, line: int, said: str) -> None:
+def test_an_invalid_file_is_reported_with_file_and_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         options(tmp_path, text)
-    assert said in caught.value.message
+    assert message in caught.value.message
     assert caught.value.where == f"{tmp_path / 'ggshell' / 'config.toml'}:{line}"
 
 
 @pytest.mark.slow
-def test_a_bad_file_ends_ggshell_with_one_line_and_does_not_hide_the_help(tmp_path: Path) -> None:
+def test_an_invalid_file_stops_ggshell_with_one_line_but_not_the_help(tmp_path: Path) -> None:
     file = tmp_path / "ggshell" / "config.toml"
     file.parent.mkdir()
     file.write_text("timing = 1\n")

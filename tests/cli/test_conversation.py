@@ -1,11 +1,11 @@
-"""GGSCI sessions without a terminal: prompts, counting, history, questions, and on after errors."""
+"""GGSCI sessions without a terminal: prompts and their numbers, history, questions, and errors."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli.conversation import recalled
 from ggshell.errors import NotFoundError
@@ -15,23 +15,23 @@ def prompts(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"^GGSCI \([^)]*\) (\d+)> ", text, re.MULTILINE)]
 
 
-def test_a_session_goes_on_after_errors(with_groups: Shell) -> None:
+def test_a_session_continues_after_errors(with_groups: Shell) -> None:
     out = with_groups.session("inof all\ninfo nope\nstatus ext1\nexit\n")
     assert "ERROR: unknown command inof" in out
     assert "ERROR: group NOPE does not exist." in out
     assert "EXTRACT EXT1: STOPPED" in out
 
 
-def test_every_line_counts_also_empty_ones(with_groups: Shell) -> None:
+def test_every_line_increments_the_prompt_number_including_empty_ones(with_groups: Shell) -> None:
     assert prompts(with_groups.session("\nstatus ext1\n\nexit\n")) == [1, 2, 3, 4]
 
 
-def test_a_line_may_hold_several_statements_and_go_on_in_the_next(with_groups: Shell) -> None:
+def test_a_line_can_have_several_statements_and_continue_on_the_next_line(with_groups: Shell) -> None:
     out = with_groups.session("status ext1; status pmp1\nstatus &\nrep1\nexit\n")
     assert re.findall(r"(\w+): STOPPED", out) == ["EXT1", "PMP1", "REP1"]
 
 
-def test_history_and_repeating(with_groups: Shell) -> None:
+def test_history_is_shown_and_statements_are_repeated(with_groups: Shell) -> None:
     out = with_groups.session("status ext1\nhistory\n!\n! 1\n! stat\n! 99\nexit\n")
     assert "GGSCI Command History\n\n    1: status ext1\n    2: history\n" in out
     assert out.count("GGSCI Command History") == 2
@@ -40,17 +40,17 @@ def test_history_and_repeating(with_groups: Shell) -> None:
 
 
 @pytest.mark.parametrize(("text", "found"), [("!", "c"), ("! 1", "a one"), ("!-2", "b"), ("! A", "a one")])
-def test_recalled(text: str, found: str) -> None:
+def test_a_statement_is_recalled_by_number_offset_or_text(text: str, found: str) -> None:
     assert recalled(["a one", "b", "c"], text) == found
 
 
 @pytest.mark.parametrize("text", ["!", "! 1", "! x"])
-def test_nothing_to_recall(text: str) -> None:
+def test_recall_from_an_empty_history_fails(text: str) -> None:
     with pytest.raises(NotFoundError):
         recalled([], text)
 
 
-def test_an_obey_file_shows_its_statements_behind_prompts_and_goes_on(with_groups: Shell) -> None:
+def test_an_obey_file_echoes_its_statements_and_continues_after_errors(with_groups: Shell) -> None:
     (with_groups.home.root / "x.oby").write_text("info nope\nstatus ext1\n")
     out = with_groups.session("obey x.oby\nexit\n")
     assert prompts(out) == [1, 2, 3, 4]

@@ -1,11 +1,11 @@
-"""What EDIT PARAMS says of a file when its editor ends."""
+"""What EDIT PARAMS reports about a file after the editor closes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli.commands.view import checked
 
@@ -16,7 +16,7 @@ def path(shell: Shell) -> Path:
     return shell.home.parameters("pmp1")
 
 
-def test_every_error_is_told_with_its_place(path: Path) -> None:
+def test_every_error_is_reported_with_its_position(path: Path) -> None:
     path.write_text("EXTRACT pmp1\nPASTHRU\nRMTTRIAL ./dirdat/ra\nTABLE a.*;\n")
     found = checked(path)
     assert found.lines == ("The file is saved, but a process would reject it:",)
@@ -24,13 +24,13 @@ def test_every_error_is_told_with_its_place(path: Path) -> None:
     assert "did you mean PASSTHRU?" in found.errors[0].hint
 
 
-def test_a_file_whose_lines_are_right_and_that_lacks_something(path: Path) -> None:
+def test_a_missing_parameter_is_reported_for_a_file_with_valid_lines(path: Path) -> None:
     path.write_text("REPLICAT rep1\nTARGETDB south\n")
     found = checked(path)
     assert len(found.errors) == 1
 
 
-def test_what_is_not_carried_out_is_a_note(path: Path) -> None:
+def test_an_unsupported_parameter_is_a_note(path: Path) -> None:
     path.write_text("EXTRACT pmp1\nPASSTHRU\nRMTHOST south, MGRPORT 7809\nRMTTRAIL ./dirdat/ra\nTABLE a.*;\n")
     found = checked(path)
     assert found.errors == ()
@@ -41,7 +41,7 @@ def test_what_is_not_carried_out_is_a_note(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "-- nothing yet\n"])
-def test_a_file_without_parameters_says_nothing(path: Path, text: str | None) -> None:
+def test_a_file_without_parameters_is_not_reported(path: Path, text: str | None) -> None:
     if text is not None:
         path.write_text(text)
     assert checked(path).lines == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.ground import Shell
+from cli.shell import Shell
 
 
 def test_fc_in_a_session(with_groups: Shell) -> None:
@@ -12,7 +12,7 @@ def test_fc_in_a_session(with_groups: Shell) -> None:
     assert "EXTRACT PMP1: STOPPED" in out
 
 
-def test_two_slashes_give_it_up_and_nothing_is_repeated(with_groups: Shell) -> None:
+def test_two_slashes_cancel_fc_without_repeating_a_statement(with_groups: Shell) -> None:
     assert with_groups.session("status ext1\nfc 1\n//\nexit\n").count("STOPPED") == 1
 
 

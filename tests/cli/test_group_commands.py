@@ -1,4 +1,4 @@
-"""ADD, DELETE, INFO of groups, trails, paths and credentials: what they write, and what they refuse."""
+"""ADD, DELETE and INFO for groups, trails, paths and credentials: what they write and what they refuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from cli.ground import Shell, log_extract, pump
+from cli.shell import Shell, log_extract, pump
 
 from ggshell.cli import supervision
 from ggshell.cli.commands.path import source_trail, target_trail
@@ -17,7 +17,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, SourceT
 from ggshell.types import TrailPosition
 
 
-def group(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
+def checkpoint_of(shell: Shell, name: str, kind: GroupKind = GroupKind.EXTRACT) -> Checkpoint:
     return checkpoints.load(shell.home.checkpoint(name, kind))
 
 
@@ -27,7 +27,7 @@ def test_a_pump_with_its_trail(shell: Shell) -> None:
         "ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1, MEGABYTES 50",
     )
     assert answer.out == "EXTRACT added.\nRMTTRAIL added.\n"
-    found = group(shell, "PMP1")
+    found = checkpoint_of(shell, "PMP1")
     assert (found.read.source, found.read.trail, found.description) == (SourceType.TRAIL, "./dirdat/ea", "to the south")
     (target,) = found.write
     assert (target.trail, target.remote, target.megabytes) == ("./dirdat/ra", True, 50)
@@ -42,31 +42,31 @@ def test_a_replicat_takes_the_checkpoint_table_of_globals(shell: Shell) -> None:
     assert (refused.code, "Missing checkpoint table specification." in refused.err) == (1, True)
     shell.home.globals.write_text("CHECKPOINTTABLE gg.ckpt\n")
     assert shell.batch("ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra").out == "REPLICAT added.\n"
-    assert group(shell, "REP1", GroupKind.REPLICAT).options.checkpoint_table == "gg.ckpt"
+    assert checkpoint_of(shell, "REP1", GroupKind.REPLICAT).options.checkpoint_table == "gg.ckpt"
     shell.batch("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ra, CHECKPOINTTABLE own.table, EXTSEQNO 3, EXTRBA 77")
-    found = group(shell, "REP2", GroupKind.REPLICAT)
+    found = checkpoint_of(shell, "REP2", GroupKind.REPLICAT)
     assert found.options.checkpoint_table in ('own."table"', "own.table")
     assert found.read.current == TrailPosition(3, 77)
 
 
-def test_a_reader_begins_at_the_first_file_that_is_there(shell: Shell) -> None:
+def test_a_reader_begins_at_the_first_existing_file(shell: Shell) -> None:
     shell.home.ensure()
     (shell.home.root / "dirdat" / "ea000000005").write_bytes(b"")
     shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
-    assert group(shell, "PMP1").read.current == TrailPosition(5, 0)
+    assert checkpoint_of(shell, "PMP1").read.current == TrailPosition(5, 0)
 
 
-def test_a_path_is_made_of_its_urls(shell: Shell) -> None:
+def test_a_path_is_created_from_its_urls(shell: Shell) -> None:
     url = "trail://localhost:9002/services/v2/sources?trail=./dirdat/ea"
     assert shell.batch(f"ADD DISTPATH dp1 SOURCE {url} TARGET file://./dirdat/da, MEGABYTES 50").code == 0
-    found = group(shell, "DP1", GroupKind.PATH)
+    found = checkpoint_of(shell, "DP1", GroupKind.PATH)
     assert (found.read.trail, found.write[0].trail, found.write[0].megabytes) == ("./dirdat/ea", "./dirdat/da", 50)
     assert found.options.source == url
     assert "DISTPATH   DP1" in shell.batch("INFO DISTPATH dp1, DETAIL").out
 
 
 def test_a_path_with_a_damaged_checkpoint_is_added_again(shell: Shell) -> None:
-    """The message of START said ADD the group again, and ADD DISTPATH that it already exists."""
+    """Regression: START suggested ADD, and ADD DISTPATH reported that the path already exists."""
     add = "ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/da"
     assert shell.batch(add).code == 0
     path = shell.home.checkpoint("DP1", GroupKind.PATH)
@@ -142,9 +142,9 @@ def test_targets_of_paths() -> None:
         ("HELP WONDERS", "the manual does not have a page"),
     ],
 )
-def test_refusals_are_one_error_with_what_to_do(with_groups: Shell, statement: str, message: str) -> None:
+def test_a_refusal_is_one_error_with_a_hint(with_groups: Shell, statement: str, message: str) -> None:
     answer = with_groups.batch(statement)
-    assert answer.code in (1, 3)  # 3: known from the statement alone
+    assert answer.code in (1, 3)  # 3: known from the statement itself
     assert message in answer.err
     assert answer.err.startswith("ERROR: ")
     assert "Traceback" not in answer.err
@@ -158,8 +158,8 @@ def test_deleting_groups(with_groups: Shell) -> None:
     assert list((with_groups.home.root / "dirchk").iterdir()) == []
 
 
-def test_a_replicat_that_ran_keeps_its_row_unless_forced(with_groups: Shell) -> None:
-    found = group(with_groups, "REP1", GroupKind.REPLICAT)
+def test_a_replicat_that_has_run_is_deleted_without_its_row_only_with_force(with_groups: Shell) -> None:
+    found = checkpoint_of(with_groups, "REP1", GroupKind.REPLICAT)
     with_groups.save(found._replace(started=1, options=GroupOptions(checkpoint_table="gg.ckpt")))
     refused = with_groups.batch("DELETE REPLICAT rep1")
     assert refused.code == 1
@@ -167,7 +167,7 @@ def test_a_replicat_that_ran_keeps_its_row_unless_forced(with_groups: Shell) -> 
     assert with_groups.batch("DELETE REPLICAT rep1 !").code == 0
 
 
-def test_trails_are_shown_and_taken_away(shell: Shell) -> None:
+def test_trails_are_listed_and_deleted(shell: Shell) -> None:
     shell.save(pump("PMP1"))
     shell.batch("ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1", "ADD RMTTRAIL ./dirdat/rb, EXTRACT pmp1, SEQNO 4")
     (found,) = shell.run("--format", "json", "-c", "INFO RMTTRAIL ./dirdat/rb").objects
@@ -176,10 +176,10 @@ def test_trails_are_shown_and_taken_away(shell: Shell) -> None:
     assert shell.batch("INFO RMTTRAIL ./dirdat/r?").out.count("Extract Trail:") == 2
     deleted = shell.batch(f"DELETE RMTTRAIL {shell.home.root}/dirdat/ra")
     assert deleted.out == "Deleting extract trail ./dirdat/ra for extract PMP1\n"
-    assert [target.trail for target in group(shell, "PMP1").write] == ["./dirdat/rb"]
+    assert [target.trail for target in checkpoint_of(shell, "PMP1").write] == ["./dirdat/rb"]
 
 
-def test_a_damaged_checkpoint_is_named_and_hides_nobody(with_groups: Shell) -> None:
+def test_a_damaged_checkpoint_is_reported_and_hides_no_group(with_groups: Shell) -> None:
     path = with_groups.home.checkpoint("EXT1", GroupKind.EXTRACT)
     path.with_name(f"{path.name}.previous").write_bytes(path.read_bytes())
     path.write_bytes(b"GGSCHK 1 00000000\n{}")
@@ -194,7 +194,7 @@ def test_a_damaged_checkpoint_is_named_and_hides_nobody(with_groups: Shell) -> N
     assert "PMP1" in with_groups.run("--continue-on-error", "-c", "INFO EXTRACT *").out
 
 
-def test_groups_by_kind_wildcard_and_alone(with_groups: Shell) -> None:
+def test_groups_are_selected_by_kind_wildcard_and_name(with_groups: Shell) -> None:
     def names(statement: str) -> list[str]:
         return [row[1] for row in with_groups.run("--format", "json", "-c", statement).objects[0]["rows"]]
 
@@ -206,7 +206,7 @@ def test_groups_by_kind_wildcard_and_alone(with_groups: Shell) -> None:
     assert names("LAG REPLICAT *") == ["REP1"]
 
 
-def test_the_slot_that_the_last_run_saw_is_shown(shell: Shell) -> None:
+def test_the_slot_of_the_last_run_is_shown(shell: Shell) -> None:
     watch = {"name": "ggs_ext1", "retained": 1 << 20, "growth_per_hour": 0, "hours_left": None, "room": None}
     shell.save(log_extract("EXT1", options=GroupOptions(slot="ggs_ext1", watch=watch)))
     assert "WAL held back        1.0 MB" in shell.batch("INFO EXTRACT ext1, DETAIL").out
@@ -245,7 +245,7 @@ def test_reports_parameters_and_events_are_shown(with_groups: Shell) -> None:
     assert "OGG-00987" in with_groups.batch("VIEW GGSEVT").out
 
 
-def test_create_subdirs_names_the_eleven_folders(shell: Shell) -> None:
+def test_create_subdirs_lists_the_eleven_folders(shell: Shell) -> None:
     out = shell.batch("CREATE SUBDIRS").out
     root = shell.home.root
     assert f"Creating subdirectories under current directory {root}" in out
@@ -268,7 +268,7 @@ def test_a_home_that_cannot_be_written_is_a_clear_error(shell: Shell, tmp_path: 
     assert "cannot create the home directory" in answer.err
 
 
-def test_the_catalog_knows_the_aliases_and_no_secret(shell: Shell) -> None:
+def test_the_catalog_has_the_aliases_but_no_secret(shell: Shell) -> None:
     shell.batch(
         "ALTER CREDENTIALSTORE ADD USER 'host=h user=u password=hunter2' PASSWORD x ALIAS one",
         "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
@@ -278,14 +278,14 @@ def test_the_catalog_knows_the_aliases_and_no_secret(shell: Shell) -> None:
     assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
 
 
-def test_info_without_a_name_shows_all_of_the_kind(with_groups: Shell) -> None:
+def test_info_without_a_name_shows_all_groups_of_the_kind(with_groups: Shell) -> None:
     assert with_groups.batch("INFO EXTRACT").out == with_groups.batch("INFO EXTRACT *").out
     assert "REP1" in with_groups.batch("INFO REPLICAT, DETAIL").out
 
 
 @pytest.fixture
-def lost(shell: Shell) -> Shell:
-    """A home with two Replicats, the checkpoint file of one of which is gone."""
+def with_missing_checkpoint(shell: Shell) -> Shell:
+    """A home with two Replicats; the checkpoint file of REP1 is missing."""
     for group in ("rep1", "rep2"):
         assert shell.batch(f"ADD REPLICAT {group}, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks").code == 0
     shell.home.checkpoint("REP1", GroupKind.REPLICAT).unlink()
@@ -293,45 +293,51 @@ def lost(shell: Shell) -> Shell:
 
 
 @pytest.mark.slow
-def test_a_group_whose_checkpoint_file_is_gone_is_shown_as_abended_with_the_reason(lost: Shell) -> None:
-    """Finding 12: it had disappeared, START * skipped it, and the target fell behind."""
-    found = lost.run("--format", "json", "-c", "INFO ALL")
+def test_a_group_with_a_missing_checkpoint_file_is_shown_as_abended_with_the_reason(
+    with_missing_checkpoint: Shell,
+) -> None:
+    """Regression: the group disappeared, START * skipped it, and the target fell behind."""
+    found = with_missing_checkpoint.run("--format", "json", "-c", "INFO ALL")
     rows = {row[2]: row[1] for row in found.objects[0]["rows"]}
     assert (rows["REP1"], rows["REP2"]) == ("ABENDED", "STOPPED")
-    assert "ABENDED" in lost.batch("INFO ALL").out
+    assert "ABENDED" in with_missing_checkpoint.batch("INFO ALL").out
     for statement in ("INFO ALL", "INFO REPLICAT rep1", "START REPLICAT rep1", "START REPLICAT *"):
-        answer = lost.batch("START MANAGER", statement) if "START" in statement else lost.batch(statement)
-        told = answer.out + answer.err
-        assert "REP1.cpr does not exist, but its group was not deleted" in told, statement
-        assert "ADD REPLICAT again, which continues from its checkpoint table row" in told, statement
-    lost.batch("STOP MANAGER !")
+        answer = (
+            with_missing_checkpoint.batch("START MANAGER", statement)
+            if "START" in statement
+            else with_missing_checkpoint.batch(statement)
+        )
+        output = answer.out + answer.err
+        assert "REP1.cpr does not exist, but its group was not deleted" in output, statement
+        assert "ADD REPLICAT again, which continues from its checkpoint table row" in output, statement
+    with_missing_checkpoint.batch("STOP MANAGER !")
 
 
-def test_a_group_whose_checkpoint_file_is_gone_is_added_again_and_deleted_for_good(lost: Shell) -> None:
-    said = lost.batch(
+def test_a_group_with_a_missing_checkpoint_file_can_be_added_again_and_deleted(with_missing_checkpoint: Shell) -> None:
+    deleted = with_missing_checkpoint.batch(
         "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks", "DELETE REPLICAT rep1", "INFO ALL"
     )
-    assert said.code == 0
-    assert "REP1" not in said.out.partition("Deleted REPLICAT REP1.")[2]
-    assert lost.home.group_names() == [("REP2", GroupKind.REPLICAT)]
+    assert deleted.code == 0
+    assert "REP1" not in deleted.out.partition("Deleted REPLICAT REP1.")[2]
+    assert with_missing_checkpoint.home.group_names() == [("REP2", GroupKind.REPLICAT)]
 
 
-def test_a_home_of_an_earlier_release_learns_its_groups_when_one_is_added(lost: Shell) -> None:
-    folder = lost.home.known("REP1", GroupKind.REPLICAT).parent
+def test_a_home_of_an_earlier_release_registers_its_groups_when_one_is_added(with_missing_checkpoint: Shell) -> None:
+    folder = with_missing_checkpoint.home.known("REP1", GroupKind.REPLICAT).parent
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
-    assert lost.home.group_names() == [("REP2", GroupKind.REPLICAT)]
-    lost.batch("ADD REPLICAT rep3, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks")
-    assert [name for name, _ in lost.home.group_names()] == ["REP1", "REP2", "REP3"]
+    assert with_missing_checkpoint.home.group_names() == [("REP2", GroupKind.REPLICAT)]
+    with_missing_checkpoint.batch("ADD REPLICAT rep3, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks")
+    assert [name for name, _ in with_missing_checkpoint.home.group_names()] == ["REP1", "REP2", "REP3"]
 
 
-def test_a_group_name_that_nearly_exists_is_suggested(with_groups: Shell) -> None:
+def test_a_similar_group_name_is_suggested(with_groups: Shell) -> None:
     assert "did you mean EXT1?" in with_groups.batch("INFO EXTRACT ext11").err
     assert "did you mean REP1?" in with_groups.batch("STOP rpe1").err
 
 
-def test_tasks_are_shown_by_their_name_with_tasks_and_with_allprocesses(with_groups: Shell) -> None:
+def test_tasks_are_shown_by_name_with_tasks_and_with_allprocesses(with_groups: Shell) -> None:
     with_groups.batch("ADD EXTRACT load1, SOURCEISTABLE")
 
     def shown(text: str) -> set[str]:
@@ -345,9 +351,9 @@ def test_tasks_are_shown_by_their_name_with_tasks_and_with_allprocesses(with_gro
         assert shown(f"{command} load1") == {"LOAD1"}
 
 
-def test_an_extract_is_deleted_under_the_login_of_a_duckdb_file(with_groups: Shell, tmp_path: Path) -> None:
-    """The slot cannot be looked at with this login; it failed after the group was gone."""
-    found = group(with_groups, "EXT1", GroupKind.EXTRACT)
+def test_an_extract_can_be_deleted_while_logged_in_to_a_duckdb_file(with_groups: Shell, tmp_path: Path) -> None:
+    """This login cannot access the slot. Regression: the statement failed after the group had been deleted."""
+    found = checkpoint_of(with_groups, "EXT1", GroupKind.EXTRACT)
     with_groups.save(found._replace(options=found.options._replace(slot="ggs_ext1")))
     duckdb.connect(str(tmp_path / "some.duckdb")).close()
     answer = with_groups.batch(f"DBLOGIN SOURCEDB duckdb://{tmp_path}/some.duckdb", "VERSIONS", "DELETE EXTRACT ext1")
@@ -356,10 +362,10 @@ def test_an_extract_is_deleted_under_the_login_of_a_duckdb_file(with_groups: She
     assert "Deleted EXTRACT EXT1." in answer.out
 
 
-def test_what_only_a_replicat_skips_is_refused_for_an_extract(
+def test_options_that_skip_transactions_are_refused_for_an_extract(
     with_groups: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was an internal error, and words about the name of a trail."""
+    """Regression: it was an internal error, or a message about the name of a trail."""
     monkeypatch.setattr(supervision, "require_manager", lambda session: None)
     assert (
         "SKIPTRANSACTION is for a Replicat; EXTRACT EXT1 captures"

@@ -1,9 +1,9 @@
-"""Commands that public scripts ask for: parameters explained, groups and stores removed, paths moved, logs shown."""
+"""Commands of published scripts: INFO PARAM, DELETE ER, CLEANUP, ALTER DISTPATH, VIEW MESSAGES."""
 
 from __future__ import annotations
 
 import pytest
-from cli.ground import Shell, log_extract, pump, replicat
+from cli.shell import Shell, log_extract, pump, replicat
 
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
@@ -43,19 +43,19 @@ def test_the_credential_store_is_deleted(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("statement", ["CLEANUP EXTRACT pmp1", "CLEANUP EXTRACT *, SAVE 5"])
-def test_cleanup_keeps_the_last_run(shell: Shell, statement: str) -> None:
+def test_cleanup_keeps_the_report_of_the_last_run(shell: Shell, statement: str) -> None:
     shell.save(pump("PMP1"))
     answer = shell.batch(statement)
     assert (answer.code, "EXTRACT PMP1: nothing to delete" in answer.out) == (0, True)
     assert "REPLICAT PMP1 does not exist" in shell.batch("CLEANUP REPLICAT pmp1").err
 
 
-def test_view_messages_is_the_error_log(shell: Shell) -> None:
+def test_view_messages_shows_the_error_log(shell: Shell) -> None:
     shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
     assert shell.batch("VIEW MESSAGES").out == shell.batch("VIEW GGSEVT").out != ""
 
 
-def test_a_stopped_path_is_moved(shell: Shell) -> None:
+def test_a_stopped_path_can_be_repositioned(shell: Shell) -> None:
     shell.batch("ADD DISTPATH dp1 SOURCE ./dirdat/ea TARGET file://./dirdat/da")
     answer = shell.batch("ALTER DISTPATH dp1 BEGIN SEQNO 3 RBA 77")
     assert answer.out == "DISTPATH DP1 continues at Seqno 3, RBA 77.\nDistribution path altered.\n"
@@ -65,12 +65,12 @@ def test_a_stopped_path_is_moved(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("request_", ["GETPARAMINFO", "LOGEND"])
-def test_a_group_that_does_not_run_answers_no_request(shell: Shell, request_: str) -> None:
+def test_send_to_a_stopped_group_reports_that_it_is_not_running(shell: Shell, request_: str) -> None:
     shell.save(pump("PMP1"))
     assert "is not running" in shell.batch(f"SEND EXTRACT pmp1, {request_}").err
 
 
-def test_a_replicat_of_an_extract_file_reads_it_as_a_trail(shell: Shell) -> None:
+def test_a_replicat_with_extfile_reads_it_as_a_trail(shell: Shell) -> None:
     answer = shell.batch("ADD REPLICAT rload, EXTFILE ./dirdat/la, CHECKPOINTTABLE gg.c")
     assert (answer.code, answer.out) == (0, "REPLICAT added.\n")
     assert checkpoints.load(shell.home.checkpoint("RLOAD", GroupKind.REPLICAT)).read.trail == "./dirdat/la"

@@ -1,4 +1,4 @@
-"""Ctrl-C cancels a statement, also one that waits in the database; the shell and its login go on."""
+"""Ctrl-C cancels a statement, even one that waits in the database; the shell and its login stay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 import psycopg
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 from processes import until
 
 from ggshell.cli.conversation import Conversation
@@ -19,7 +19,7 @@ WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_databas
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_a_statement_that_waits_for_a_lock(
+def test_ctrl_c_cancels_a_statement_that_waits_for_a_lock(
     shell: Shell, north: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = Session(Options(home=str(shell.home.root), color=False))
@@ -53,7 +53,7 @@ def test_ctrl_c_ends_a_statement_that_waits_for_a_lock(
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_register_names_the_transactions_that_it_waits_for_and_ctrl_c_leaves_no_slot(
+def test_register_reports_the_transactions_it_waits_for_and_ctrl_c_leaves_no_slot(
     shell: Shell, north: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ggshell.connectors.postgres.lock_waits.LOOK_SECONDS", 0.05)
@@ -95,7 +95,7 @@ def test_register_names_the_transactions_that_it_waits_for_and_ctrl_c_leaves_no_
     session.close()
 
 
-def test_ctrl_c_ends_a_batch(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_batch(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: Session) -> None:
         raise KeyboardInterrupt
 

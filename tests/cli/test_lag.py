@@ -1,11 +1,11 @@
-"""Lag arithmetic: true while idle, while busy, and when a stage is stopped."""
+"""Lag arithmetic: correct while idle, while busy, and while a stage is stopped."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell, replicat, trail_read
+from cli.shell import Shell, replicat, trail_read
 
 from ggshell.cli.output.units import clock_text
 from ggshell.errors import TrailError
@@ -69,7 +69,7 @@ def test_lag(found: Checkpoint, state: ProcessState, unprocessed: int | None, ex
     assert value == (None if expected is None else expected * SECOND)
 
 
-def test_the_age_of_a_checkpoint_counts_from_its_making_until_it_was_written() -> None:
+def test_the_age_of_a_checkpoint_counts_from_its_creation_until_its_first_update() -> None:
     assert since(checkpoint()._replace(created=NOW - 7 * SECOND), NOW) == 7 * SECOND
     assert since(checkpoint(updated=4990), NOW) == 10 * SECOND
 
@@ -81,7 +81,7 @@ def test_clock_text(seconds: int, text: str) -> None:
     assert clock_text(seconds * SECOND) == text
 
 
-def test_a_trail_at_its_end_is_known_by_file_sizes(tmp_path: Path) -> None:
+def test_the_end_of_a_trail_is_recognized_by_file_sizes(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.ensure()
     assert first_unprocessed(home, "./dirdat/ea", TrailPosition(0, 0)) is None
@@ -90,7 +90,7 @@ def test_a_trail_at_its_end_is_known_by_file_sizes(tmp_path: Path) -> None:
     assert first_unprocessed(home, "./dirdat/ea", TrailPosition(1, 50)) is None
 
 
-def test_a_damaged_trail_makes_the_lag_unknown_and_says_why(shell: Shell) -> None:
+def test_a_damaged_trail_makes_the_lag_unknown_with_the_reason(shell: Shell) -> None:
     shell.save(replicat("REP1")._replace(read=trail_read()))
     (shell.home.root / "dirdat" / "ea000000000").write_bytes(b"no trail at all, but longer than nothing" * 10)
     answer = shell.batch("INFO ALL")
@@ -113,7 +113,7 @@ def test_a_damaged_trail_makes_the_lag_unknown_and_says_why(shell: Shell) -> Non
         pytest.param({3: 40}, TrailPosition(3, 50), id="the file is shorter than what was read"),
     ],
 )
-def test_a_trail_that_lacks_what_was_read_gives_no_lag(
+def test_a_trail_that_lacks_the_read_position_has_no_lag(
     tmp_path: Path, sizes: dict[int, int], position: TrailPosition
 ) -> None:
     home = Home(tmp_path)

@@ -1,4 +1,4 @@
-"""LAG REPORT: sources by their names, text, data, and a page that needs nothing else."""
+"""LAG REPORT: source names, text, data, and a self-contained page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 from pipeline.heartbeat.deployment import Deployment
 from processes import until
 
@@ -27,7 +27,7 @@ SECOND = 1_000_000
 NOON = 1_700_049_600 * SECOND
 
 
-def beat(sent: int, seconds: float, remote: str = "north") -> ArchiveRow:
+def heartbeat(sent: int, seconds: float, remote: str = "north") -> ArchiveRow:
     lag = round(seconds * SECOND)
     row = Beat("south", sent, remote, "EXT1", "DP<1>", "REP1", sent, sent + lag // 2, sent + lag // 2, sent + lag)
     return ArchiveRow(row, sent + lag)
@@ -35,17 +35,17 @@ def beat(sent: int, seconds: float, remote: str = "north") -> ArchiveRow:
 
 @pytest.fixture
 def archive(shell: Shell) -> Path:
-    """Six hours of heartbeats a minute; the third hour has none."""
+    """Six hours with a heartbeat every minute; the third hour has none."""
     folder = shell.home.root / "dirlag"
     shell.home.ensure()
-    rows = [beat(NOON + n * 60 * SECOND, 0.2 + (n > 300) * 5) for n in range(360) if not 120 <= n < 180]
+    rows = [heartbeat(NOON + n * 60 * SECOND, 0.2 + (n > 300) * 5) for n in range(360) if not 120 <= n < 180]
     lag_archive.write(folder, "REP1", rows)
     return folder
 
 
 @pytest.fixture
 def damages(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[Path, Path, random.Random], None]]:
-    """What may become of a file, by the table of ``scripts/faults files``."""
+    """The ways to damage a file, from the table of ``scripts/faults files``."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
     from faultruns.home_files import DAMAGES
 
@@ -53,12 +53,12 @@ def damages(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[Path, Path, 
     return found
 
 
-def test_a_damaged_file_of_the_archive_is_named_and_stops_no_replicat(
+def test_a_damaged_archive_file_is_reported_and_stops_no_replicat(
     shell: Shell, archive: Path, damages: dict[str, Callable[[Path, Path, random.Random], None]]
 ) -> None:
-    """It ended questions with DuckDB's own error, and, on the next day, the Replicat that gathers the files."""
+    """Regression: queries failed with DuckDB's own error and, on the next day, the Replicat that merges the files."""
     (file,) = archive.glob("day=*/*.parquet")
-    lag_archive.write(archive, "REP1", [beat(NOON + 60 * SECOND + 7, 0.2)])
+    lag_archive.write(archive, "REP1", [heartbeat(NOON + 60 * SECOND + 7, 0.2)])
     (other,) = set(archive.glob("day=*/*.parquet")) - {file}
     good = file.read_bytes()
     for name in ("deleted", "truncated", "zeroed", "unreadable"):
@@ -79,14 +79,14 @@ def test_a_damaged_file_of_the_archive_is_named_and_stops_no_replicat(
     assert shell.batch("LAG REPORT TO ./lag.html").code == 0
 
 
-def page_of(shell: Shell, statement: str) -> tuple[ET.Element, str]:
+def page_from(shell: Shell, statement: str) -> tuple[ET.Element, str]:
     assert shell.batch(statement).code == 0
     text = (shell.home.root / "lag.html").read_text()
-    return ET.fromstring(text.removeprefix("<!DOCTYPE html>")), text  # well-formed, so it can be taken apart
+    return ET.fromstring(text.removeprefix("<!DOCTYPE html>")), text  # well-formed, so it can be parsed
 
 
-def test_the_page_has_a_cell_for_each_hour_and_needs_nothing_else(shell: Shell, archive: Path) -> None:
-    root, text = page_of(shell, "LAG REPORT TO ./lag.html")
+def test_the_page_has_a_cell_for_each_hour_and_is_self_contained(shell: Shell, archive: Path) -> None:
+    root, text = page_from(shell, "LAG REPORT TO ./lag.html")
     heat = next(svg for svg in root.iter("svg") if svg.get("class") == "heat")
     cells = list(heat.iter("rect"))
     assert [cell.get("fill") or cell.get("class") for cell in cells] == [
@@ -98,16 +98,16 @@ def test_the_page_has_a_cell_for_each_hour_and_needs_nothing_else(shell: Shell, 
     assert "p95 5.2 s, 60 heartbeats" in (cells[-1].findtext("title") or "")
     assert "no heartbeat" in (cells[2].findtext("title") or "")
     drawn = next(svg for svg in root.iter("svg") if svg.get("class") == "areas")
-    assert len(list(drawn.iter("polygon"))) == 8  # four hops, before and behind the hour without
+    assert len(list(drawn.iter("polygon"))) == 8  # four hops, before and after the empty hour
     assert not re.search(r"""(?:src|href)\s*=|url\(|@import|<script""", text)
     assert "300 heartbeats" in text
 
 
-def test_a_page_that_would_be_too_fine_has_a_coarser_period_and_says_so(shell: Shell, archive: Path) -> None:
-    lag_archive.write(archive, "REP1", [beat(NOON + day * 86_400 * SECOND, 0.3) for day in range(1, 29)])
+def test_a_page_with_too_many_periods_uses_a_coarser_one_and_reports_it(shell: Shell, archive: Path) -> None:
+    lag_archive.write(archive, "REP1", [heartbeat(NOON + day * 86_400 * SECOND, 0.3) for day in range(1, 29)])
     out = shell.batch("LAG REPORT TO ./lag.html BY MINUTE").out
     assert "by hour, because it would be too detailed by minute" in out
-    root, text = page_of(shell, "LAG REPORT TO ./lag.html BY MINUTE")
+    root, text = page_from(shell, "LAG REPORT TO ./lag.html BY MINUTE")
     heat = next(svg for svg in root.iter("svg") if svg.get("class") == "heat")
     assert len(list(heat.iter("rect"))) == 28 * 24 + 1
     assert "By hour: by minute the charts would be too fine to read." in text
@@ -117,13 +117,13 @@ def test_a_page_that_would_be_too_fine_has_a_coarser_period_and_says_so(shell: S
     assert "too detailed" not in shell.batch("LAG REPORT TO ./lag.html BY HOUR").out
 
 
-def test_names_are_text_in_the_page(shell: Shell, archive: Path) -> None:
-    _, text = page_of(shell, "LAG REPORT TO ./lag.html BY DAY")
+def test_names_are_escaped_in_the_page(shell: Shell, archive: Path) -> None:
+    _, text = page_from(shell, "LAG REPORT TO ./lag.html BY DAY")
     assert "DP<1>" not in text
     assert "DP&lt;1&gt;" in text
 
 
-def test_text_tells_the_worst_the_gap_and_the_trend(shell: Shell, archive: Path) -> None:
+def test_the_text_shows_the_worst_hours_the_gap_and_the_trend(shell: Shell, archive: Path) -> None:
     out = shell.batch("LAG REPORT TOP 1").out
     assert "north to south: EXT1 ==> DP<1> ==> REP1" in out
     assert len(re.findall(r"^11-15 \d\d:00", out, re.MULTILINE)) == 1
@@ -131,7 +131,7 @@ def test_text_tells_the_worst_the_gap_and_the_trend(shell: Shell, archive: Path)
     assert "5.12 s in the last hour, rises by 4.92 s an hour" in out
 
 
-def test_data_has_a_line_for_each_hop(shell: Shell, archive: Path) -> None:
+def test_data_has_a_row_for_each_hop(shell: Shell, archive: Path) -> None:
     found = shell.run("--format", "json", "-c", "LAG REPORT BY DAY").objects[0]
     rows = [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
     assert [row["hop"] for row in rows] == ["extract", "routing", "read", "apply", "total"]
@@ -139,8 +139,8 @@ def test_data_has_a_line_for_each_hop(shell: Shell, archive: Path) -> None:
     assert rows[-1]["p50"] == pytest.approx(0.2)
 
 
-def test_deployments_stand_beside_each_other_by_their_folders(shell: Shell, archive: Path, tmp_path: Path) -> None:
-    lag_archive.write(tmp_path / "east" / "dirlag", "REP9", [beat(NOON, 9.0, "east")])
+def test_deployments_are_listed_by_their_folders(shell: Shell, archive: Path, tmp_path: Path) -> None:
+    lag_archive.write(tmp_path / "east" / "dirlag", "REP9", [heartbeat(NOON, 9.0, "east")])
     statement = f"LAG REPORT FROM ./dirlag, '{tmp_path / 'east'}' BY DAY"
     found = shell.run("--format", "json", "-c", statement).objects[0]
     assert {(row[1], row[2]) for row in found["rows"]} == {("./dirlag", "north"), (str(tmp_path / "east"), "east")}
@@ -153,36 +153,36 @@ def test_deployments_stand_beside_each_other_by_their_folders(shell: Shell, arch
         ("LAG REPORT FROM nowhere", "it is not an alias, archive, home or trail"),
     ],
 )
-def test_what_has_no_heartbeats_is_refused_in_words(shell: Shell, statement: str, part: str) -> None:
+def test_a_source_without_heartbeats_is_refused_with_the_reason(shell: Shell, statement: str, part: str) -> None:
     shell.home.ensure()
     answer = shell.batch(statement)
     assert answer.code == 1
     assert part in answer.err
 
 
-def test_a_time_without_heartbeats_is_said(shell: Shell, archive: Path) -> None:
+def test_a_period_without_heartbeats_is_reported(shell: Shell, archive: Path) -> None:
     answer = shell.batch("LAG REPORT SINCE 2030-01-01")
     assert (answer.code, "no heartbeat was received in that period" in answer.err) == (1, True)
 
 
-def test_a_chain_is_told_by_its_databases_and_by_its_trail(tmp_path: Path, north: str, south: str) -> None:
-    chain = Deployment(tmp_path, north=north, south=south)
+def test_a_path_is_named_by_its_databases_and_by_its_trail(tmp_path: Path, north: str, south: str) -> None:
+    deployment = Deployment(tmp_path, north=north, south=south)
     try:
-        chain.heartbeat_tables()
-        chain.extract("EXT1", "north", "ea")
-        chain.replicat("REP1", "south", "ea")
-        chain.start("EXT1", "REP1")
-        chain.send_heartbeat("north")
+        deployment.heartbeat_tables()
+        deployment.extract("EXT1", "north", "ea")
+        deployment.replicat("REP1", "south", "ea")
+        deployment.start("EXT1", "REP1")
+        deployment.send_heartbeat("north")
         history = "SELECT count(*) FROM ggadmin.gg_heartbeat_history"
-        until("a heartbeat comes", lambda: chain.sql("south", history)[0][0] > 0)
-        out = chain.run("LAG REPORT FROM south, ./dirdat/ea BY DAY")
-        assert f"{chain.database_name('north')} to {chain.database_name('south')}: EXT1 ==> REP1" in out
-        assert f"from {chain.database_name('north')}: EXT1" in out
+        until("a heartbeat arrives", lambda: deployment.sql("south", history)[0][0] > 0)
+        out = deployment.run("LAG REPORT FROM south, ./dirdat/ea BY DAY")
+        assert f"{deployment.database_name('north')} to {deployment.database_name('south')}: EXT1 ==> REP1" in out
+        assert f"from {deployment.database_name('north')}: EXT1" in out
     finally:
-        chain.close()
+        deployment.close()
 
 
-def test_durations_and_scales_are_read_at_once() -> None:
+def test_durations_and_scales_have_round_values() -> None:
     assert [seconds_text(value) for value in (None, 0.0, 0.0123, 1.5, 90, 600, 86400, -0.25)] == [
         "–", "0", "12.3 ms", "1.5 s", "90 s", "10 min", "24 h", "-250 ms",
     ]  # fmt: skip
@@ -192,7 +192,7 @@ def test_durations_and_scales_are_read_at_once() -> None:
     assert (shade(0.0), shade(1e9)) == (SHADES[0], SHADES[-1])
 
 
-def test_a_source_that_is_named_twice_counts_once(shell: Shell, archive: Path) -> None:
+def test_a_repeated_source_counts_once(shell: Shell, archive: Path) -> None:
     once, twice = (
         shell.run("--format", "csv", "-c", f"LAG REPORT FROM {sources} BY DAY")
         for sources in ("./dirlag", "./dirlag, ./dirlag")
@@ -201,9 +201,9 @@ def test_a_source_that_is_named_twice_counts_once(shell: Shell, archive: Path) -
     assert (twice.code, twice.out) == (0, once.out)
 
 
-def test_an_archive_and_a_copy_of_it_are_one_source(shell: Shell, archive: Path, tmp_path: Path) -> None:
+def test_an_archive_and_its_copy_count_as_one_source(shell: Shell, archive: Path, tmp_path: Path) -> None:
     shutil.copytree(archive, tmp_path / "copy" / "dirlag")
-    lag_archive.write(archive, "REP1", [beat(NOON + 7 * 3600 * SECOND, 0.3)])
+    lag_archive.write(archive, "REP1", [heartbeat(NOON + 7 * 3600 * SECOND, 0.3)])
     alone = shell.run("--format", "json", "-c", "LAG REPORT BY DAY").objects[0]["rows"]
     both = shell.run("--format", "json", "-c", f"LAG REPORT FROM ./dirlag, '{tmp_path / 'copy'}' BY DAY").objects[0][
         "rows"
@@ -212,23 +212,23 @@ def test_an_archive_and_a_copy_of_it_are_one_source(shell: Shell, archive: Path,
     assert {row[1] for row in both} == {f"./dirlag, {tmp_path / 'copy'}"}
 
 
-def test_paths_of_two_deployments_with_the_same_names_are_told_apart(
+def test_paths_with_the_same_names_from_two_deployments_are_distinguished(
     shell: Shell, archive: Path, tmp_path: Path
 ) -> None:
-    lag_archive.write(tmp_path / "east" / "dirlag", "REP1", [beat(NOON + 7, 9.0)])
+    lag_archive.write(tmp_path / "east" / "dirlag", "REP1", [heartbeat(NOON + 7, 9.0)])
     out = shell.batch(f"LAG REPORT FROM ./dirlag, '{tmp_path / 'east'}' BY DAY").out
     for name in ("./dirlag", tmp_path / "east"):
         assert f"north to south: EXT1 ==> DP<1> ==> REP1 ({name})" in out
 
 
-def test_the_page_says_which_way_lag_moves(shell: Shell, archive: Path) -> None:
-    _, text = page_of(shell, "LAG REPORT TO ./lag.html")
+def test_the_page_shows_the_trend_of_the_lag(shell: Shell, archive: Path) -> None:
+    _, text = page_from(shell, "LAG REPORT TO ./lag.html")
     assert "\N{NORTH EAST ARROW} 4.92 s an hour" in text
-    lag_archive.write(archive, "REP2", [beat(NOON + 3_600_000_000 * n, 0.9 - 0.2 * n, "west") for n in range(4)])
-    _, text = page_of(shell, "LAG REPORT TO ./lag.html")
+    lag_archive.write(archive, "REP2", [heartbeat(NOON + 3_600_000_000 * n, 0.9 - 0.2 * n, "west") for n in range(4)])
+    _, text = page_from(shell, "LAG REPORT TO ./lag.html")
     assert "\N{SOUTH EAST ARROW} 200 ms an hour" in text
 
 
-def test_times_below_a_chart_have_room() -> None:
+def test_times_below_a_chart_do_not_overlap() -> None:
     assert time_marks(list(range(24)), 930) == [0, 3, 6, 9, 12, 15, 18, 21]
     assert time_marks([0, 1], 120) == [0]

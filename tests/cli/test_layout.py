@@ -1,4 +1,4 @@
-"""Golden texts: the layouts of GGSCI, character by character."""
+"""The layouts of GGSCI, compared character by character."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 import pytest
-from cli.ground import log_extract, replicat, trail_read
+from cli.shell import log_extract, replicat, trail_read
 
 from ggshell.cli.output.tables import render
 from ggshell.cli.output.units import size
@@ -69,7 +69,7 @@ def test_info_extract_of_a_log() -> None:
     )
 
 
-def test_info_replicat_that_never_ran() -> None:
+def test_info_replicat_that_has_never_run() -> None:
     found = replicat("R1")._replace(created=at("2021-07-09 11:28"), read=trail_read(7, 519123))
     assert InfoGroups((GroupInfo(found, "STOPPED", None, 61 * SECOND, 0),)).layout == (
         "\n"
@@ -99,7 +99,7 @@ def test_detail_shows_the_trails_the_slot_and_the_files() -> None:
     assert text.endswith("\n\n\nError log            /h/ggserr.log\n")
 
 
-def test_showch_has_the_blocks_in_order() -> None:
+def test_showch_has_its_blocks_in_order() -> None:
     found = log_extract("E1")._replace(write=(WriteCheckpoint("./dirdat/ea"),), stop=StopStatus.GRACEFUL)
     text = InfoGroups((GroupInfo(found, "STOPPED", None, 0, 0),), showch=True).layout
     heads = [
@@ -120,7 +120,7 @@ def test_showch_has_the_blocks_in_order() -> None:
     assert places == sorted(places)
 
 
-def test_showch_of_a_replicat_names_its_table() -> None:
+def test_showch_of_a_replicat_shows_its_checkpoint_table() -> None:
     found = replicat("R1")._replace(options=GroupOptions(checkpoint_table="gg.ckpt", group_key=255))
     text = InfoGroups((GroupInfo(found, "STOPPED", None, 0, 0),), showch=True).layout
     assert "Database Checkpoint:\n  Checkpoint table = gg.ckpt\n  Key = 255 (0xff)\n" in text
@@ -162,7 +162,7 @@ def test_statistics_of_an_extract_by_trail_and_as_rates() -> None:
     assert re.search(r"^ {8}Total inserts/second: +2\.00$", text, re.MULTILINE)
 
 
-def test_lag_of_running_and_of_stopped_groups() -> None:
+def test_lag_of_running_and_stopped_groups() -> None:
     groups = (
         GroupLag("EXTRACT", "EXT1", 23 * SECOND, at_end=True),
         GroupLag("EXTRACT", "EXT2", None, at_end=False),
@@ -246,7 +246,7 @@ def test_trails_credentials_status_and_manager() -> None:
     )
 
 
-def test_sizes_read_well() -> None:
+def test_sizes_have_readable_units() -> None:
     assert [size(number) for number in (0, 1023, 2048, 5 << 20, 3 << 40)] == [
         "0 bytes",
         "1023 bytes",
@@ -257,6 +257,6 @@ def test_sizes_read_well() -> None:
 
 
 @pytest.mark.parametrize("style", ["table", "vertical", "markdown"])
-def test_a_page_is_a_text_in_every_format_that_people_read(style: str) -> None:
+def test_a_page_is_text_in_every_human_readable_format(style: str) -> None:
     assert render(Text("HELP", "BR\n  a page\n"), style) == "BR\n  a page\n"
     assert render(Text("HELP", "BR\n  a page\n"), "csv") == "line\nBR\n  a page\n"

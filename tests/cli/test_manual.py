@@ -12,7 +12,7 @@ from ggshell.language import pages
 from ggshell.language.help import find
 
 
-def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
+def test_colours_in_the_syntax_do_not_change_the_text() -> None:
     from ggshell.cli.session import without_colors
 
     colored = help_text("@date", color=True)
@@ -21,7 +21,7 @@ def test_colours_are_in_the_syntax_and_leave_the_text() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_long_lines_are_broken_between_options_and_nothing_is_lost(width: int) -> None:
+def test_long_lines_are_wrapped_between_options_without_loss(width: int) -> None:
     for subject in ("add extract", "send extract", "br", "map"):
         text = help_text(subject, width=width)
         syntax = text.partition("Syntax\n")[2].partition("\n\n")[0]
@@ -29,7 +29,7 @@ def test_long_lines_are_broken_between_options_and_nothing_is_lost(width: int) -
         assert " ".join(text.split()) == " ".join(help_text(subject).split())
 
 
-def test_all_actions_of_a_command_stand_together() -> None:
+def test_all_actions_of_a_command_are_listed_together() -> None:
     text = help_text("send extract")
     assert all(f"group_name {action}" in text for action in ("STATUS", "FORCESTOP", "SHOWTRANS"))
 
@@ -43,7 +43,7 @@ def test_all_actions_of_a_command_stand_together() -> None:
         ("cachemgr", ["CACHEMGR"]),
     ],
 )
-def test_what_is_found(subject: str, titles: list[str]) -> None:
+def test_subjects_with_a_page(subject: str, titles: list[str]) -> None:
     lines = help_text(subject).splitlines()
     assert all(title in lines for title in titles)
 
@@ -61,7 +61,7 @@ def test_functions_and_topics_have_pages_too(tmp_path: Path, monkeypatch: pytest
     assert help_text("trail") == "\ntopics\ntrail\n"
 
 
-def test_a_subject_without_a_page_names_what_comes_near() -> None:
+def test_a_subject_without_a_page_suggests_similar_ones() -> None:
     with pytest.raises(NotFoundError) as caught:
         help_text("chachemgr")
     assert caught.value.hint == "did you mean CACHEMGR?"
@@ -80,7 +80,7 @@ def test_the_overview_marks_commands_that_are_not_supported_with_the_reason() ->
     assert "\nTopics: CHECKPOINT, CONFIGURATION, ERRORS, HOMES" in listed
 
 
-def test_a_noun_finds_the_commands_that_have_it() -> None:
+def test_a_noun_lists_the_commands_that_contain_it() -> None:
     assert [each.stem for each in find("SPARK")] == ["info_spark", "start_spark", "stop_spark"]
 
 
@@ -89,7 +89,7 @@ def test_the_overview_has_one_sentence_of_each_page() -> None:
     assert line.endswith("the last questions of this session.")
 
 
-def test_lines_that_the_width_of_the_page_broke_are_joined_before_they_are_wrapped() -> None:
+def test_wrapped_lines_of_a_page_are_joined_before_they_are_wrapped_again() -> None:
     narrow = help_text("LAG REPORT", width=80)
     assert "(dirlag of a home,\n        LAGARCHIVE of Replicat), a home, or a trail" in narrow
     assert max(map(len, narrow.splitlines())) <= 80
@@ -103,14 +103,14 @@ def test_help_of_an_unknown_page_is_a_hint_and_a_short_list(subject: str) -> Non
     assert len(str(caught.value)) < 400
 
 
-def test_mgr_and_every_fact_of_a_page_are_shown_as_they_are_named_in_full() -> None:
-    """HELP STOP MGR found no page; the fact "Carried out" kept the dash of its file."""
+def test_mgr_finds_the_page_of_manager_and_facts_are_shown_in_full() -> None:
+    """Regression: HELP STOP MGR found no page, and the fact "Carried out" kept the dash of its file."""
     for verb in ("START", "STOP", "INFO"):
         assert help_text(f"{verb} MGR") == help_text(f"{verb} MANAGER")
     assert "\n  Carried out: CHECKPOINTRETENTIONTIME" in help_text("TRANLOGOPTIONS")
 
 
-def test_steps_are_wrapped_under_their_text_and_their_statements_stay_whole(
+def test_steps_are_indented_when_wrapped_and_their_statements_are_not_wrapped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "topic.md"

@@ -27,8 +27,8 @@ ENTRIES = {
 }
 
 
-def at_a_terminal(folder: Path, arguments: list[str], typed: bytes, **environment: str) -> bytes:
-    """What ggshell writes to a terminal. Each typed line is sent when its prompt appears."""
+def terminal_output(folder: Path, arguments: list[str], typed: bytes, **environment: str) -> bytes:
+    """What ggshell writes to a terminal; each typed line is sent when its prompt appears."""
     (folder / _WRONG).write_text("INFO NOTHING AT ALL\n")
     master, terminal = pty.openpty()
     variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "PROMPT_TOOLKIT_NO_CPR")}
@@ -57,7 +57,7 @@ def at_a_terminal(folder: Path, arguments: list[str], typed: bytes, **environmen
             if number < len(lines) and re.search(rb"\b%d ?>" % (number + 1), written):
                 os.write(master, lines[number])
                 number += 1
-    except OSError:  # Linux reports the end of a terminal in this way
+    except OSError:  # Linux reports the end of a terminal with this error
         process.wait(60)
     finally:
         os.close(master)
@@ -68,12 +68,12 @@ def at_a_terminal(folder: Path, arguments: list[str], typed: bytes, **environmen
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_no_color_turns_colors_off_everywhere(entry: str, tmp_path: Path) -> None:
-    written = at_a_terminal(tmp_path, *ENTRIES[entry], NO_COLOR="1")
+    written = terminal_output(tmp_path, *ENTRIES[entry], NO_COLOR="1")
     assert b"No module" not in written and len(written) > len(ENTRIES[entry][1]) + 20
     assert _COLOR.findall(written) == []
 
 
 @pytest.mark.parametrize("entry", ["shell", "check"])
 def test_a_terminal_has_colors_without_it(entry: str, tmp_path: Path) -> None:
-    assert _COLOR.search(at_a_terminal(tmp_path, *ENTRIES[entry]))
-    assert not _COLOR.search(at_a_terminal(tmp_path, *ENTRIES[entry], TERM="dumb"))
+    assert _COLOR.search(terminal_output(tmp_path, *ENTRIES[entry]))
+    assert not _COLOR.search(terminal_output(tmp_path, *ENTRIES[entry], TERM="dumb"))

@@ -1,11 +1,11 @@
-"""Statements that the manual knows and this version does not carry out."""
+"""Statements that are in the manual but not supported by this version."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli.execute import not_supported
 from ggshell.cli.results import Note
@@ -41,25 +41,25 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def answer(page: Path, key: str, args: dict[str, object]) -> Note | None:
-    """What the shell says of a statement with these arguments."""
+    """The shell's answer to a statement with these arguments."""
     return not_supported(Parsed(key, args, page.stem, notes_of(page, key, args, {})))
 
 
-def test_a_statement_that_needs_nothing_missing_has_no_note(page: Path) -> None:
+def test_a_supported_statement_has_no_note(page: Path) -> None:
     assert answer(page, "PAINT WALL", {"colour": "red", "coats": 2}) is None
 
 
-def test_an_action_that_is_missing_is_a_note(page: Path) -> None:
+def test_an_unsupported_action_is_a_note(page: Path) -> None:
     note = answer(page, "PAINT WALL QUICKLY", {"colour": "red"})
     assert note == ("GGS-00103", "PAINT WALL QUICKLY is not supported: it takes its time")
 
 
-def test_an_option_that_is_missing_refuses_the_statement(page: Path) -> None:
+def test_a_statement_with_an_unsupported_option_is_refused(page: Path) -> None:
     with pytest.raises(StatementError, match="GLOSS of PAINT WALL is not supported: there is no brush"):
         answer(page, "PAINT WALL", {"colour": "red", "gloss": True})
 
 
-def test_a_page_with_a_status_is_missing_whole(page: Path) -> None:
+def test_a_page_with_a_status_is_not_supported_at_all(page: Path) -> None:
     page.write_text(PAGE.format(status="- Not supported: the shop is closed\n"))
     assert gaps_of(page).status == "the shop is closed"
     note = answer(page, "PAINT WALL", {"colour": "red", "gloss": True})
@@ -67,7 +67,7 @@ def test_a_page_with_a_status_is_missing_whole(page: Path) -> None:
     assert note.message.endswith("the shop is closed")
 
 
-def test_a_note_is_a_line_of_warning_and_no_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_is_a_warning_line_and_not_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from ggshell.cli import execute
 
     note = Note("GGS-00103", "VERSIONS is not supported: it is a test")

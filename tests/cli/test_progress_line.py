@@ -1,4 +1,4 @@
-"""The line that says that a statement works."""
+"""The line that shows that a statement is still running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.001)
 
 
-def test_a_long_statement_is_shown_without_its_secret_and_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_statement_is_shown_without_its_secret_and_is_removed(capsys: pytest.CaptureFixture[str]) -> None:
     line = Working()
     with line.line("dblogin userid u password geheim"):
         until("the line is shown", lambda: line._shown)
@@ -25,7 +25,7 @@ def test_a_long_statement_is_shown_without_its_secret_and_leaves_nothing(capsys:
     assert "geheim" not in err
 
 
-def test_a_question_takes_the_line_away(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_removes_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     line = Working()
     with line.line("delete extract *"):
         until("the line is shown", lambda: line._shown)
@@ -34,7 +34,7 @@ def test_a_question_takes_the_line_away(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
-def test_a_statement_that_uses_the_terminal_itself_has_none(
+def test_a_statement_that_uses_the_terminal_has_no_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Working, "_run", lambda *_: pytest.fail("a line was begun"))

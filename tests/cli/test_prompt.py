@@ -1,4 +1,4 @@
-"""The prompt, by keys into a pipe: Enter, continuation, pasted scripts, completion, history without secrets."""
+"""The prompt, with keys from a pipe: Enter, continuation, pasted scripts, completion, history without secrets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -26,7 +26,7 @@ PASTE = "\x1b[200~{}\x1b[201~"
 
 
 class Prompt:
-    """A prompt whose user is this test."""
+    """A prompt that the test types into."""
 
     def __init__(self, shell: Shell, keys: PipeInput, *earlier: str) -> None:
         session = Session(Options(home=str(shell.home.root)))
@@ -55,41 +55,41 @@ def test_enter_sends_a_statement(prompt: Prompt) -> None:
     assert prompt.type("info mgr", ENTER) == "info mgr"
 
 
-def test_enter_behind_an_ampersand_or_an_open_parenthesis_begins_a_line(prompt: Prompt) -> None:
+def test_enter_after_an_ampersand_or_an_open_parenthesis_begins_a_new_line(prompt: Prompt) -> None:
     assert prompt.type("status &", ENTER, "ext1", ENTER) == "status &\next1"
     assert prompt.type("add trandata s.t cols (a,", ENTER, "b)", ENTER) == "add trandata s.t cols (a,\nb)"
 
 
-def test_an_empty_line_sends_whatever_stands_open(prompt: Prompt) -> None:
+def test_an_empty_line_sends_an_incomplete_statement(prompt: Prompt) -> None:
     assert prompt.type("x (", ENTER, ENTER) == "x (\n"
 
 
-def test_a_pasted_script_comes_whole(prompt: Prompt) -> None:
+def test_a_pasted_script_is_sent_as_a_whole(prompt: Prompt) -> None:
     script = "info all\n-- comment\nstatus ext1;\ninfo mgr"
     assert prompt.type(PASTE.format(script), ENTER) == script
 
 
-def test_tab_completes_what_is_certain(with_groups: Shell) -> None:
+def test_tab_completes_the_common_part(with_groups: Shell) -> None:
     completer = StatementCompleter(LiveNames(Session(Options(home=str(with_groups.home.root)))))
     text = "info mgr;\npurge ext"
     found = list(completer.get_completions(Document(text), CompleteEvent(completion_requested=True)))
     assert [(each.text, each.start_position) for each in found] == [("exttrail", -3)]
 
 
-def test_the_history_is_walked_by_what_is_typed_and_searched(prompt: Prompt) -> None:
+def test_the_history_is_filtered_by_the_typed_text_and_searched(prompt: Prompt) -> None:
     assert prompt.type(UP, ENTER) == "status ext1"
     assert prompt.type("info", UP, ENTER) == "info all"
     assert prompt.type(CTRL_R, "EXT1", ENTER, ENTER).startswith("status ext1")
 
 
-def test_ctrl_c_and_ctrl_d(prompt: Prompt) -> None:
+def test_ctrl_c_and_ctrl_d_raise_their_exceptions(prompt: Prompt) -> None:
     with pytest.raises(KeyboardInterrupt):
         prompt.type("info all", CTRL_C)
     with pytest.raises(EOFError):
         prompt.type(CTRL_D)
 
 
-def test_ctrl_c_gives_the_line_up_and_ctrl_d_is_the_end(prompt: Prompt, keys: PipeInput) -> None:
+def test_ctrl_c_discards_the_line_and_ctrl_d_ends_the_session(prompt: Prompt, keys: PipeInput) -> None:
     keys.send_text("half a statement" + CTRL_C)
     with pytest.raises(KeyboardInterrupt):
         repl._read(prompt._lines, "\n> ")
@@ -110,11 +110,11 @@ def test_ctrl_c_gives_the_line_up_and_ctrl_d_is_the_end(prompt: Prompt, keys: Pi
         ("", True),
     ],
 )
-def test_what_is_whole(text: str, whole: bool) -> None:
+def test_which_statements_are_complete(text: str, whole: bool) -> None:
     assert is_whole(text) is whole
 
 
-def test_the_history_on_disk_has_no_secrets_and_is_its_owner_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_file_has_no_secrets_and_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     path = history_file()
     history = repl._Discreet(str(path))
@@ -138,12 +138,12 @@ def test_colours() -> None:
     assert {"EXT", "EXTR", "EXTRACT"} <= words_of("INFO")
 
 
-def test_colours_know_the_statement_that_a_line_goes_on_with() -> None:
+def test_colours_of_a_line_follow_the_statement_that_it_continues() -> None:
     line = StatementLexer().lex_document(Document("info extract &\next1, detail"))
     assert ("class:keyword", "detail") in line(1)
     assert line(7) == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "'", '"', "(((", "a'b\"c", "\t;;--", "é ü 漢字"])
-def test_colours_keep_every_letter(text: str) -> None:
+def test_colours_do_not_change_the_text(text: str) -> None:
     assert "".join(piece[1] for piece in colored(text)) == text

@@ -1,11 +1,11 @@
-"""Secrets are taken out of everything that is shown or kept."""
+"""Secrets are removed from everything that is shown or saved."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.connectors.logged_in import LoggedIn
 from ggshell.connectors.registry import connector_for
@@ -26,17 +26,17 @@ SECRET = "hunter2secret"
         f"dblogin userid ogg password '{SECRET} without an end",
     ],
 )
-def test_no_part_of_a_password_is_left(statement: str) -> None:
+def test_no_part_of_a_password_remains(statement: str) -> None:
     assert SECRET not in redacted(statement)
     assert "and more" not in redacted(statement)
 
 
-def test_other_words_stay() -> None:
+def test_other_words_are_unchanged() -> None:
     text = "ADD EXTRACT ext1, TRANLOG, BEGIN NOW, DESC 'the passwords table'"
     assert redacted(text) == text
 
 
-def test_columns_stay_where_they_are_in_an_excerpt() -> None:
+def test_the_columns_of_an_excerpt_are_unchanged() -> None:
     text = "dblogin userid x password abcdefghijkl wrong"
     assert len(starred(text)) == len(text)
     assert starred(text).startswith("dblogin userid * password ************ ")
@@ -59,11 +59,11 @@ def test_columns_stay_where_they_are_in_an_excerpt() -> None:
         ("INFO EXTRAC ext1", "INFO EXTRAC ext1"),
     ],
 )
-def test_a_statement_shows_what_the_manual_says_is_no_secret(statement: str, shown: str) -> None:
+def test_values_that_are_not_secrets_according_to_the_manual_are_shown(statement: str, shown: str) -> None:
     assert redacted(statement) == shown
 
 
-def test_a_message_does_not_repeat_what_its_statement_hides() -> None:
+def test_a_message_does_not_show_a_secret_of_its_statement() -> None:
     assert without_secrets("'tiger' is not expected here", "DBLOGIN USERID ogg PASWORD tiger") == (
         "'*******' is not expected here"
     )

@@ -1,4 +1,4 @@
-"""The manual and the handlers say the same: every syntax line has a function with its names, every function its lines."""
+"""Manual and handlers agree: every syntax line has a function with its names, and every function has syntax lines."""
 
 from __future__ import annotations
 
@@ -35,50 +35,54 @@ LINES: tuple[Line, ...] = tuple(
 )
 
 
-def gaps(line: Line) -> Gaps:
+def unsupported_facts(line: Line) -> Gaps:
     return gaps_of(pages.index("commands")[line.page])
 
 
 def missing_options(line: Line) -> set[str]:
-    """The arguments of a line that its page says are not carried out."""
-    return {python_name(subject.split()[0]) for subject, _ in gaps(line).missing if subject != line.key}
+    """The arguments of a line that are not supported according to its page."""
+    return {python_name(subject.split()[0]) for subject, _ in unsupported_facts(line).missing if subject != line.key}
 
 
-CARRIED_OUT = tuple(line for line in LINES if not gaps(line).status and line.key not in dict(gaps(line).missing))
+SUPPORTED = tuple(
+    line
+    for line in LINES
+    if not unsupported_facts(line).status and line.key not in dict(unsupported_facts(line).missing)
+)
 
 
 def test_the_manual_has_lines() -> None:
-    assert len(CARRIED_OUT) > 100
+    assert len(SUPPORTED) > 100
 
 
-@pytest.mark.parametrize("line", CARRIED_OUT, ids=lambda line: line.text[:50])
-def test_every_line_that_is_carried_out_has_a_handler_that_takes_its_names(line: Line) -> None:
+@pytest.mark.parametrize("line", SUPPORTED, ids=lambda line: line.text[:50])
+def test_every_supported_line_has_a_handler_that_accepts_its_names(line: Line) -> None:
     taken = keyword_names(COMMANDS.find(line.key)[0])
     assert argument_names(line) - missing_options(line) <= taken
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line not in CARRIED_OUT], ids=lambda line: line.text[:50])
-def test_a_line_that_is_not_carried_out_has_no_handler_and_gives_a_reason(line: Line) -> None:
-    found = gaps(line)
+@pytest.mark.parametrize("line", [line for line in LINES if line not in SUPPORTED], ids=lambda line: line.text[:50])
+def test_an_unsupported_line_has_no_handler_and_gives_a_reason(line: Line) -> None:
+    found = unsupported_facts(line)
     assert not COMMANDS.module_of(line.key)
     assert found.status or dict(found.missing)[line.key]
 
 
-def test_every_handler_has_no_name_that_none_of_its_lines_gives() -> None:
+def test_every_name_of_a_handler_is_in_one_of_its_lines() -> None:
     given: dict[Handler, set[str]] = defaultdict(set)
-    for line in CARRIED_OUT:
+    for line in SUPPORTED:
         given[COMMANDS.find(line.key)[0]] |= argument_names(line)
     extra = {handler.__qualname__: keyword_names(handler) - names for handler, names in given.items()}
-    # A handler of several lines may pass on what only some of them name; none of it may come from nowhere.
+    # A handler of several lines can have names of only some of them, but each name must come from one of them.
     assert {name: names for name, names in extra.items() if names} == {}
 
 
 def test_every_handler_has_a_line_and_every_line_a_handler() -> None:
-    assert set(COMMANDS.load_all()) == {line.key for line in CARRIED_OUT}
+    assert set(COMMANDS.load_all()) == {line.key for line in SUPPORTED}
 
 
 def test_the_module_of_a_key_is_found_by_the_decorator_in_its_source() -> None:
-    """Without an import: a command is a page and a function, and nothing else lists it."""
+    """The search needs no import: a command is a page and a function and is listed nowhere else."""
     for key, (handler, _) in COMMANDS.load_all().items():
         assert handler.__module__ == f"ggshell.cli.commands.{COMMANDS.module_of(key)}", key
 
@@ -90,9 +94,9 @@ def test_the_search_for_one_command_imports_no_other() -> None:
     assert [name for name in loaded if name.startswith("ggshell.cli.commands.")] == ["ggshell.cli.commands.info_all"]
 
 
-def test_names_that_a_line_requires_have_no_default_elsewhere_needed() -> None:
-    """A statement that gives only what must be given can be carried out: everything else has a default."""
-    for line in CARRIED_OUT:
+def test_a_handler_requires_only_names_that_every_line_provides() -> None:
+    """A statement with only the required arguments can run: every other argument has a default."""
+    for line in SUPPORTED:
         signature = inspect.signature(COMMANDS.find(line.key)[0])
         required = {
             name
@@ -102,7 +106,7 @@ def test_names_that_a_line_requires_have_no_default_elsewhere_needed() -> None:
         assert required <= argument_names(line), line.text
 
 
-def test_a_key_without_a_handler_is_refused_in_words() -> None:
+def test_a_key_without_a_handler_is_refused() -> None:
     with pytest.raises(UsageError, match="not available in this version"):
         COMMANDS.find("ADD WONDER")
 
@@ -115,7 +119,7 @@ NOT_INT = {
 
 
 def slots(node: Node) -> Iterator[tuple[str, str]]:
-    """(the handler's name for it, the placeholder's) of every value that stands alone or after its keyword."""
+    """For every value, alone or after its keyword: the handler's name for it and the name of its placeholder."""
     if isinstance(node, Slot):
         yield node.name, node.name
     elif isinstance(node, Option | Many):
@@ -129,8 +133,8 @@ def slots(node: Node) -> Iterator[tuple[str, str]]:
             yield from [(python_name(before.text), item.name)] if named else slots(item)  # type: ignore[union-attr]
 
 
-def of_seven(slot: str) -> object:
-    """What a placeholder makes of ``7``; None where it is not a value for it."""
+def converted_seven(slot: str) -> object:
+    """The value of a placeholder for ``7``; None if ``7`` is not valid for it."""
     try:
         return slot_type(slot).convert("7")
     except ValueError:
@@ -138,7 +142,7 @@ def of_seven(slot: str) -> object:
 
 
 @pytest.mark.parametrize("kind", ["commands", "parameters", "logdump"])
-def test_every_placeholder_for_a_whole_number_gives_a_number_on_every_page(kind: str) -> None:
+def test_every_placeholder_for_an_integer_converts_to_a_number(kind: str) -> None:
     found = {
         name
         for path in pages.index(kind).values()
@@ -147,19 +151,19 @@ def test_every_placeholder_for_a_whole_number_gives_a_number_on_every_page(kind:
         if NUMERIC.fullmatch(name) and name not in NOT_INT
     }
     assert "number" in found or kind == "logdump"
-    assert {name for name in found if of_seven(name) != 7} == set()
+    assert {name for name in found if converted_seven(name) != 7} == set()
 
 
-def test_a_handler_that_counts_gets_a_number_and_one_that_reads_text_gets_text() -> None:
-    """DELETE MASTERKEY RANGE compared numbers with texts: its placeholders had no type."""
+def test_handlers_get_values_of_their_annotated_type() -> None:
+    """Regression: DELETE MASTERKEY RANGE compared numbers with strings, because its placeholders had no type."""
     compared = 0
-    for line in CARRIED_OUT:
+    for line in SUPPORTED:
         parameters = inspect.signature(COMMANDS.find(line.key)[0]).parameters
         for own, slot in slots(line.body):
             wanted = next((str(parameters[name].annotation) for name in (own, slot) if name in parameters), "")
             if wanted in ("int", "int | None", "str"):
                 compared += 1
-                is_number = type(of_seven(slot)) is int
+                is_number = type(converted_seven(slot)) is int
                 assert is_number is wanted.startswith("int"), f"{line.text}: {slot} for {wanted}"
     assert compared > 200
 

@@ -1,4 +1,4 @@
-"""The shell at a terminal: a real one, made by the system for the test."""
+"""The shell at a terminal, with a real pseudo terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 pytestmark = pytest.mark.slow
 
@@ -19,12 +19,12 @@ SECRET = "hunter2secret"
 
 
 class Terminal:
-    """A shell behind a pseudo terminal; ``type`` enters a line and gives what appears until the next prompt."""
+    """A shell in a pseudo terminal; ``type`` enters a line and returns the output up to the next prompt."""
 
     def __init__(self, home: Path, state: Path) -> None:
         self._pid, self._descriptor = pty.fork()
         if self._pid == 0:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a suite that runs in the background ignores it
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores SIGINT
             os.environ.update(TERM="dumb", XDG_STATE_HOME=str(state), PROMPT_TOOLKIT_NO_CPR="1")
             os.execv(sys.executable, [sys.executable, "-m", "ggshell.cli.main", "--home", str(home)])  # noqa: S606
         self.begin = self._until(rb"1>")
@@ -45,7 +45,7 @@ class Terminal:
         return self._until(pattern.encode())
 
     def interrupt(self) -> str:
-        """Press Ctrl-C; return what appears until the next prompt."""
+        """Press Ctrl-C; returns the output up to the next prompt."""
         os.write(self._descriptor, b"\x03")
         return self._until(rb"\d> ")
 
@@ -57,7 +57,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
-def test_a_shell_at_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
+def test_a_session_at_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
     terminal = Terminal(with_groups.home.root, tmp_path)
     assert "ggshell Command Interpreter for PostgreSQL" in terminal.begin
     assert "EXTRACT EXT1: STOPPED" in terminal.type("status ext1", "2> ")
@@ -74,7 +74,7 @@ def test_a_shell_at_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
     assert history.stat().st_mode & 0o077 == 0
 
 
-def test_ctrl_c_at_fc_gives_the_statement_up(with_groups: Shell, tmp_path: Path) -> None:
+def test_ctrl_c_at_fc_cancels_the_statement(with_groups: Shell, tmp_path: Path) -> None:
     terminal = Terminal(with_groups.home.root, tmp_path)
     terminal.type("status ext1", "2> ")
     terminal.type("fc", r"2\.\.")
@@ -83,7 +83,7 @@ def test_ctrl_c_at_fc_gives_the_statement_up(with_groups: Shell, tmp_path: Path)
     assert terminal.end() == 0
 
 
-def test_ctrl_c_at_a_question_gives_the_statement_up(with_groups: Shell, tmp_path: Path) -> None:
+def test_ctrl_c_at_a_question_cancels_the_statement(with_groups: Shell, tmp_path: Path) -> None:
     terminal = Terminal(with_groups.home.root, tmp_path)
     terminal.type("alter credentialstore add user u alias a", "Password: ")
     assert "altered" not in terminal.interrupt()

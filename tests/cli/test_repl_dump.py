@@ -13,7 +13,7 @@ from ggshell.cli.complete import DumpCompleter
 from ggshell.cli.repl_dump import reader
 
 
-def test_lines_an_interrupted_one_and_the_end() -> None:
+def test_the_line_editor_returns_lines_and_handles_ctrl_c_and_ctrl_d() -> None:
     with create_pipe_input() as given:
         read = reader(InMemoryHistory(), (given, DummyOutput()))
         given.send_text("pos 0\r")

@@ -1,4 +1,4 @@
-"""No password leaves a statement, however it is mistyped: not to the screen, nor to any file of the home or command line."""
+"""No password of a mistyped statement reaches the screen, a file of the home, or a command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell, log_extract
+from cli.shell import Shell, log_extract
 
 from ggshell.check.cli import main as check
 from ggshell.demo.processes import end_processes
@@ -46,8 +46,8 @@ PARAMETERS = (
 COUNT = 500
 
 
-def mutated(text: str, chance: random.Random) -> str:
-    """A statement with one slip in its words, or with two; what is secret in it stays."""
+def mistype(text: str, chance: random.Random) -> str:
+    """A statement with one or two typing errors outside its secret."""
     for _ in range(chance.randint(1, 2)):
         words = text.split(" ")
         place = chance.choice([each for each in range(len(words)) if MARKER not in words[each]])
@@ -61,7 +61,7 @@ def mutated(text: str, chance: random.Random) -> str:
             words[place] = word[:at] + chance.choice("XQZ8_") + word[at + 1 :]
         elif kind == 3:
             words[place] = word + word[-1:]
-        elif kind == 4 and place and "PASS" not in word.upper():  # else what follows USERID is the user
+        elif kind == 4 and place and "PASS" not in word.upper():  # otherwise the word after USERID would be the user
             del words[place]
         elif kind == 5:
             words.insert(place, word)
@@ -77,12 +77,12 @@ def mutated(text: str, chance: random.Random) -> str:
     return text
 
 
-def many(of: tuple[str, ...], count: int, seed: int) -> list[str]:
+def mistyped(of: tuple[str, ...], count: int, seed: int) -> list[str]:
     chance = random.Random(seed)
-    return [mutated(chance.choice(of), chance) for _ in range(count)]
+    return [mistype(chance.choice(of), chance) for _ in range(count)]
 
 
-def require_clean(home: Path, *texts: str) -> None:
+def assert_no_secret(home: Path, *texts: str) -> None:
     for text in texts:
         place = text.find(MARKER)
         assert place < 0, text[max(0, place - 200) : place + 50]
@@ -91,32 +91,32 @@ def require_clean(home: Path, *texts: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_mistyped_statement_shows_or_keeps_its_password(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    statements = many(STATEMENTS, COUNT, 29)
+def test_no_mistyped_statement_shows_or_saves_its_password(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    statements = mistyped(STATEMENTS, COUNT, 29)
     out = [shell.run("--echo", "--continue-on-error", "-c", text) for text in statements[: COUNT // 2]]
     out += [shell.run("--format", "json", "-c", text) for text in statements[COUNT // 2 : COUNT - 100]]
-    told = [answer.out + answer.err for answer in out]
-    said = shell.session("\n".join([*statements[COUNT - 100 :], "HISTORY", "EXIT", ""]))
-    require_clean(shell.home.root, *told, said)
+    outputs = [answer.out + answer.err for answer in out]
+    session_output = shell.session("\n".join([*statements[COUNT - 100 :], "HISTORY", "EXIT", ""]))
+    assert_no_secret(shell.home.root, *outputs, session_output)
     file = shell.home.root.with_name("all.oby")
     file.write_text("\n".join(statements))
     for form in ("text", "json", "junit", "sarif"):
         check(["--format", form, str(file)])
-        require_clean(shell.home.root, "".join(capsys.readouterr()))
+        assert_no_secret(shell.home.root, "".join(capsys.readouterr()))
     answer = shell.run("--echo", "--continue-on-error", str(file))
-    require_clean(shell.home.root, answer.out + answer.err)
+    assert_no_secret(shell.home.root, answer.out + answer.err)
 
 
 @pytest.mark.slow
 def test_no_mistyped_parameter_shows_its_password(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = many(PARAMETERS, COUNT, 31)
+    lines = mistyped(PARAMETERS, COUNT, 31)
     text = "\n".join(["EXTRACT ext1", *lines, "EXTTRAIL ./dirdat/ea", "TABLE a.*;", ""])
-    require_clean(shell.home.root, redacted_lines(text), *(redacted(line, "parameters") for line in lines))
+    assert_no_secret(shell.home.root, redacted_lines(text), *(redacted(line, "parameters") for line in lines))
     file = shell.home.root.with_name("ext1.prm")
     file.write_text(text)
     for form in ("text", "json"):
         check(["--format", form, str(file)])
-        require_clean(shell.home.root, "".join(capsys.readouterr()))
+        assert_no_secret(shell.home.root, "".join(capsys.readouterr()))
 
 
 def test_words_after_an_unknown_parameter_are_not_shown(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_words_after_an_unknown_parameter_are_not_shown(shell: Shell, capsys: py
     ]
     text = "\n".join(["EXTRACT ext1", *lines, "EXTTRAIL ./dirdat/ea -- ours", "TABLE a.b,", "  TARGET c.d;", ""])
     shown = redacted_lines(text)
-    require_clean(shell.home.root, shown)
+    assert_no_secret(shell.home.root, shown)
     assert len(shown.splitlines()) == len(text.splitlines())
     assert shown.startswith("EXTRACT ext1\nDBOPTIONS FOO *******\nDBOPTIONS FOO, &\n  ******* -- why\n")
     assert shown.endswith("\nEXTTRAIL ./dirdat/ea -- ours\nTABLE a.b,\n  TARGET c.d;\n")
@@ -139,7 +139,7 @@ def test_words_after_an_unknown_parameter_are_not_shown(shell: Shell, capsys: py
     for form in ("text", "json", "junit", "sarif"):
         check(["--format", form, str(file)])
         out = "".join(capsys.readouterr())
-        require_clean(shell.home.root, out)
+        assert_no_secret(shell.home.root, out)
         assert "unexpected FOO" in out
 
 
@@ -152,7 +152,7 @@ def test_words_after_an_unknown_parameter_are_not_shown(shell: Shell, capsys: py
         "SET EDITOR postgresql://ogg:tiger@h/d",
     ],
 )
-def test_a_login_is_not_taken_for_a_name_that_is_kept(shell: Shell, statement: str) -> None:
+def test_a_login_is_not_saved_as_a_name(shell: Shell, statement: str) -> None:
     answer = shell.run("-c", statement)
     assert answer.code == 3
     assert "://" in answer.err
@@ -160,20 +160,20 @@ def test_a_login_is_not_taken_for_a_name_that_is_kept(shell: Shell, statement: s
     assert not list(shell.home.root.glob("dirchk/*"))
 
 
-def test_a_statement_after_an_open_password_is_shown_only_if_the_manual_knows_it(shell: Shell) -> None:
-    said = shell.session("DBLOGIN USERID ogg@h, PASSWORD\n\ntiger\nINFO NOSUCH tiger\nHISTORY\nEXIT\n")
-    assert "unknown command *******" in said
-    assert "2: *******\n" in said
-    assert "INFO NOSUCH tiger" in said  # the second one after it
-    said = shell.session("DBLOGIN USERID ogg@h, PASSWORD\nHISTORY\nEXIT\n")
-    assert "2: HISTORY" in said
+def test_a_statement_after_an_incomplete_password_is_shown_only_if_it_is_valid(shell: Shell) -> None:
+    session_output = shell.session("DBLOGIN USERID ogg@h, PASSWORD\n\ntiger\nINFO NOSUCH tiger\nHISTORY\nEXIT\n")
+    assert "unknown command *******" in session_output
+    assert "2: *******\n" in session_output
+    assert "INFO NOSUCH tiger" in session_output  # the second statement after it
+    session_output = shell.session("DBLOGIN USERID ogg@h, PASSWORD\nHISTORY\nEXIT\n")
+    assert "2: HISTORY" in session_output
 
 
 @pytest.mark.slow
-def test_a_process_with_mistyped_parameters_keeps_the_password_to_itself(shell: Shell) -> None:
+def test_a_process_with_mistyped_parameters_does_not_show_the_password(shell: Shell) -> None:
     shell.save(log_extract("EXT1"))
     parameters = shell.home.parameters("ext1")
-    parameters.write_text("\n".join(["EXTRACT ext1", *many(PARAMETERS, 40, 37), "TABLE a.*;", ""]))
+    parameters.write_text("\n".join(["EXTRACT ext1", *mistyped(PARAMETERS, 40, 37), "TABLE a.*;", ""]))
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(shell.home.root), "--auto-manager"]
     try:
         run = subprocess.run([*command, "-c", "START ext1"], capture_output=True, text=True, check=False, timeout=60)
@@ -181,8 +181,8 @@ def test_a_process_with_mistyped_parameters_keeps_the_password_to_itself(shell: 
         lines = [path.read_bytes().decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
     finally:
         end_processes(shell.home.root)
-    parameters.unlink()  # the only place that may hold it
-    require_clean(shell.home.root, run.stdout, run.stderr, shown.out, shown.err, *lines)
+    parameters.unlink()  # the only file that is allowed to contain it
+    assert_no_secret(shell.home.root, run.stdout, run.stderr, shown.out, shown.err, *lines)
     assert "EXT1" in shell.home.report("EXT1").read_text()
 
 
@@ -190,8 +190,8 @@ def test_a_process_with_mistyped_parameters_keeps_the_password_to_itself(shell: 
     "unit",
     ["a:", "a:(", "a/(", "-", "a:b@", "http://a:b", "PASSWORD ", "PASSWORD;", "DBOPTIONS FOO\n", "pwd:pwd", "$a-"],
 )
-def test_redaction_takes_a_time_that_grows_with_the_text(unit: str) -> None:
-    """A text four times as long takes about four times as long, not sixteen times."""
+def test_redaction_takes_linear_time(unit: str) -> None:
+    """Four times the text takes about four times as long, not sixteen times."""
 
     def seconds(size: int) -> float:
         text = unit * (size // len(unit))
@@ -202,6 +202,6 @@ def test_redaction_takes_a_time_that_grows_with_the_text(unit: str) -> None:
         without_secrets(f"unexpected {text}", f"DBLOGIN {text}")
         return time.process_time() - began
 
-    seconds(100)  # what is read once
+    seconds(100)  # what is cached
     small = seconds(3_000)
     assert seconds(12_000) < 10 * small + 0.5

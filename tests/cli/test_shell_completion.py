@@ -1,4 +1,4 @@
-"""Completion in the user's shell, tried in a real bash, and the man page, read by groff."""
+"""Completion in the user's shell, tested in a real bash, and the man page, formatted by groff."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def completed(folder: Path, *words: str) -> set[str]:
-    """What bash offers for the last of some words."""
+def bash_completions(folder: Path, *words: str) -> set[str]:
+    """The completions of bash for the last word."""
     (folder / "completion.bash").write_text(script(["bash"]))
     (folder / "dirchk").mkdir(exist_ok=True)
     for name in ("EXT1.cpe", "REP1.cpr"):
@@ -55,27 +55,27 @@ def completed(folder: Path, *words: str) -> set[str]:
     ],
 )
 def test_bash_offers_options_files_verbs_and_groups(words: list[str], offered: set[str], tmp_path: Path) -> None:
-    assert completed(tmp_path, *words) == offered
+    assert bash_completions(tmp_path, *words) == offered
 
 
-def test_groups_come_from_the_home_that_is_given(tmp_path: Path) -> None:
+def test_groups_are_read_from_the_given_home(tmp_path: Path) -> None:
     (tmp_path / "other" / "dirchk").mkdir(parents=True)
     (tmp_path / "other" / "dirchk" / "SOUTH7.cpd").touch()
-    assert completed(tmp_path, "--home", "other", "-c", "SOUTH") == {"SOUTH7"}
-    assert completed(tmp_path, "-c", "SOUTH") == set()
+    assert bash_completions(tmp_path, "--home", "other", "-c", "SOUTH") == {"SOUTH7"}
+    assert bash_completions(tmp_path, "-c", "SOUTH") == set()
 
 
 def test_every_option_is_offered(tmp_path: Path) -> None:
-    assert completed(tmp_path, "-") == {*VALUED, *FLAGS}
+    assert bash_completions(tmp_path, "-") == {*VALUED, *FLAGS}
     assert parse_options(["--echo"]).echo
 
 
-def test_zsh_gets_the_same_function() -> None:
+def test_zsh_uses_the_same_function() -> None:
     assert script(["zsh"]).startswith("#compdef ggshell")
     assert script(["zsh"]).endswith(script(["bash"]).split("\n", 1)[1])
 
 
-def test_another_shell_is_refused() -> None:
+def test_an_unsupported_shell_is_refused() -> None:
     with pytest.raises(UsageError, match="name of a shell"):
         script(["fish"])
 

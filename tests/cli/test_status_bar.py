@@ -1,11 +1,11 @@
-"""The bottom line: login, states, the worst lag; worked out beside the prompt."""
+"""The status bar: login, states and the worst lag, computed in the background."""
 
 from __future__ import annotations
 
 import threading
 
 import pytest
-from cli.ground import Shell, log_extract, replicat
+from cli.shell import Shell, log_extract, replicat
 
 from ggshell.cli import status_bar as module
 from ggshell.cli.options import Options
@@ -22,11 +22,11 @@ def session_of(shell: Shell) -> Session:
     return Session(Options(home=str(shell.home.root)))
 
 
-def test_an_empty_home(shell: Shell) -> None:
+def test_the_status_bar_of_an_empty_home(shell: Shell) -> None:
     assert overview(session_of(shell)) == "not logged in  |  no groups"
 
 
-def test_counts_login_and_the_worst_lag(shell: Shell) -> None:
+def test_the_status_bar_shows_counts_login_and_the_worst_lag(shell: Shell) -> None:
     then = SystemClock().now() - 2 * HOUR
     shell.save(log_extract("EXT1", record_time=then, caught_up=then, updated=then))
     shell.save(log_extract("EXT2", begin_time=SystemClock().now()))
@@ -37,7 +37,7 @@ def test_counts_login_and_the_worst_lag(shell: Shell) -> None:
     assert text.endswith(" EXT1")
 
 
-def test_what_cannot_be_read_is_named(shell: Shell) -> None:
+def test_groups_that_cannot_be_read_are_named(shell: Shell) -> None:
     shell.save(log_extract("EXT1"))
     shell.save(replicat("REP1"))
     (shell.home.root / "dirdat" / "ea000000000").write_bytes(b"no trail" * 100)
@@ -45,19 +45,19 @@ def test_what_cannot_be_read_is_named(shell: Shell) -> None:
     assert overview(session_of(shell)).endswith("unclear: BAD, REP1")
 
 
-def test_the_watcher_looks_again_when_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = threading.Semaphore(0)
+def test_the_watcher_updates_on_request(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed = threading.Semaphore(0)
     texts = iter(["first", "second", "third", "fourth"])
 
     def refresh(_: Session) -> str:
-        looked.release()
+        refreshed.release()
         return next(texts)
 
     monkeypatch.setattr(module, "overview", refresh)
     monkeypatch.setattr(module, "EVERY_SECONDS", 60.0)
     watcher = Watcher(session_of(shell))
-    assert looked.acquire(timeout=10)
+    assert refreshed.acquire(timeout=10)
     watcher.refresh()
-    assert looked.acquire(timeout=10)
+    assert refreshed.acquire(timeout=10)
     watcher.close()
     assert watcher.text() in ("second", "third")

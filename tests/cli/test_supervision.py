@@ -1,4 +1,4 @@
-"""Real processes: Manager and a pump, started, asked, stopped and killed."""
+"""Real processes: Manager and a pump, started, queried, stopped and killed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli import supervision
 from ggshell.groups.state import ProcessState, state_of
@@ -31,7 +31,7 @@ def state(shell: Shell) -> ProcessState:
     return state_of(shell.home.process("PMP1", GroupKind.EXTRACT))[0]
 
 
-def test_the_life_of_a_group(ready: Shell) -> None:
+def test_a_group_is_started_queried_stopped_and_killed(ready: Shell) -> None:
     assert ready.batch("START MANAGER").out == "Manager started.\n"
     assert ready.batch("START MGR").out == "Manager is already running.\n"
     assert re.search(r"Manager is running \(IP port TCP:\S+\.\d+, Process ID \d+\)\.", ready.batch("INFO MANAGER").out)
@@ -74,7 +74,7 @@ def test_the_life_of_a_group(ready: Shell) -> None:
     assert ready.batch("STATUS MANAGER").out == "\nManager is DOWN!\n"
 
 
-def test_kill_is_no_abend_and_auto_manager_starts_manager(ready: Shell) -> None:
+def test_kill_is_not_an_abend_and_auto_manager_starts_manager(ready: Shell) -> None:
     answer = ready.run("--auto-manager", "-c", "START ER *")
     assert answer.code == 0, answer.err
     assert supervision.manager(ready.home) is not None
@@ -82,7 +82,7 @@ def test_kill_is_no_abend_and_auto_manager_starts_manager(ready: Shell) -> None:
     assert "EXTRACT PMP1: STOPPED" in ready.batch("STATUS pmp1").out
 
 
-def test_a_group_with_wrong_parameters_abends_and_its_report_says_why(ready: Shell) -> None:
+def test_a_group_with_invalid_parameters_abends_with_the_reason_in_its_report(ready: Shell) -> None:
     ready.home.parameters("pmp1").write_text("EXTRACT pmp1\nNONSENSE\n")
     ready.batch("START MANAGER", "START EXTRACT pmp1")
     _, entry = state_of(ready.home.process("PMP1", GroupKind.EXTRACT))

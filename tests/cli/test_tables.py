@@ -1,4 +1,4 @@
-"""The tables of the command line, and what becomes of those that are wider than the terminal."""
+"""The tables of the command line, and the layout of tables that are wider than the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("terminal", [True], indirect=True)
-def test_a_table_wider_than_the_terminal_turns_vertical(terminal: None) -> None:
+def test_a_table_wider_than_the_terminal_is_shown_vertically(terminal: None) -> None:
     rows = (f"name  | first\nvalue | {'x' * 50}\n", "name  | second\nvalue | \n")
     wanted = "".join(f"-[ {number} ]-------------------\n{row}" for number, row in enumerate(rows, 1))
     assert render(WIDE, "table") == wanted
@@ -29,18 +29,18 @@ def test_a_table_wider_than_the_terminal_turns_vertical(terminal: None) -> None:
 
 
 @pytest.mark.parametrize("terminal", [True], indirect=True)
-def test_a_table_that_fits_stays_a_table(terminal: None) -> None:
+def test_a_table_that_fits_is_shown_as_a_table(terminal: None) -> None:
     assert table_text(("name", "number"), [("a", 1)]) == "name  number\n----  ------\na          1\n"
     assert render(Listing(("a",), [(1,)], ""), "table").startswith("+-")
 
 
 @pytest.mark.parametrize("terminal", [True], indirect=True)
-def test_a_vertical_table_shows_values_whole_and_a_table_cuts_them(terminal: None) -> None:
+def test_a_vertical_table_shows_full_values_and_a_table_truncates_them(terminal: None) -> None:
     assert "x" * 100 in table_text(("name", "value"), [("a", "x" * 100)])
 
 
 @pytest.mark.parametrize("terminal", [False], indirect=True)
-def test_in_a_pipe_a_wide_table_stays_a_table(terminal: None) -> None:
+def test_a_wide_table_in_a_pipe_is_shown_as_a_table(terminal: None) -> None:
     assert render(WIDE, "table").startswith("+-")
     assert table_text(WIDE.heads, WIDE.values).startswith("name    value\n")
     assert table_text(("name", "value"), [("a", "x" * 100)]).endswith("...\n")
@@ -48,13 +48,13 @@ def test_in_a_pipe_a_wide_table_stays_a_table(terminal: None) -> None:
 
 @pytest.mark.parametrize("terminal", [True], indirect=True)
 @pytest.mark.parametrize("style", ["csv", "markdown"])
-def test_formats_for_programs_never_turn(terminal: None, style: str) -> None:
+def test_data_formats_are_never_shown_vertically(terminal: None, style: str) -> None:
     assert "-[ 1 ]" not in render(WIDE, style)
 
 
-def test_columns_are_two_blanks_apart_and_lines_end_without_blanks() -> None:
+def test_columns_are_two_spaces_apart_and_lines_have_no_trailing_spaces() -> None:
     assert aligned([("a", "bb"), ("ccc", "")], [False, True]) == ["a    bb", "ccc"]
 
 
-def test_a_map_in_a_cell_is_one_line() -> None:
+def test_a_mapping_in_a_cell_is_one_line() -> None:
     assert cell_text({"a": None, "b": "x\ny"}) == "a=NULL, b=x y"

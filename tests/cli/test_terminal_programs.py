@@ -1,4 +1,4 @@
-"""Programs that have the terminal."""
+"""Programs that take over the terminal, such as editors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli.options import Options
 from ggshell.cli.output import programs
@@ -25,27 +25,27 @@ assert signal.getsignal(signal.SIGINT) == before
 """
 
 
-def test_the_exit_code_and_the_input() -> None:
+def test_a_program_gets_the_input_and_returns_its_exit_code() -> None:
     assert programs.run([sys.executable, "-c", "import sys; sys.exit(len(sys.stdin.read()))"], "four") == 4
 
 
-def test_ctrl_c_in_the_program_does_not_end_the_waiting() -> None:
+def test_ctrl_c_in_the_program_does_not_interrupt_the_shell() -> None:
     result = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False, timeout=60
     )
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_a_program_that_leaves_early_is_no_error() -> None:
+def test_a_program_that_exits_early_is_not_an_error() -> None:
     assert programs.run(["true"], "x" * 1_000_000) == 0
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_missing_program_is_reported() -> None:
     with pytest.raises(OSError, match="No such file"):
         programs.run(["no-such-program"])
 
 
-def test_edit_params_opens_the_editor_and_looks_at_the_file(shell: Shell, tmp_path: Path) -> None:
+def test_edit_params_opens_the_editor_and_checks_the_file(shell: Shell, tmp_path: Path) -> None:
     from ggshell.cli.execute import execute
 
     shell.home.ensure()

@@ -1,4 +1,4 @@
-"""TRAIL SQL, COUNT, FIND, TOP and GAPS as statements: answers, refusals, and Spark never started for them."""
+"""TRAIL SQL, COUNT, FIND, TOP and GAPS as statements: answers and refusals, without starting Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx, make_batch
-from cli.ground import Shell
+from cli.shell import Shell
 
 from ggshell.cli.commands.trail_questions import key_values
 from ggshell.cli.output.tables import cell_text
@@ -29,7 +29,7 @@ ORDERS = TableDefinition(
 
 
 def write(shell: Shell, trail: str, changes: list[tuple[int, int, bytes]]) -> TrailName:
-    """A trail of transactions with one change each: number of the order, operation, name."""
+    """Write a trail with one change per transaction: order number, operation, name."""
     shell.home.ensure()
     name = TrailName.parse(trail, shell.home.root)
     producer = Producer("EXT1", "Extract", "PostgreSQL", "n", "18")
@@ -49,7 +49,7 @@ def trail(shell: Shell) -> TrailName:
     return write(shell, "./dirdat/ea", [(number, kind, text) for number in range(10) for kind, text in both])
 
 
-def test_a_count_is_a_table_with_its_sums(shell: Shell, trail: TrailName) -> None:
+def test_count_returns_a_table_with_totals(shell: Shell, trail: TrailName) -> None:
     answer = shell.batch("TRAIL COUNT FROM ./dirdat/ea")
     assert (answer.code, answer.err) == (0, "")
     assert "shop   orders  FieldComp" in answer.out
@@ -57,7 +57,7 @@ def test_a_count_is_a_table_with_its_sums(shell: Shell, trail: TrailName) -> Non
     assert "pyspark" not in sys.modules or "(local, " in answer.out
 
 
-def test_sql_sees_all_trails_and_each_by_its_name(shell: Shell, trail: TrailName) -> None:
+def test_sql_queries_all_trails_or_one_by_name(shell: Shell, trail: TrailName) -> None:
     statement = (
         'TRAIL SQL "select t.op, count(*) as n from trail t join ea e on e.rba = t.rba and e.seqno = t.seqno'
         " where element_at(t.columns, 'name') <> 'it''s' group by t.op\" FROM ./dirdat"
@@ -66,7 +66,7 @@ def test_sql_sees_all_trails_and_each_by_its_name(shell: Shell, trail: TrailName
     assert (found["columns"], found["rows"]) == (["op", "n"], [["Insert", 10]])
 
 
-def test_wrong_sql_is_shown_with_its_place(shell: Shell, trail: TrailName) -> None:
+def test_an_error_in_sql_is_shown_with_its_position(shell: Shell, trail: TrailName) -> None:
     answer = shell.batch("TRAIL SQL 'select opp from trail' FROM ./dirdat/ea")
     assert answer.code == 1
     assert '"op"' in answer.err
@@ -87,7 +87,7 @@ def test_wrong_sql_is_shown_with_its_place(shell: Shell, trail: TrailName) -> No
         ("TRAIL FIND CSN zz FROM ./dirdat/ea", "zz"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName, statement: str, part: str) -> None:
+def test_an_invalid_query_is_refused_with_the_reason(shell: Shell, trail: TrailName, statement: str, part: str) -> None:
     (shell.home.root / "GLOBALS").touch()
     answer = shell.batch(statement)
     assert answer.code != 0
@@ -95,7 +95,7 @@ def test_what_cannot_be_asked_is_refused_in_words(shell: Shell, trail: TrailName
 
 
 @pytest.mark.parametrize(("csn", "rows"), [("0", 0), ("1", 1), ("0/1", 1), ("00000000/00000005", 3), ("999", 10)])
-def test_a_csn_may_be_written_as_a_number_or_as_the_trail_has_it(
+def test_a_csn_can_be_a_number_or_in_the_format_of_the_trail(
     shell: Shell, trail: TrailName, csn: str, rows: int
 ) -> None:
     found = shell.run("--format", "json", "-c", f"TRAIL ASOF CSN {csn}, TABLE shop.orders, FROM ./dirdat/ea").objects[0]
@@ -108,7 +108,7 @@ def test_a_transaction_is_found_by_its_csn_as_a_number(shell: Shell, trail: Trai
     assert "00000000/00000014" in answer.out
 
 
-def test_what_is_not_found_may_stand_where_nobody_reads_yet(shell: Shell, trail: TrailName) -> None:
+def test_a_transaction_that_is_not_found_might_be_in_the_unread_end(shell: Shell, trail: TrailName) -> None:
     last = trail.file(trail.sequences()[-1])
     last.write_bytes(last.read_bytes()[:-20])
     answer = shell.batch("TRAIL FIND CSN 20 FROM ./dirdat/ea")
@@ -117,7 +117,7 @@ def test_what_is_not_found_may_stand_where_nobody_reads_yet(shell: Shell, trail:
     assert "GGS-00710" in answer.out + answer.err
 
 
-def test_damage_is_told_with_its_place_and_without_a_stack(shell: Shell, trail: TrailName) -> None:
+def test_damage_is_reported_with_its_position_and_without_a_traceback(shell: Shell, trail: TrailName) -> None:
     content = bytearray(trail.file(1).read_bytes())
     content[-30] ^= 0xFF
     trail.file(1).write_bytes(content)
@@ -138,7 +138,7 @@ def test_a_row_is_found_by_its_key(shell: Shell, trail: TrailName) -> None:
     ]
 
 
-def test_top_has_three_parts_or_one(shell: Shell, trail: TrailName) -> None:
+def test_top_has_three_sections_or_one(shell: Shell, trail: TrailName) -> None:
     assert "Top 2 minutes" in shell.batch("TRAIL TOP 2 FROM ./dirdat/ea").out
     found = shell.run("--format", "json", "-c", "TRAIL TOP 2 FROM ./dirdat/ea").objects[0]
     assert [row[0] for row in found["rows"]] == ["transactions", "transactions", "tables", "minutes"]
@@ -147,7 +147,7 @@ def test_top_has_three_parts_or_one(shell: Shell, trail: TrailName) -> None:
     assert found["rows"][0][:3] == ["shop", "orders", 20]
 
 
-def test_a_table_is_shown_as_it_was_with_what_is_not_known(shell: Shell, trail: TrailName) -> None:
+def test_asof_shows_the_former_rows_and_reports_unknown_ones(shell: Shell, trail: TrailName) -> None:
     statement = "TRAIL ASOF CSN 0/{:X}, TABLE shop.orders, FROM ./dirdat/ea"
     found = shell.run("--format", "json", "-c", statement.format(5)).objects[0]
     assert (found["columns"], found["rows"]) == (["order_id", "name"], [["0", "it's"], ["1", "it's"], ["2", "new"]])
@@ -160,7 +160,7 @@ def test_a_table_is_shown_as_it_was_with_what_is_not_known(shell: Shell, trail: 
     assert "10 rows (local" in shell.batch("TRAIL ASOF TIME NOW, TABLE shop.orders, FROM ./dirdat/ea").out
 
 
-def test_gaps_make_the_exit_code(shell: Shell, trail: TrailName) -> None:
+def test_gaps_set_the_exit_code(shell: Shell, trail: TrailName) -> None:
     assert shell.batch("TRAIL GAPS FROM ./dirdat/ea").code == 0
     trail.file(1).unlink()
     answer = shell.batch("TRAIL GAPS FROM ./dirdat/ea")
@@ -169,7 +169,7 @@ def test_gaps_make_the_exit_code(shell: Shell, trail: TrailName) -> None:
     assert "something is missing or wrong" in answer.err
 
 
-def test_bytes_that_are_not_read_are_said(shell: Shell, trail: TrailName) -> None:
+def test_unread_bytes_are_reported(shell: Shell, trail: TrailName) -> None:
     last: Path = trail.file(max(trail.sequences()))
     size = last.stat().st_size
     with last.open("ab") as file:
@@ -179,7 +179,7 @@ def test_bytes_that_are_not_read_are_said(shell: Shell, trail: TrailName) -> Non
     assert f"is read up to RBA {size:,}; 4 bytes after it" in answer.err
 
 
-def test_questions_leave_no_line_in_the_error_log(shell: Shell, trail: TrailName) -> None:
+def test_queries_are_not_logged(shell: Shell, trail: TrailName) -> None:
     shell.batch("TRAIL COUNT FROM ./dirdat/ea")
     log = shell.home.root / "ggserr.log"
     assert not log.exists() or "TRAIL COUNT" not in log.read_text()
@@ -194,17 +194,17 @@ def test_questions_leave_no_line_in_the_error_log(shell: Shell, trail: TrailName
         ('("a" = "x=y", b = null)', ("x=y", None)),
     ],
 )
-def test_keys_are_read_as_they_are_written(body: str, values: tuple[str | None, ...]) -> None:
+def test_keys_are_parsed(body: str, values: tuple[str | None, ...]) -> None:
     assert key_values(body, ("a", "b")) == (("a", "b"), values)
 
 
 @pytest.mark.parametrize("body", ["()", "(1)", "(1, 2, 3)", "(a = 1, a = 2)", "(a = 1, c = 2)"])
-def test_keys_that_do_not_fit_are_refused(body: str) -> None:
+def test_invalid_keys_are_refused(body: str) -> None:
     with pytest.raises(UsageError, match=r"does not match the key \(a, b\)"):
         key_values(body, ("a", "b"))
 
 
-def test_text_says_that_values_are_cut_and_where_they_are_whole() -> None:
+def test_the_text_reports_truncated_values_and_where_to_see_them_in_full() -> None:
     whole, cut = (told(QueryAnswer(("columns",), [("x" * size,)], "local", 0.1)) for size in (60, 61))
     assert "--format vertical" not in whole
     assert "x" * 57 + "...\n" in cut

@@ -1,4 +1,4 @@
-"""A home, ways to talk to the shell in it (as a batch, as a GGSCI session on a pipe), and groups that do not run."""
+"""Runs the shell in a home of its own, as a batch or as a piped GGSCI session, and makes checkpoints of stopped groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ggshell.types import LogPosition, TrailPosition
 
 
 class Answer(NamedTuple):
-    """What a run of the program gave."""
+    """Exit code and output of a run."""
 
     code: int
     out: str
@@ -46,7 +46,7 @@ class Shell:
         return self.run("-c", "\n".join(statements))
 
     def session(self, text: str, *arguments: str) -> str:
-        """A GGSCI session fed by a pipe; everything that it printed."""
+        """Run a GGSCI session with its input from a pipe; returns its output."""
         self._monkeypatch.setattr("sys.stdin", io.StringIO(text))
         answer = self.run(*arguments)
         assert answer.code == 0
