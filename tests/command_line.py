@@ -41,12 +41,14 @@ def run_ggshell(*words: object, timeout: float = 600, **environment: str) -> sub
         return subprocess.CompletedProcess(words, code, out.read_text(), err.read_text())
 
 
-def _ask(server: subprocess.Popen[str], request: dict[str, Any], timeout: float) -> int:
-    """Have a command run; its exit code.  One that takes too long is killed."""
+def _ask(server: subprocess.Popen[bytes], request: dict[str, Any], timeout: float) -> int:
+    """Run a command; returns its exit code.  A command that takes too long is killed.
+
+    The pipes are unbuffered: a buffered first line would also take the second one, which ``select`` then never sees.
+    """
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write(json.dumps(request) + "\n")
-    server.stdin.flush()
+    server.stdin.write(json.dumps(request).encode() + b"\n")
     child = int(server.stdout.readline())
     if not select.select([server.stdout], [], [], timeout)[0]:
         os.kill(child, signal.SIGKILL)
@@ -57,14 +59,14 @@ def _ask(server: subprocess.Popen[str], request: dict[str, Any], timeout: float)
 _ENVIRONMENT = dict(os.environ)
 """As it was before a test changed it: the process outlives the test that starts it."""
 
-_idle: list[subprocess.Popen[str]] = []
-"""Processes that commands are forked from: one, unless threads run commands at the same time."""
+_idle: list[subprocess.Popen[bytes]] = []
+"""Idle processes that commands are forked from: one, unless threads run commands at the same time."""
 
 
-def _start_server() -> subprocess.Popen[str]:
-    """It ends with this process."""
+def _start_server() -> subprocess.Popen[bytes]:
+    """Start a process that commands are forked from; it ends with this process."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen([sys.executable, __file__], **pipes, text=True, cwd="/", env=_ENVIRONMENT)
+    server = subprocess.Popen([sys.executable, __file__], **pipes, bufsize=0, cwd="/", env=_ENVIRONMENT)
     atexit.register(server.communicate)
     return server
 
