@@ -56,7 +56,7 @@ def test_ctrl_c_cancels_a_statement_that_waits_for_a_lock(
 def test_register_reports_the_transactions_it_waits_for_and_ctrl_c_leaves_no_slot(
     shell: Shell, north: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ggshell.connectors.postgres.lock_waits.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("ggshell.connectors.postgres.lock_waits.CHECK_SECONDS", 0.05)
     session = Session(Options(home=str(shell.home.root), color=False))
     session.interactive = True
     register = "register extract ext1"
