@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.ground import Shell
+from cli.shell import Shell
 from pipeline.capture.list_log import Entry
 
 import ggshell.connectors
