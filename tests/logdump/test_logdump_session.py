@@ -26,7 +26,7 @@ from ggshell.trail.reader import TrailReader
 from ggshell.types import TrailPosition
 
 ELSEWHERE = {"OBEY", "O", "FC"}
-"""Carried out by the conversation itself."""
+"""Statements that the session loop runs itself."""
 LINES = [
     (compile_line(text, stem), path)
     for stem, path in pages.index(grammar.LOGDUMP).items()

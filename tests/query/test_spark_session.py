@@ -68,7 +68,7 @@ silent = socket.create_server(("127.0.0.1", 0))
 session = WarmSession(QuerySettings(master=f"sc://127.0.0.1:{silent.getsockname()[1]}"), Path("spark.log"))
 
 def interrupt():
-    silent.accept()[0].close()  # it is on its way
+    silent.accept()[0].close()  # Spark is starting.
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt).start()
@@ -92,7 +92,7 @@ def test_ctrl_c_while_spark_starts_does_not_stop_the_start(tmp_path: Path) -> No
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_duckdb_query(tmp_path: Path) -> None:
     def interrupt() -> None:
-        until("DuckDB works", lambda: any(each.name == "duckdb" for each in threading.enumerate()))
+        until("DuckDB runs the query", lambda: any(each.name == "duckdb" for each in threading.enumerate()))
         os.kill(os.getpid(), signal.SIGINT)
 
     engine = LocalEngine()
@@ -101,7 +101,7 @@ def test_ctrl_c_ends_a_duckdb_query(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         engine.ask("SELECT count(*) AS n FROM range(1000000000000) t(id) WHERE hash(id) % 7 = 3", [])
     thread.join()
-    until("it has ended", lambda: all(each.name != "duckdb" for each in threading.enumerate()))
+    until("the query has ended", lambda: all(each.name != "duckdb" for each in threading.enumerate()))
     assert engine.ask("SELECT 1 AS n", []).to_pylist() == [{"n": 1}]
 
 

@@ -33,7 +33,7 @@ NOTES = TableDefinition(TableName("hr", "notes"), (Column("id", "bigint", 20, Fa
 ODD = TableDefinition(TableName("Shop", "Order lines"), (Column("a b", "smallint", 21), Column("t", "date", 1082)), ())
 PRODUCER = Producer("EXT1", "Extract", "PostgreSQL", "north", "18.6")
 BEGIN = 1_700_000_000_000_000
-"""The commit time of CSN 0 (tests/batches.py counts a millisecond a CSN)."""
+"""The commit time of CSN 0 (tests/batches.py adds one millisecond per CSN)."""
 
 
 class Written(NamedTuple):

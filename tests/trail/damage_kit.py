@@ -37,9 +37,9 @@ WIDE = TableDefinition(
 )
 RENAMED = TableDefinition(A.name, (*A.columns, Column("v", "bytea", 17)), (0,))
 _MANY = 3200
-"""Of more places than these a sample is taken: some 300."""
+"""Of more positions than this, a sample of about 300 is taken."""
 _LIMIT = 700
-"""A file so long is ended."""
+"""The file size at which a trail rolls over."""
 
 KEY, WAS = encode_image([(0, b"7")]), encode_image([(0, b"6"), (1, b"was")])
 IMAGE = encode_image([(0, b"7"), (1, "gr\u00fc\u00df".encode())])
@@ -53,11 +53,11 @@ class RecordKind:
     rows: Sequence[Row]
     pick: Callable[[Record], bool] | None
     pieces: int = 1
-    """The transaction comes in so many batches; a file may end between them."""
+    """The number of batches of the transaction; a file may end between them."""
     seqno: int = 0
     max_bytes: int = 1 << 30
     again: bool = False
-    """Another writer goes on behind the transaction in the middle."""
+    """Another writer continues after the middle transaction."""
     sealed: bool = False
     """Rows are encrypted."""
 

@@ -212,7 +212,7 @@ class IndependentReader:
                 need(int.from_bytes(header[0x34, 0x33], "big") == size_before, "the size of the file before")
             inside = header.get((0x34, 0x32))
             if inside is None:
-                need(self._open is None, "a transaction that goes on")
+                need(self._open is None, "a transaction that continues")
             else:
                 same = transaction_of(dict(tokens_of(inside[8:], "<")), int.from_bytes(inside[:8], "big"))
                 need(same == self._open, "the transaction that is open")

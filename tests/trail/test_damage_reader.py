@@ -19,7 +19,7 @@ from ggshell.trail.reader import TrailReader
 from ggshell.types import TrailPosition
 
 _ROUNDS = 40
-"""No trail of the gallery takes so many reads."""
+"""No sample trail needs as many reads."""
 
 Rows = list[tuple[object, ...]]
 
@@ -136,7 +136,7 @@ def test_a_reader_that_starts_after_the_damage_delivers_correct_rows_or_none(
     sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(24)
     places = [rba for rba, _ in cut_records(sample.content) if rba > sample.rba]
     if not places:
-        pytest.skip("nothing lies behind it in its file")
+        pytest.skip("no record follows it in its file")
     starts = {rba: read(sample.name, TrailPosition(sample.seqno, rba))[0] for rba in places}
     for content in (*flips(sample, chance, 0.5 * rounds), *splices(sample, chance, int(40 * rounds))):
         sample.put(content)

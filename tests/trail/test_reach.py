@@ -29,7 +29,7 @@ from ggshell.types import TrailPosition
 class Trail(NamedTuple):
     name: TrailName
     end: TrailPosition
-    """Of the newest file, which the durable mark names."""
+    """The end of the newest file, as named by the durable mark."""
 
     @property
     def newest(self) -> Path:

@@ -261,7 +261,7 @@ def test_settling_keeps_whole_transactions_and_removes_the_unfinished_one(
         if flushed:
             writer.flush()
     end = writer.settle()
-    assert writer.last_csn == Csn(2), "what was written and not flushed is known, so that nobody writes it again"
+    assert writer.last_csn == Csn(2), "rows written but not flushed are known, so that they are not written again"
     assert end == writer.position
     assert read_all(name) == read_rows(small(1)) + read_rows(small(2))
     for csn in (3, 4):

@@ -19,7 +19,7 @@ from ggshell.trail.name import TrailName
 CALLS = ("write", "pwrite", "fdatasync", "fsync")
 TRANSACTIONS = range(1, 13)
 MAX_BYTES = 900
-"""So that the files roll every few transactions, in some of them."""
+"""Small enough to roll files every few transactions, sometimes within one."""
 EXPECTED = [row for csn in TRANSACTIONS for row in read_rows(small(csn, rows=1 + csn % 4))]
 
 
@@ -75,7 +75,7 @@ def test_an_error_at_any_call_ends_the_writer_and_the_next_one_resumes(tmp_path:
             except DiskError:
                 assert disk.failed
             else:
-                assert not disk.failed, f"call {place} failed, and nobody noticed"
+                assert not disk.failed, f"call {place} failed without an error"
         before = read_all(name) if name.sequences() else []
         assert before == EXPECTED[: len(before)]
         write_the_rest(name)

@@ -1,4 +1,4 @@
-"""What the tests of trails share: two tables, opening, reading all, taking files apart and sealing records again."""
+"""Shared by the trail tests: two tables, writing and reading trails, splitting files into records and resealing records."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def small(csn: int, rows: int = 2, size: int = 9, *, begins: bool = True, ends: 
 
 
 def write_trail(name: TrailName, batches: list[ChangeBatch], max_bytes: int = 1 << 30) -> list[TrailPosition]:
-    """Write and flush each; the durable end after the opening and after each."""
+    """Write and flush each batch; returns the durable end after opening and after each batch."""
     writer = open_writer(name, max_bytes)
     places = [writer.position]
     for batch in batches:
@@ -70,7 +70,7 @@ def mark_file(name: TrailName) -> Path:
 
 
 def cut_records(content: bytes) -> list[tuple[int, bytes]]:
-    """The records of a file behind its header, each with its RBA."""
+    """The records of a file after its header, each with its RBA."""
     place, records = header_size(content), []
     while place < len(content):
         total = int.from_bytes(content[place + 2 : place + 4], "little")
@@ -80,7 +80,7 @@ def cut_records(content: bytes) -> list[tuple[int, bytes]]:
 
 
 def seal(record: bytes, rba: int) -> bytes:
-    """A record with lengths and checksum made right again, as if it had been written so for this place."""
+    """The record with corrected lengths and checksum, as if it had been written at this RBA."""
     total = struct.pack("<H", len(record))
     content = record[:2] + total + record[4:-12] + struct.pack("<I", rba)
     return content + struct.pack("<I", zlib.crc32(content)) + record[-4:-2] + total

@@ -72,7 +72,7 @@ def test_a_lake_contains_every_change_once_and_the_current_rows_of_each_table(la
     lake.delivered()
     assert lake.people() == [(3, "Bo", "1.00"), (7, "Ada", "11.00")]
     assert f"Target {target}" in lake.run("INFO REPLICAT lake")
-    until("the Replicat says that it is at the end", lambda: "At EOF" in lake.run("LAG REPLICAT lake"))
+    until("the Replicat is at the end of the trail", lambda: "At EOF" in lake.run("LAG REPLICAT lake"))
     lake.run("KILL REPLICAT lake")
     lake.write([person(4, "Cy", "4")])
     lake.run("START REPLICAT lake")

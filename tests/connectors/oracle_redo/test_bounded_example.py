@@ -62,7 +62,7 @@ class Run:
         self.start = start
         self.capture = Capture(self.log, self.cache, Completed(Csn(0, False)))
 
-    def to_the_end(self) -> None:
+    def read_to_end(self) -> None:
         while not self.capture.drained:
             self.capture.read()
             self.bounded.see(self.log.first_time)
@@ -77,7 +77,7 @@ def test_the_example_of_the_manual_with_its_own_numbers(tmp_path: Path) -> None:
     write_figure(tmp_path / "log")
     disk = CrashingDisk(Fuse())
     first = Run(tmp_path / "log", disk, None)
-    first.to_the_end()
+    first.read_to_end()
     by_time = {each.position_time: each for each in first.made}
     at_n, next_one, last = (by_time[checkpoint_time(number)] for number in (0, 1, 3000))
     assert last.number - at_n.number >= 2999  # One interval has no record at all.
@@ -93,11 +93,11 @@ def test_the_example_of_the_manual_with_its_own_numbers(tmp_path: Path) -> None:
     assert names(last) == {27, 45}
     assert last.restart_name.endswith(".208412")
     oldest = min(item.begin for item in first.cache.open.values())
-    again = Run(tmp_path / "log", disk, RecoveryRecord(first.log.state.read, oldest, 1))
-    assert again.start == last.restart_place
-    assert {xid & 0xFFFFFFFF for xid in again.cache.open} == {27, 45}
-    again.to_the_end()
-    assert sorted(xid & 0xFFFFFFFF for xid in again.cache.open) == [27, 45, 208_412, 208_863]
-    assert sorted(item.count for item in again.cache.open.values()) == sorted(
+    restarted = Run(tmp_path / "log", disk, RecoveryRecord(first.log.state.read, oldest, 1))
+    assert restarted.start == last.restart_place
+    assert {xid & 0xFFFFFFFF for xid in restarted.cache.open} == {27, 45}
+    restarted.read_to_end()
+    assert sorted(xid & 0xFFFFFFFF for xid in restarted.cache.open) == [27, 45, 208_412, 208_863]
+    assert sorted(item.count for item in restarted.cache.open.values()) == sorted(
         item.count for item in first.cache.open.values()
     )

@@ -75,52 +75,52 @@ def kill_and_start(home: RedoHome) -> str:
     until_state(home.home, *EXT1, ProcessState.ABENDED)
     home.run("START ext1")
     report = home.home.report("EXT1")
-    until("it reads", lambda: "OGG-01515" in report.read_text())
+    until("the Extract reads", lambda: "OGG-01515" in report.read_text())
     return report.read_text()
 
 
 def test_a_restart_restores_the_persisted_transactions(home: RedoHome) -> None:
-    day = RedoByMinute(home)
+    redo = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     old = home.writer.begin()
-    day.change(old, "old1")
-    day.pass_minutes(70)
-    day.change(old, "old2")
-    day.pass_minutes(35)
-    day.wait_for_ids()
-    until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    redo.change(old, "old1")
+    redo.pass_minutes(70)
+    redo.change(old, "old2")
+    redo.pass_minutes(35)
+    redo.wait_for_ids()
+    until("the old transaction is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
     home.writer.roll()
-    day.pass_minutes(3)
-    day.wait_for_ids()
-    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    redo.pass_minutes(3)
+    redo.wait_for_ids()
+    until("its position is saved", lambda: home.checkpoint().record_time == home.writer.time)
     text = kill_and_start(home)
     assert "bounded recovery: 1 long-running transaction restored" in text
     assert f"PERSISTED OBJECTS RECOVERED: {old.text}" in text
-    day.change(old, "old3")
-    day.end(old)
-    day.pass_minutes(2)
-    day.wait_for_ids()
+    redo.change(old, "old3")
+    redo.end(old)
+    redo.pass_minutes(2)
+    redo.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "Recovery complete: bounded recovery" in report
     assert "began before the start position of capture" not in report
 
 
 def test_a_transaction_that_ended_before_the_stop_is_not_reported_as_lost(home: RedoHome) -> None:
-    day = RedoByMinute(home)
+    redo = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     ended, still = home.writer.begin(), home.writer.begin()
-    day.change(still, "still1")
-    day.change(ended, "ended1")
-    day.end(ended)
-    day.pass_minutes(1)
-    day.wait_for_ids()
-    until("its place is saved", lambda: home.checkpoint().record_time == home.writer.time)
+    redo.change(still, "still1")
+    redo.change(ended, "ended1")
+    redo.end(ended)
+    redo.pass_minutes(1)
+    redo.wait_for_ids()
+    until("its position is saved", lambda: home.checkpoint().record_time == home.writer.time)
     text = kill_and_start(home)
     assert "Recovery: normal recovery" in text
-    day.end(still)
-    day.wait_for_ids()
+    redo.end(still)
+    redo.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "GGS-00536  Recovery complete: normal recovery" in report
     assert "began before the start position of capture" not in report
@@ -128,28 +128,28 @@ def test_a_transaction_that_ended_before_the_stop_is_not_reported_as_lost(home: 
 
 def run_with_long_transaction(home: RedoHome, minutes: int) -> tuple[RedoByMinute, OpenXid]:
     """A running Extract with one transaction that has been open for ``minutes`` and is in files."""
-    day = RedoByMinute(home)
+    redo = RedoByMinute(home)
     home.add("SCN 1")
     home.run("START ext1")
     old = home.writer.begin()
-    day.change(old, "old1")
-    day.pass_minutes(minutes)
-    day.wait_for_ids()
-    until("old is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
-    return day, old
+    redo.change(old, "old1")
+    redo.pass_minutes(minutes)
+    redo.wait_for_ids()
+    until("the old transaction is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    return redo, old
 
 
 def test_positions_have_consistent_times_and_the_startup_checkpoint_belongs_to_the_run(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 50)
+    redo, old = run_with_long_transaction(home, 50)
     home.writer.time += (
         MINUTE  # A row that is not a commit: the time of the log advances, that of the last commit does not.
     )
-    day.change(old, "old2")
+    redo.change(old, "old2")
     home.writer.flush()
     until("it is read", lambda: home.checkpoint().read.current.csn == home.writer.scn)  # type: ignore[union-attr]
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
     place = f"({home.writer.scn})"
-    until("a checkpoint is there", lambda: place in str(home.run("INFO ext1, SHOWCH").split("BR End Recovery")[-1]))
+    until("a checkpoint exists", lambda: place in str(home.run("INFO ext1, SHOWCH").split("BR End Recovery")[-1]))
     first = home.checkpoint().read
     assert (first.startup.sequence, first.startup_time > 0) == (1, True)  # type: ignore[union-attr]
     text = kill_and_start(home)
@@ -158,11 +158,11 @@ def test_positions_have_consistent_times_and_the_startup_checkpoint_belongs_to_t
     if found[0][0] == found[1][0]:
         assert found[0][1] == found[1][1]
     assert found[1] == (place, to_datetime(home.writer.time).strftime("%Y-%m-%d %H:%M:%S.%f"))
-    day.pass_minutes(1)
-    day.wait_for_ids()
-    until("it has a startup checkpoint", lambda: home.checkpoint().read.startup != first.startup)
-    day.end(old)
-    day.wait_for_ids()
+    redo.pass_minutes(1)
+    redo.wait_for_ids()
+    until("the Extract has a startup checkpoint", lambda: home.checkpoint().read.startup != first.startup)
+    redo.end(old)
+    redo.wait_for_ids()
 
 
 def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
@@ -173,7 +173,7 @@ def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
     assert old.text in status
     last = int(home.checkpoint().options.bounded["last_number"])
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
-    until("a checkpoint more", lambda: home.checkpoint().options.bounded["last_number"] > last)
+    until("another checkpoint exists", lambda: home.checkpoint().options.bounded["last_number"] > last)
     assert "BRINTERVAL 1H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 1H")
     assert "is not in the range 20M to 96H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 97H", fails=True)
     assert "status:             STOPPED" in home.run("SEND ext1 BR BRSTOP")
@@ -191,34 +191,37 @@ def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
 
 
 def test_br_show_does_not_report_open_transactions_that_it_does_not_draw(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 50)
-    young = home.writer.begin()
-    day.change(young, "young1")
-    day.pass_minutes(1)
-    day.wait_for_ids()
+    redo, old = run_with_long_transaction(home, 50)
+    recent = home.writer.begin()
+    redo.change(recent, "young1")
+    redo.pass_minutes(1)
+    redo.wait_for_ids()
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
-    until("a checkpoint waits for it", lambda: home.checkpoint().options.bounded.get("restart_name") == young.text)
+    until(
+        "the restart position is that transaction",
+        lambda: home.checkpoint().options.bounded.get("restart_name") == recent.text,
+    )
     number = home.checkpoint().options.bounded["last_number"]
     drawn = home.run("BR SHOW ext1")
     assert f"\n{old.text:<12}  =" in drawn
-    assert f"\n{young.text:<12}  " in drawn
-    assert f"{young.text} is not in files" in drawn
-    day.end(young)
-    day.wait_for_ids()
+    assert f"\n{recent.text:<12}  " in drawn
+    assert f"{recent.text} is not in files" in drawn
+    redo.end(recent)
+    redo.wait_for_ids()
     drawn = home.run("BR SHOW ext1")
     assert f"\n{old.text:<12}  =" in drawn
-    assert f"\n{young.text:<12}  " not in drawn
-    assert f"{young.text} was open and not in files at checkpoint {number} and is no longer pending" in drawn
+    assert f"\n{recent.text:<12}  " not in drawn
+    assert f"{recent.text} was open and not in files at checkpoint {number} and is no longer pending" in drawn
     home.run("STOP ext1")
-    assert f"{young.text} was open and not in files at checkpoint" in home.run("BR SHOW ext1")
+    assert f"{recent.text} was open and not in files at checkpoint" in home.run("BR SHOW ext1")
 
 
 def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 50)
+    redo, old = run_with_long_transaction(home, 50)
     other = home.writer.begin()
-    day.change(other, "other1")
-    day.pass_minutes(1)
-    day.wait_for_ids()
+    redo.change(other, "other1")
+    redo.pass_minutes(1)
+    redo.wait_for_ids()
     shown = home.run("SEND EXTRACT ext1, SHOWTRANS")
     assert f"XID:                  {old.text}\nItems:                1\nExtract:              EXT1\n" in shown
     assert (
@@ -237,59 +240,59 @@ def test_open_transactions_are_shown_skipped_and_forced(home: RedoHome) -> None:
     assert "is skipped" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE")
     assert "was already skipped or forced" in home.run(f"SEND EXTRACT ext1, SKIPTRANS {other.text}, FORCE", fails=True)
     home.run(f"SEND EXTRACT ext1, FORCETRANS {old.text} FORCE")  # The log is idle: its CSN is that of the last commit.
-    day.wanted.append("old1")
-    day.wait_for_ids()
+    redo.wanted.append("old1")
+    redo.wait_for_ids()
     assert "Pending COMMIT" in home.run("SEND ext1 SHOWTRANS")
     kill_and_start(home)
-    day.change(old, "old2")
+    redo.change(old, "old2")
     home.writer.commit(old)
     home.writer.commit(other)
-    day.pass_minutes(2)
-    day.wait_for_ids()
+    redo.pass_minutes(2)
+    redo.wait_for_ids()
 
 
 def test_a_damaged_file_costs_time_but_no_row(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 100)
+    redo, old = run_with_long_transaction(home, 100)
     os.kill(home.pid(), signal.SIGKILL)
     until_state(home.home, *EXT1, ProcessState.ABENDED)
     [file] = (home.home.root / "BR" / "EXT1").glob("PO.*")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     home.run("START ext1")
-    day.end(old)
-    day.pass_minutes(30)
-    day.wait_for_ids()
+    redo.end(old)
+    redo.pass_minutes(30)
+    redo.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "OGG-30469" in report
     assert "Recovery: normal recovery" in report
 
 
 def test_a_changed_table_parameter_prevents_a_bounded_recovery(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 100)
+    redo, old = run_with_long_transaction(home, 100)
     home.run("STOP ext1")
     file = home.home.parameters("ext1")
     file.write_text(file.read_text() + "TABLE shop.other;\n")
     home.run("START ext1")
-    day.end(old)
-    day.wait_for_ids()
+    redo.end(old)
+    redo.wait_for_ids()
     report = home.home.report("EXT1").read_text()
     assert "OGG-01635" in report
     assert "the captured tables changed" in report
 
 
 def test_a_repositioned_group_does_not_use_saved_transactions(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 100)
+    redo, old = run_with_long_transaction(home, 100)
     home.run("STOP ext1")
     home.run(f"ALTER EXTRACT ext1, SCN {home.writer.scn + 1}")
     home.run("START ext1")
-    until("it reads", lambda: "OGG-01515" in home.home.report("EXT1").read_text())
+    until("the Extract reads", lambda: "OGG-01515" in home.home.report("EXT1").read_text())
     assert "OGG-01635" in home.home.report("EXT1").read_text()
     home.writer.commit(old)
-    day.pass_minutes(1)
-    day.wait_for_ids()
+    redo.pass_minutes(1)
+    redo.wait_for_ids()
 
 
 def test_brreset_is_for_a_manual_start(home: RedoHome) -> None:
-    day, old = run_with_long_transaction(home, 60)
+    redo, old = run_with_long_transaction(home, 60)
     home.run("STOP ext1")
     file = home.home.parameters("ext1")
     text = file.read_text()
@@ -304,8 +307,8 @@ def test_brreset_is_for_a_manual_start(home: RedoHome) -> None:
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(home.home.root), "EXTRACT"]
     process = subprocess.Popen([*command, "pf", "by_hand.prm", "rf", str(report)])
     try:
-        day.end(old)
-        day.wait_for_ids()
+        redo.end(old)
+        redo.wait_for_ids()
         home.run("STOP ext1")
         assert process.wait(timeout=30) == 0
     finally:
@@ -339,14 +342,14 @@ class FastClock(FakeClock):
 
 def test_long_transactions_are_warned_of_and_orphans_are_left_out(home: RedoHome) -> None:
     """Runs in this process with a simulated clock instead of waiting for an interval."""
-    day = RedoByMinute(home)
+    redo = RedoByMinute(home)
     home.add("SCN 1")
     old, orphan = home.writer.begin(500), home.writer.begin(601)
-    day.change(old, "old1")
-    day.change(orphan, "lost")
-    day.pass_minutes(70)
-    heir = home.writer.begin(601 + 160 * 7)  # The same undo segment and slot, seven uses later.
-    assert (heir.usn, heir.slot) == (orphan.usn, orphan.slot)
+    redo.change(old, "old1")
+    redo.change(orphan, "lost")
+    redo.pass_minutes(70)
+    successor = home.writer.begin(601 + 160 * 7)  # The same undo segment and slot, seven uses later.
+    assert (successor.usn, successor.slot) == (orphan.usn, orphan.slot)
     home.writer.flush()
     file = home.home.parameters("ext1")
     file.write_text(file.read_text() + "TRANLOGOPTIONS PURGEORPHANEDTRANSACTIONS\nWARNLONGTRANS 1H\n")
@@ -371,4 +374,4 @@ def test_long_transactions_are_warned_of_and_orphans_are_left_out(home: RedoHome
     text = home.home.report("EXT1").read_text()
     assert f"Long Running Transaction: XID {old.text}, Items 1, Extract EXT1, Redo Thread 1, SCN 100" in text
     assert f"Orphaned transaction {orphan.text} with 1 items is skipped" in text
-    assert home.ids() == day.wanted
+    assert home.ids() == redo.wanted

@@ -44,9 +44,9 @@ def test_appended_redo_is_written_to_the_trail(home: RedoHome) -> None:
     assert "Oracle Redo Logs" in home.run("INFO ext1, DETAIL")
     assert "ggshell Capture for Oracle" in home.home.report("EXT1").read_text()
     place = f"SCN 0.{home.writer.scn} ({home.writer.scn})"
-    until("the checkpoint follows", lambda: place in home.run("INFO ext1"))
+    until("the checkpoint is written", lambda: place in home.run("INFO ext1"))
     assert "Oracle Redo Log\n" in home.run("INFO ext1, SHOWCH")
-    until("the lag is nil", lambda: "no more records to process" in home.run("LAG ext1"))
+    until("there is no lag", lambda: "no more records to process" in home.run("LAG ext1"))
 
 
 def test_a_killed_extract_writes_everything_once(home: RedoHome) -> None:
@@ -159,7 +159,7 @@ def test_transactions_with_the_same_scn_arrive_once_although_groups_are_killed_b
                 home.run("ALTER EXTRACT ext1, ETROLLOVER")
             home.run("START ER *")
     writer.flush()
-    until("all are carried on", lambda: len(home.ids("pa")) >= 12)
+    until("the pump has copied all rows", lambda: len(home.ids("pa")) >= 12)
     assert home.ids("pa") == home.ids() == [str(number) for number in range(12)]
     found = home.run(*(f"TRAIL FIND TRANSACTION {xid.text} FROM ./dirdat/pa" for xid in xids))
     assert all(xid.text in found for xid in xids)

@@ -57,10 +57,10 @@ def test_a_workload_arrives_in_postgresql(home: RedoHome, south: str) -> None:
         "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE shop.checks",
         "START ER *",
     )
-    until("all orders are there", lambda: fetch(south, "SELECT count(*) FROM shop.orders") == [(len(model),)], 40)
+    until("all orders arrive", lambda: fetch(south, "SELECT count(*) FROM shop.orders") == [(len(model),)], 40)
     expected = sorted(
         (order, int(row["CUSTOMER_ID"] or 0), row["STATUS"], row["AMOUNT"], "2026-11-20 08:00:00", row["NOTE"])
         for order, row in model.items()
     )
     rows = "SELECT order_id, customer_id, status, amount::text, created::text, note FROM shop.orders ORDER BY 1"
-    until("the last changes are there", lambda: fetch(south, rows) == expected, 40)
+    until("the last changes arrive", lambda: fetch(south, rows) == expected, 40)

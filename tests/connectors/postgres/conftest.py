@@ -1,4 +1,4 @@
-"""A target database with one table and a checkpoint table."""
+"""A target database with a table and a checkpoint table."""
 
 from __future__ import annotations
 

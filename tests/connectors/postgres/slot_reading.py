@@ -1,4 +1,4 @@
-"""Reading a slot in tests: what a Capture on a real server brings, as plain rows."""
+"""Reading a slot in tests: what a Capture returns from a real server, as plain rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prepare(dsn: str, *tables: str) -> int:
 
 
 def collect(capture: Capture, until: int) -> list[tuple[object, ...]]:
-    """All rows up to the log's place ``until``."""
+    """All rows up to the log position ``until``."""
     rows: list[tuple[object, ...]] = []
     for _ in range(2000):
         batch = capture.read(0.2)

@@ -1,4 +1,4 @@
-"""Delivery into a real PostgreSQL: grouping, the guards, restarts, refusals."""
+"""Delivery to a real PostgreSQL server: grouping, the guards, restarts, errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def content(replicats: Replicats) -> dict[object, object]:
     return {row[0]: row[1] for row in query(replicats.dsn, "SELECT id, a FROM t")}
 
 
-def test_guard_1_transactions_that_the_row_knows_are_skipped(replicats: Replicats) -> None:
+def test_guard_1_transactions_covered_by_the_checkpoint_row_are_skipped(replicats: Replicats) -> None:
     batches = trail([Tx(n, [insert(n), insert(100 + n)]) for n in range(1, 6)], rows_a_batch=3)
     first = replicats.start()
     for batch in batches[:2]:
@@ -54,14 +54,14 @@ def test_guard_1_transactions_that_the_row_knows_are_skipped(replicats: Replicat
     first.flush()
     assert first.applied is not None
     assert first.applied.csn == Csn(3)
-    again = replicats.start()
+    restarted = replicats.start()
     for batch in batches:
-        again.feed(batch)
-    again.flush()
+        restarted.feed(batch)
+    restarted.flush()
     assert len(identities(replicats)) == 10
 
 
-def test_guard_1_transactions_of_one_csn_are_told_apart_by_their_ids(replicats: Replicats) -> None:
+def test_guard_1_transactions_with_the_same_csn_are_distinguished_by_xid(replicats: Replicats) -> None:
     def same(*xids: str) -> list[Tx]:
         return [Tx(7, [insert(int(xid))]) for xid in xids]
 
@@ -76,14 +76,14 @@ def test_guard_1_transactions_of_one_csn_are_told_apart_by_their_ids(replicats: 
     first = replicats.start()
     first.feed(named(same("1", "2"), "1", "2"))  # type: ignore[arg-type]
     first.flush()
-    again = replicats.start()
-    again.feed(named(same("1", "2", "3"), "1", "2", "3"))  # type: ignore[arg-type]
-    again.flush()
+    restarted = replicats.start()
+    restarted.feed(named(same("1", "2", "3"), "1", "2", "3"))  # type: ignore[arg-type]
+    restarted.flush()
     assert identities(replicats) == [1, 2, 3]
     assert query(replicats.dsn, "SELECT log_cmplt_xids FROM ggs_checkpoint") == [("1,2,3",)]
 
 
-def test_guard_2_a_group_ends_only_behind_a_transaction(replicats: Replicats) -> None:
+def test_guard_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> None:
     replicat = replicats.start(group=2)
     batches = trail([Tx(1, [insert(n) for n in range(5)]), Tx(2, [insert(9)])], rows_a_batch=3)
     replicat.feed(batches[0])
@@ -96,7 +96,7 @@ def test_guard_2_a_group_ends_only_behind_a_transaction(replicats: Replicats) ->
     assert not replicat.pending
 
 
-def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Replicats) -> None:
+def test_guard_2_a_split_transaction_is_continued_where_it_was_split(replicats: Replicats) -> None:
     batches = trail([Tx(1, [insert(0)]), Tx(2, [insert(n) for n in range(1, 30)]), Tx(3, [insert(30)])], 11)
     for stop in range(1, 3):
         replicat = replicats.start(limit=4)
@@ -118,7 +118,7 @@ def test_guard_2_a_split_transaction_goes_on_where_it_was_split(replicats: Repli
     assert query(replicats.dsn, "SELECT max(n) FROM (SELECT count(*) n FROM t GROUP BY xmin) x") == [(4,)]
 
 
-def test_guard_3_the_row_says_the_place_behind_the_last_row(replicats: Replicats) -> None:
+def test_guard_3_the_checkpoint_row_has_the_position_after_the_last_row(replicats: Replicats) -> None:
     transactions = [Tx(n, [insert(10 * n + k) for k in range(n % 3 + 1)]) for n in range(1, 12)]
     batches = trail(transactions, rows_a_batch=4)
     expected, seen = [], 0
@@ -137,7 +137,7 @@ def test_guard_3_the_row_says_the_place_behind_the_last_row(replicats: Replicats
     assert row == replicat.applied
 
 
-def test_guard_4_what_comes_before_the_failing_transaction_stays_and_the_row_is_named(
+def test_guard_4_transactions_before_the_failing_one_are_kept_and_the_row_is_named(
     replicats: Replicats, tmp_path: Path
 ) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
@@ -159,7 +159,7 @@ def test_guard_4_what_comes_before_the_failing_transaction_stays_and_the_row_is_
     assert lines[lines.index("*") + 1 :] == ["id = 1", "a = again", "b = 1.5", "*"]
 
 
-def test_guard_4_holds_when_the_refusal_shows_after_the_next_group_began(replicats: Replicats) -> None:
+def test_guard_4_holds_if_the_error_appears_after_the_next_group_began(replicats: Replicats) -> None:
     replicat = replicats.start(group=2)
     transactions = [Tx(n, [insert(n)]) for n in range(1, 10)]
     transactions[2] = Tx(3, [insert(1, "twice")])
@@ -184,7 +184,7 @@ def test_guard_4_a_deferred_constraint_names_the_transaction(replicats: Replicat
 
 @pytest.mark.parametrize("change", [update(9, "z"), delete(9), key_update(9, 10)])
 @pytest.mark.parametrize("others", [0, 40])
-def test_a_missing_row_is_an_error_that_names_its_key(replicats: Replicats, change: Row, others: int) -> None:
+def test_the_error_for_a_missing_row_names_its_key(replicats: Replicats, change: Row, others: int) -> None:
     replicat = replicats.start()
     change_others = [
         update(100 + n, "u") if change.io_type != IoType.DELETE else delete(100 + n) for n in range(others)
@@ -197,7 +197,7 @@ def test_a_missing_row_is_an_error_that_names_its_key(replicats: Replicats, chan
     assert raised.value.where.endswith(str(5000 + others))
 
 
-def test_guard_5_statistics_count_what_is_confirmed(replicats: Replicats) -> None:
+def test_guard_5_statistics_count_confirmed_rows(replicats: Replicats) -> None:
     counts: Counter[int] = Counter()
 
     def counted(source: TableName, target: TableName, io_type: int, number: int) -> None:
@@ -211,7 +211,7 @@ def test_guard_5_statistics_count_what_is_confirmed(replicats: Replicats) -> Non
     assert counts == {IoType.INSERT: 2, IoType.FIELD_COMP: 1}
 
 
-def test_guard_6_after_a_lost_connection_the_row_decides(replicats: Replicats) -> None:
+def test_guard_6_after_a_lost_connection_the_checkpoint_row_decides(replicats: Replicats) -> None:
     batches = trail([Tx(n, [insert(n)]) for n in range(1, 21)], rows_a_batch=5)
     replicat = replicats.start(group=3)
     with session.connect(replicats.dsn) as connection:
@@ -231,7 +231,7 @@ def test_guard_6_after_a_lost_connection_the_row_decides(replicats: Replicats) -
     assert identities(replicats) == list(range(1, 21))
 
 
-def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Replicats) -> None:
+def test_a_restart_after_any_transaction_gives_the_same_table(replicats: Replicats) -> None:
     transactions = [Tx(1, [insert(n) for n in range(25)])]
     transactions += [Tx(n, [update(n, f"v{n}"), delete(n - 1), insert(100 + n)]) for n in range(2, 14)]
     batches = trail(transactions, rows_a_batch=7)
@@ -247,7 +247,7 @@ def test_a_restart_behind_any_transaction_ends_with_the_same_table(replicats: Re
 @pytest.mark.parametrize(
     "state", ["40P01", "40001", "55P03"], ids=["deadlock", "serialization failure", "lock time-out"]
 )
-def test_what_passes_is_tried_again(replicats: Replicats, state: str) -> None:
+def test_a_temporary_error_is_retried(replicats: Replicats, state: str) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute(
             "CREATE SEQUENCE tries;"
@@ -277,7 +277,7 @@ def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatc
     ],
     ids=["row", "table"],
 )
-def test_a_checkpoint_row_that_vanished_stops_everything(
+def test_a_missing_checkpoint_row_stops_the_delivery(
     replicats: Replicats, done: str, error: type[GgsError], said: str
 ) -> None:
     replicat = replicats.start()
@@ -303,7 +303,9 @@ STAMPED = TableDefinition(T.name, (*T.columns[:2], Column("b", "timestamp with t
     ],
     ids=["table", "column", "type"],
 )
-def test_what_the_target_lacks_is_named(replicats: Replicats, table: TableDefinition, message: str) -> None:
+def test_a_missing_table_or_column_of_the_target_is_named(
+    replicats: Replicats, table: TableDefinition, message: str
+) -> None:
     replicat = replicats.start()
     with pytest.raises(ApplyError, match=message):
         replicat.feed(trail([Tx(1, [Row(table, 5, image("1"))])])[0])

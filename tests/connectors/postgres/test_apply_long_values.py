@@ -1,4 +1,4 @@
-"""Long values on their way to a target: in linear time, while it answers at length, and while it takes none."""
+"""Long values sent to a target: in linear time, while it sends long answers, and while it accepts no data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
 
 
 class CountedFlushes:
-    """A connection of libpq that counts its flushes."""
+    """A libpq connection that counts its flushes."""
 
     def __init__(self, pgconn: Any) -> None:
         self.__dict__.update(pgconn=pgconn, flushes=0)
@@ -40,10 +40,8 @@ def lengths(replicats: Replicats) -> list[Any]:
 
 
 @pytest.mark.parametrize("change", [insert, update])
-def test_a_long_value_is_not_moved_again_for_each_part_that_is_sent(
-    replicats: Replicats, change: Callable[[int, str], Row]
-) -> None:
-    """Every flush that ends early moves the rest of the buffer, so there must be few of them however long the value is."""
+def test_a_long_value_is_not_copied_for_each_part_sent(replicats: Replicats, change: Callable[[int, str], Row]) -> None:
+    """Every flush that ends early moves the rest of the buffer, so there must be few of them for values of any length."""
     replicat = replicats.start()
     replicat.feed(trail([Tx(1, [insert(1)])])[0])
     replicat.flush()
@@ -59,7 +57,7 @@ def test_a_long_value_is_not_moved_again_for_each_part_that_is_sent(
 
 
 def test_long_answers_are_read_while_a_long_value_is_sent(replicats: Replicats) -> None:
-    """Else the server waits to be rid of its answer, and takes no more of the values."""
+    """Otherwise the server waits until its answer is read, and accepts no more of the values."""
     with session.connect(replicats.dsn) as connection:
         connection.execute(
             "CREATE FUNCTION echo() RETURNS trigger LANGUAGE plpgsql AS"
@@ -73,7 +71,7 @@ def test_long_answers_are_read_while_a_long_value_is_sent(replicats: Replicats) 
     assert lengths(replicats) == [(len(LONG),)] * 3
 
 
-def test_other_threads_run_while_a_server_that_waits_for_a_lock_takes_no_more_of_a_long_value(
+def test_other_threads_run_while_a_server_that_waits_for_a_lock_accepts_no_data(
     replicats: Replicats,
 ) -> None:
     """The thread that answers requests and ends the wait is one of them."""

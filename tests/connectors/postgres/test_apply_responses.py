@@ -1,4 +1,4 @@
-"""REPERROR and HANDLECOLLISIONS in a real database: what is passed over, what is overwritten, what is still an error."""
+"""REPERROR and HANDLECOLLISIONS in a real database: skipped operations, overwritten rows, and remaining errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows(replicats: Replicats) -> dict[int, str]:
 
 
 def deliver(replicats: Replicats, transactions: list[Tx], responses: Responses, **options: object) -> Counter[str]:
-    """Deliver in groups of three operations; what was counted."""
+    """Deliver in groups of three operations; returns the counts."""
     counts: Counter[str] = Counter()
     replicat = replicats.start(
         group=3,
@@ -46,7 +46,7 @@ def deliver(replicats: Replicats, transactions: list[Tx], responses: Responses, 
     return +counts
 
 
-def test_discarded_operations_go_to_the_file_and_the_rest_of_their_transaction_stays(
+def test_discarded_operations_are_written_to_the_file_and_the_rest_of_their_transaction_is_kept(
     replicats: Replicats, tmp_path: Path
 ) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
@@ -72,7 +72,7 @@ def test_ignored_operations_leave_no_trace(replicats: Replicats) -> None:
     assert counts == {"INSERT": 1, "FIELD_COMP": 1}
 
 
-def test_an_error_without_a_rule_still_ends_replicat(replicats: Replicats) -> None:
+def test_an_error_without_a_rule_ends_replicat(replicats: Replicats) -> None:
     with pytest.raises(ApplyError, match="duplicate key"):
         deliver(
             replicats,
@@ -82,8 +82,8 @@ def test_an_error_without_a_rule_still_ends_replicat(replicats: Replicats) -> No
     assert rows(replicats) == {1: "x"}
 
 
-def test_collisions_end_with_the_sources_rows(replicats: Replicats) -> None:
-    """The table was copied at a later moment than that from which changes are applied again."""
+def test_with_handlecollisions_the_table_ends_with_the_rows_of_the_source(replicats: Replicats) -> None:
+    """The table was copied later than the position from which changes are applied."""
     with session.connect(replicats.dsn) as connection:
         connection.execute("INSERT INTO t VALUES (1, 'final', 1.5), (4, 'final', 1.5), (6, 'final', 1.5)")
     changes: list[Row] = [
@@ -101,7 +101,7 @@ def test_missing_updates_can_be_inserted(replicats: Replicats) -> None:
     assert rows(replicats) == {1: "u", 3: "m"}
 
 
-def test_a_large_transaction_is_answered_too(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_also_apply_to_a_large_transaction(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "LARGE_BYTES", 200)
     monkeypatch.setattr(deliveries, "MARK_BYTES", 150)
     changes = [insert(number % 40, f"v{number}") for number in range(60)]
@@ -111,7 +111,7 @@ def test_a_large_transaction_is_answered_too(replicats: Replicats, monkeypatch: 
     assert counts == {"INSERT": 41, "discards": 20}
 
 
-def test_retries_end_with_the_error(replicats: Replicats) -> None:
+def test_replicat_abends_after_the_last_retry(replicats: Replicats) -> None:
     rules = [ErrorRule("DEFAULT", Response.RETRYOP, 3)]
     with pytest.raises(ApplyError, match="duplicate key"):
         deliver(replicats, [Tx(1, [insert(1), insert(1)])], Responses(rules))
@@ -121,7 +121,7 @@ def test_retries_end_with_the_error(replicats: Replicats) -> None:
 TRANSDISCARD = Responses([ErrorRule("23505", Response.TRANSDISCARD)])
 
 
-def test_a_refused_transaction_is_discarded_whole_and_the_others_are_applied(
+def test_a_refused_transaction_is_discarded_as_a_whole_and_the_others_are_applied(
     replicats: Replicats, tmp_path: Path
 ) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
@@ -134,22 +134,22 @@ def test_a_refused_transaction_is_discarded_whole_and_the_others_are_applied(
     assert rows(replicats) == {1: "x", 2: "x", 5: "x"}
     assert counts == {"INSERT": 3, "discards": 4}
     assert discard.path.read_text().count("Operation failed") == 4
-    again = replicats.start(responses=TRANSDISCARD, discard=discard)
+    restarted = replicats.start(responses=TRANSDISCARD, discard=discard)
     for batch in trail(transactions):
-        again.feed(batch)
-    again.flush()
+        restarted.feed(batch)
+    restarted.flush()
     assert rows(replicats) == {1: "x", 2: "x", 5: "x"}, "neither applied nor discarded a second time"
     assert discard.path.read_text().count("Operation failed") == 4
 
 
-def test_a_part_of_a_transaction_is_never_discarded_alone(replicats: Replicats) -> None:
+def test_part_of_a_transaction_is_never_discarded_alone(replicats: Replicats) -> None:
     transactions = [Tx(1, [insert(1)]), Tx(2, [insert(2), insert(3), insert(1), insert(4)])]
     with pytest.raises(ApplyError, match="duplicate key"):
         deliver(replicats, transactions, TRANSDISCARD, limit=2)
     assert 4 not in rows(replicats)
 
 
-def test_an_error_of_another_rule_still_ends_replicat_beside_transdiscard(replicats: Replicats) -> None:
+def test_an_error_of_another_rule_ends_replicat_despite_transdiscard(replicats: Replicats) -> None:
     with pytest.raises(ApplyError) as caught:
         deliver(replicats, [Tx(1, [insert(1)]), Tx(2, [insert(2), delete(77)])], TRANSDISCARD)
     assert caught.value.code == "OGG-01403"

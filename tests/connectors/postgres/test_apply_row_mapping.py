@@ -1,4 +1,4 @@
-"""Rows that a stage mapped, applied: a crash after every batch loses nothing and applies nothing twice."""
+"""Applying mapped rows: a crash after any batch loses nothing and applies nothing twice."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ EXPECTED_HISTORY = 12
 
 
 def rules() -> list[MapRule]:
-    twin = parse_clause("colmap", "(USEDEFAULTS, a = @STRUP (a))")
+    column_map = parse_clause("colmap", "(USEDEFAULTS, a = @STRUP (a))")
     history = parse_clause("colmap", "(id = id, what = GGS_OP_TYPE)")
-    assert isinstance(twin, ColumnMap)
+    assert isinstance(column_map, ColumnMap)
     assert isinstance(history, ColumnMap)
     return [
-        MapRule("hr.t", "public.t", clauses=Clauses(column_map=twin)),
+        MapRule("hr.t", "public.t", clauses=Clauses(column_map=column_map)),
         MapRule(
             "hr.t",
             "public.history",
@@ -52,7 +52,7 @@ def rules() -> list[MapRule]:
 
 
 class Run:
-    """One process's life: a target, a delivery, and the stage before it."""
+    """The life of one process: a target, a delivery, and the mapping stage before it."""
 
     def __init__(self, dsn: str, limit: int | None) -> None:
         self.target = PostgresTarget(dsn, "rep1", "/home", CHECKPOINTS, BEGIN)

@@ -1,4 +1,4 @@
-"""Delivery of particular transactions: large ones, with foreign keys, with cascades and truncates, with columns left out."""
+"""Delivery of special transactions: large ones, foreign keys, cascades and truncates, omitted columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def content(replicats: Replicats) -> dict[object, object]:
     return {row[0]: row[1] for row in query(replicats.dsn, "SELECT id, a FROM t")}
 
 
-def test_a_large_transaction_is_applied_as_it_comes(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_transaction_is_applied_while_it_is_read(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "LARGE_BYTES", 2000)
     monkeypatch.setattr(delivery_module, "MARK_BYTES", 3000)
     rows = [insert(n) for n in range(900)] + [update(n, "y") for n in range(0, 900, 3)]
@@ -60,7 +60,7 @@ def test_a_large_transaction_is_applied_as_it_comes(replicats: Replicats, monkey
 
 
 @pytest.mark.parametrize("place", [30, 400, 885])
-def test_a_refused_row_of_a_large_transaction_is_named(
+def test_the_refused_row_of_a_large_transaction_is_named(
     replicats: Replicats, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     monkeypatch.setattr(groups, "LARGE_BYTES", 2000)
@@ -76,7 +76,7 @@ def test_a_refused_row_of_a_large_transaction_is_named(
     assert identities(replicats) == [1000]
 
 
-def test_unmapped_tables_are_left_out_and_the_position_moves(replicats: Replicats) -> None:
+def test_unmapped_tables_are_skipped_and_the_position_advances(replicats: Replicats) -> None:
     other = TableDefinition(TableName("elsewhere", "o"), (Column("id", "integer"),), (0,))
     replicat = replicats.start()
     replicat.feed(trail([Tx(1, [Row(other, 5, image("1"))] * 3), Tx(2, [insert(1)])])[0])
@@ -86,7 +86,7 @@ def test_unmapped_tables_are_left_out_and_the_position_moves(replicats: Replicat
     assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 4)
 
 
-def test_foreign_keys_hold_in_commit_order_and_truncates_go_together(replicats: Replicats) -> None:
+def test_foreign_keys_are_satisfied_in_commit_order_and_truncates_are_grouped(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("CREATE TABLE child (id integer PRIMARY KEY, parent integer NOT NULL REFERENCES t)")
     child = TableDefinition(TableName("hr", "child"), (Column("id", "integer"), Column("parent", "integer")), (0,))
@@ -117,7 +117,7 @@ def test_truncates_can_be_ignored(replicats: Replicats) -> None:
     assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 4)
 
 
-def test_rows_that_a_cascade_took_are_no_error(replicats: Replicats) -> None:
+def test_rows_deleted_by_a_cascade_are_not_an_error(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("CREATE TABLE child (id integer PRIMARY KEY, parent integer REFERENCES t ON DELETE CASCADE)")
     child = TableDefinition(TableName("hr", "child"), (Column("id", "integer"), Column("parent", "integer")), (0,))
@@ -128,7 +128,7 @@ def test_rows_that_a_cascade_took_are_no_error(replicats: Replicats) -> None:
     assert query(replicats.dsn, "SELECT count(*) FROM child") == [(0,)]
 
 
-def test_an_update_without_some_column_leaves_it_alone(replicats: Replicats) -> None:
+def test_an_update_without_a_column_leaves_it_unchanged(replicats: Replicats) -> None:
     replicat = replicats.start()
     replicat.feed(
         trail([Tx(1, [insert(n, "old", "7") for n in range(30)]), Tx(2, [update_a(n, "new") for n in range(30)])])[0]

@@ -1,4 +1,4 @@
-"""Every type, by every way a row can take: copied in, inserted alone, changed alone or with many, deleted."""
+"""Every type, applied by every method: COPY, single inserts, single and batch updates, deletes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def values(identity: int) -> list[Value]:
 
 
 def changed(identity: int) -> list[Value]:
-    """Another row under the same key."""
+    """Another row with the same key."""
     return [str(identity), *values(identity + 1)[1:]]
 
 
@@ -119,14 +119,14 @@ def stored(replicats: Replicats, table: str) -> dict[int, list[Value]]:
 
 
 def wanted(made: dict[int, list[Value]]) -> dict[int, list[Value]]:
-    """Booleans are cast to text by another name than the one they are sent by."""
+    """Booleans are cast to text with other words than those used for sending."""
     place = 2 + list(SAMPLES).index("boolean")
     words: dict[Value, Value] = {"t": "true", "f": "false"}
     return {key: [*row[:place], words[row[place]], *row[place + 1 :]] for key, row in made.items()}
 
 
 @pytest.mark.parametrize("number", [6, 50], ids=["alone", "together"])
-def test_every_type_survives_insert_update_and_delete(wide: Replicats, number: int) -> None:
+def test_every_type_is_applied_by_insert_update_and_delete(wide: Replicats, number: int) -> None:
     inserts = [Row(WIDE, IoType.INSERT, image(*values(n))) for n in range(number)]
     updates = [Row(WIDE, IoType.FIELD_COMP, image(*changed(n))) for n in range(number)]
     deletes = [Row(WIDE, IoType.DELETE, image(str(n))) for n in range(0, number, 2)]
@@ -144,7 +144,7 @@ def test_every_type_survives_insert_update_and_delete(wide: Replicats, number: i
     assert stored(wide, "wide") == wanted({n: changed(n) for n in range(1, number, 2)})
 
 
-def test_every_type_finds_the_row_of_a_table_without_a_key(wide: Replicats) -> None:
+def test_every_type_identifies_the_row_of_a_table_without_a_key(wide: Replicats) -> None:
     whole = [image(*values(n)) for n in (0, 1, 3)]
     inserts = [Row(HEAP, IoType.INSERT, found) for found in whole for _ in range(2)]
     new = image(*changed(0))
@@ -160,7 +160,7 @@ def test_every_type_finds_the_row_of_a_table_without_a_key(wide: Replicats) -> N
     assert stored(wide, "heap")[0] == wanted({0: changed(0)})[0]
 
 
-def test_equal_numbers_written_differently_are_different_rows_where_there_is_no_key(south: str) -> None:
+def test_equal_numbers_in_different_notation_are_different_rows_without_a_key(south: str) -> None:
     with session.connect(south) as connection:
         connection.execute("CREATE TABLE n (v numeric) ; INSERT INTO n VALUES (1.0), (1.00)")
         checkpoint_sql.create(connection, CHECKPOINTS)
@@ -172,7 +172,7 @@ def test_equal_numbers_written_differently_are_different_rows_where_there_is_no_
         assert connection.execute("SELECT v::text FROM n").fetchall() == [("1.0",)]
 
 
-def test_generated_and_identity_columns_partitions_and_odd_names(south: str) -> None:
+def test_generated_and_identity_columns_partitions_and_unusual_names(south: str) -> None:
     with session.connect(south) as connection:
         connection.execute(
             'CREATE TABLE "Select" (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "From" integer,'
@@ -209,7 +209,8 @@ def test_generated_and_identity_columns_partitions_and_odd_names(south: str) -> 
 
 @pytest.fixture
 def numbered(south: str) -> Iterator[Replicats]:
-    """Tables with an identity column GENERATED ALWAYS: ``i`` beside its key, ``k`` as its key, ``parents`` with children."""
+    """Tables with an identity column GENERATED ALWAYS: ``i`` outside its key, ``k`` as its key, ``parents`` with child
+    rows."""
     with session.connect(south) as connection:
         connection.execute(
             "CREATE TABLE i (id integer PRIMARY KEY, n integer GENERATED ALWAYS AS IDENTITY, v text, long text,"
@@ -233,7 +234,7 @@ def keyed(name: str) -> TableDefinition:
     return TableDefinition(TableName("hr", name), tuple(Column(n, "text") for n in ("id", "v", "long")), (0,))
 
 
-def test_an_identity_column_that_changes_beside_the_key_gets_its_value(numbered: Replicats) -> None:
+def test_an_identity_column_updated_outside_the_key_gets_its_value(numbered: Replicats) -> None:
     first = Row(BESIDE, IoType.INSERT, image("1", "50", "a", "kept"))
     run(numbered, [first], [Row(BESIDE, IoType.FIELD_COMP, image("1", "50", "b"))])
     assert one(numbered, "SELECT n, v, long, twice FROM i") == (50, "b", "kept", 100)
@@ -247,7 +248,7 @@ def test_an_identity_column_that_changes_beside_the_key_gets_its_value(numbered:
         replicat.flush()
 
 
-def test_an_identity_column_that_alone_changes_gets_its_value(numbered: Replicats) -> None:
+def test_an_identity_column_that_is_the_only_change_gets_its_value(numbered: Replicats) -> None:
     with session.connect(numbered.dsn) as connection:
         connection.execute("CREATE TABLE lone (id integer PRIMARY KEY, n integer GENERATED ALWAYS AS IDENTITY)")
     table = TableDefinition(TableName("hr", "lone"), tuple(Column(n, "text") for n in ("id", "n")), (0,))
@@ -255,14 +256,14 @@ def test_an_identity_column_that_alone_changes_gets_its_value(numbered: Replicat
     assert one(numbered, "SELECT * FROM lone") == (1, 51)
 
 
-def test_update_set_id_default_of_an_identity_key_moves_the_row(numbered: Replicats) -> None:
+def test_update_set_id_default_of_an_identity_key_changes_the_key(numbered: Replicats) -> None:
     table = keyed("k")
     moved = Row(table, IoType.KEY_FIELD_COMP, join_key_update(image("1"), image("7", "b")))
     run(numbered, [Row(table, IoType.INSERT, image("1", "a", "kept"))], [moved])
     assert one(numbered, "SELECT * FROM k") == (7, "b", "kept")
 
 
-def test_an_identity_key_that_others_refer_to_is_refused_with_the_remedy(numbered: Replicats) -> None:
+def test_an_identity_key_with_child_rows_is_refused_with_a_hint(numbered: Replicats) -> None:
     table = keyed("parents")
     moved = Row(table, IoType.KEY_FIELD_COMP, join_key_update(image("1"), image("7", "b")))
     with pytest.raises(ApplyError) as raised:
@@ -281,7 +282,7 @@ def one(replicats: Replicats, query: str) -> tuple[object, ...]:
 
 
 def history(chance: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Value]]]:
-    """Random transactions, and the table that they leave."""
+    """Random transactions, and the resulting table."""
     state: dict[int, tuple[Value, Value]] = {}
     transactions = []
     for csn in range(1, 60):
@@ -315,7 +316,9 @@ def history(chance: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Val
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_histories_end_the_same_by_every_way(south: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_histories_give_the_same_rows_by_every_method(
+    south: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(seed)
     transactions, state = history(chance)
     with session.connect(south) as connection:

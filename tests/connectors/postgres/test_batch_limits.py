@@ -1,4 +1,5 @@
-"""BATCHSQL's limits, and an error inside a batch: each operation is applied once, whatever was tried together before."""
+"""The limits of BATCHSQL, and an error within a batch: each operation is applied once, whatever was tried in batches
+before."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION note()"""
 
 
-class Watched(PostgresTarget):
-    """Tells how many rows and statements each queue held when it was sent."""
+class RecordingTarget(PostgresTarget):
+    """Records how many rows and statements each queue had when it was sent."""
 
     queues: list[tuple[int, int]]
 
@@ -39,9 +40,9 @@ class Watched(PostgresTarget):
         return super()._push()
 
 
-def watched(replicats: Replicats, limits: BatchLimits) -> Watched:
+def recording_target(replicats: Replicats, limits: BatchLimits) -> RecordingTarget:
     replicats.close()
-    target = Watched(replicats.dsn, "rep1", "/home", CHECKPOINTS, BEGIN, limits=limits)
+    target = RecordingTarget(replicats.dsn, "rep1", "/home", CHECKPOINTS, BEGIN, limits=limits)
     target.queues = []
     replicats.target = target
     return target
@@ -58,10 +59,10 @@ def watched(replicats: Replicats, limits: BatchLimits) -> Watched:
         (50, delete, 120, [50, 50, 20]),
     ],
 )
-def test_a_statement_takes_no_more_rows_than_opsperbatch(
+def test_a_statement_has_at_most_opsperbatch_rows(
     replicats: Replicats, most: int, make: type, rows: int, bulk: list[int]
 ) -> None:
-    target = watched(replicats, BatchLimits())
+    target = recording_target(replicats, BatchLimits())
     mapping = Mapper(RULES, target.describe).resolve(T)
     assert mapping is not None
     (batch,) = trail([Tx(1, [make(number) for number in range(rows)])])
@@ -81,10 +82,10 @@ def test_a_statement_takes_no_more_rows_than_opsperbatch(
         (BatchLimits(queue_bytes=1000), [(100, 1)]),
     ],
 )
-def test_a_queue_is_sent_when_it_holds_as_much_as_it_may(
+def test_a_queue_is_sent_when_it_is_full(
     replicats: Replicats, limits: BatchLimits, queues: list[tuple[int, int]]
 ) -> None:
-    target = watched(replicats, limits)
+    target = recording_target(replicats, limits)
     mapping = Mapper(RULES, target.describe).resolve(T)
     assert mapping is not None
     (batch,) = trail([Tx(1, [insert(number) for number in range(100)])])
@@ -96,13 +97,13 @@ def test_a_queue_is_sent_when_it_holds_as_much_as_it_may(
 
 @pytest.mark.parametrize("batch_rows", [None, 30, 1])
 @pytest.mark.parametrize("queue_rows", [None, 37])
-def test_an_error_inside_a_batch_falls_back_to_one_by_one_and_nothing_is_applied_twice(
+def test_after_an_error_within_a_batch_operations_are_applied_singly_and_none_twice(
     replicats: Replicats, tmp_path: Path, batch_rows: int | None, queue_rows: int | None
 ) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("INSERT INTO t VALUES (57, 'in the way', 0)")
         connection.execute(WITNESS)
-    target = watched(replicats, BatchLimits(batch_rows, queue_rows))
+    target = recording_target(replicats, BatchLimits(batch_rows, queue_rows))
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
     rules = Responses([ErrorRule("DEFAULT", Response.DISCARD)])
     replicat = Delivery(target, Mapper(RULES, target.describe), group_operations=500, discard=discard, responses=rules)

@@ -1,4 +1,4 @@
-"""Extract's side of PostgreSQL, against a real server: what is committed comes out once, in commit order, byte for byte."""
+"""Capture from a real PostgreSQL server: committed rows are returned once, in commit order, with identical bytes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TYPES = {
 }
 
 
-def test_every_type_comes_out_as_the_database_prints_it(north: str, tmp_path: Path) -> None:
+def test_every_type_is_captured_as_the_database_prints_it(north: str, tmp_path: Path) -> None:
     columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(TYPES))
     with session.connect(north) as connection:
         connection.execute("CREATE TYPE mood AS ENUM ('so so', 'ok')")
@@ -89,7 +89,7 @@ def test_every_type_comes_out_as_the_database_prints_it(north: str, tmp_path: Pa
 
 @pytest.mark.parametrize("ready", [1, 4000])
 @pytest.mark.parametrize("few", [0, 10_000])
-def test_both_encoders_give_each_identity_its_images(
+def test_both_encoders_give_the_images_of_each_replica_identity(
     north: str, tmp_path: Path, few: int, ready: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encode, "FEW_ROWS", few)
@@ -165,7 +165,7 @@ def test_both_encoders_agree_on_long_and_short_values(
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_both_wires_give_the_same_rows_and_take_the_same_feedback(
+def test_both_connections_return_the_same_rows_and_accept_the_same_feedback(
     north: str, tmp_path: Path, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire, "is_plain", lambda *_: plain)
@@ -196,7 +196,7 @@ def test_both_wires_give_the_same_rows_and_take_the_same_feedback(
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_either_wire_names_a_lost_connection_and_a_refused_start(
+def test_both_connections_report_a_lost_connection_and_a_refused_start(
     north: str, tmp_path: Path, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire, "is_plain", lambda *_: plain)
@@ -210,7 +210,7 @@ def test_either_wire_names_a_lost_connection_and_a_refused_start(
                 capture.read(0.2)
 
 
-def test_an_unencrypted_tcp_connection_is_read_at_its_socket(north: str, north_server: PostgresServer) -> None:
+def test_an_unencrypted_tcp_connection_is_read_from_its_socket(north: str, north_server: PostgresServer) -> None:
     info = psycopg.conninfo.conninfo_to_dict(north)
     with (
         session.connect(psycopg.conninfo.make_conninfo(**{**info, "host": "127.0.0.1"})) as control,
@@ -221,7 +221,7 @@ def test_an_unencrypted_tcp_connection_is_read_at_its_socket(north: str, north_s
 
 @pytest.mark.parametrize("ready", [30, 1_000_000])
 @pytest.mark.parametrize("limit", [64 << 20, 100_000])
-def test_streamed_transactions_interleave_lose_their_savepoints_and_may_spill(
+def test_streamed_transactions_interleave_lose_rolled_back_savepoints_and_may_spill(
     north: str, tmp_path: Path, limit: int, ready: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "READY_MESSAGES", ready)
@@ -256,7 +256,7 @@ def test_streamed_transactions_interleave_lose_their_savepoints_and_may_spill(
         connection.execute("SELECT pg_reload_conf()")
 
 
-def test_what_was_not_confirmed_comes_again_and_what_is_known_is_dropped(north: str, tmp_path: Path) -> None:
+def test_unconfirmed_transactions_are_sent_again_and_known_ones_are_dropped(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE r (id integer PRIMARY KEY)")
         start = prepare(north, "public.r")
@@ -277,7 +277,7 @@ def test_what_was_not_confirmed_comes_again_and_what_is_known_is_dropped(north: 
         pass
 
 
-def test_an_idle_source_lets_the_safe_position_move(north: str, tmp_path: Path) -> None:
+def test_the_safe_position_advances_on_an_idle_source(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE r (id integer PRIMARY KEY)")
         connection.execute("CREATE TABLE unwanted (id integer PRIMARY KEY)")
@@ -288,7 +288,7 @@ def test_an_idle_source_lets_the_safe_position_move(north: str, tmp_path: Path) 
             assert collect(capture, session.current_position(connection)[0]) == []
 
 
-def test_a_column_added_in_mid_stream_changes_only_later_rows(north: str, tmp_path: Path) -> None:
+def test_an_added_column_changes_only_later_rows(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE d (id integer PRIMARY KEY)")
         start = prepare(north, "public.d")
@@ -301,7 +301,7 @@ def test_a_column_added_in_mid_stream_changes_only_later_rows(north: str, tmp_pa
     assert [len(row[1].columns) for row in rows] == [1, 2]  # type: ignore[attr-defined]
 
 
-def test_partitions_come_as_their_root_and_generated_columns_stay_away(north: str, tmp_path: Path) -> None:
+def test_partitions_are_captured_as_their_root_without_generated_columns(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE p (id integer PRIMARY KEY, g integer GENERATED ALWAYS AS (id * 2) STORED)"
                            " PARTITION BY RANGE (id)")  # fmt: skip
@@ -316,7 +316,7 @@ def test_partitions_come_as_their_root_and_generated_columns_stay_away(north: st
     assert [column.name for column in rows[0][1].columns] == ["id"]  # type: ignore[attr-defined]
 
 
-def test_a_slot_that_is_missing_or_taken_is_named(north: str, tmp_path: Path) -> None:
+def test_a_missing_or_active_slot_is_named(north: str, tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match="ggs_ext1 does not exist"), capturing(north, 0, tmp_path):
         pass
     start = prepare(north)

@@ -1,4 +1,4 @@
-"""The checkpoint table in PostgreSQL: made, read, upgraded, cleaned up, dropped."""
+"""The checkpoint table in PostgreSQL: created, read, upgraded, cleaned up, dropped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPECTED = [
 ]
 
 
-def test_both_tables_are_made_with_the_columns_that_tools_know(south: str) -> None:
+def test_both_tables_are_created_with_the_columns_that_tools_know(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, TABLE)
         found = connection.execute(
@@ -84,7 +84,7 @@ def test_rows_are_inserted_once_read_listed_and_cleaned_up(south: str) -> None:
         assert checkpoint_sql.cleanup(connection, TABLE, "rep1") == 0
 
 
-def test_both_forms_of_the_update_write_the_same(south: str) -> None:
+def test_both_forms_of_the_update_write_the_same_values(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, TABLE)
         for key in (1, 2):
@@ -101,7 +101,7 @@ def test_both_forms_of_the_update_write_the_same(south: str) -> None:
         assert b"division by zero" in gone.error_message
 
 
-def test_upgrade_adds_what_an_older_table_lacks(south: str) -> None:
+def test_upgrade_adds_the_columns_that_an_older_table_does_not_have(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, TABLE)
         assert checkpoint_sql.upgrade(connection, TABLE) == []
@@ -110,7 +110,7 @@ def test_upgrade_adds_what_an_older_table_lacks(south: str) -> None:
         assert checkpoint_sql.upgrade(connection, TABLE) == []
 
 
-def test_drop_takes_both_and_a_missing_one_is_named(south: str) -> None:
+def test_drop_removes_both_tables_and_names_a_missing_one(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, TABLE)
         checkpoint_sql.drop(connection, TABLE)
@@ -119,6 +119,6 @@ def test_drop_takes_both_and_a_missing_one_is_named(south: str) -> None:
         checkpoint_sql.create(connection, TABLE)
 
 
-def test_a_groups_key_depends_on_its_home_and_not_on_its_case() -> None:
+def test_the_key_of_a_group_depends_on_its_home_but_not_on_letter_case() -> None:
     assert group_key("rep", "/a") == group_key("REP", "/a")
     assert group_key("rep", "/a") != group_key("rep", "/b")

@@ -1,4 +1,4 @@
-"""DBOPTIONS DEFERREFCONST and SUPPRESSTRIGGERS: rows that refer to each other, which the source changed in one statement."""
+"""DBOPTIONS DEFERREFCONST and SUPPRESSTRIGGERS: rows that refer to each other, changed by one statement in the source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
 RING = TableDefinition(TableName("hr", "ring"), (Column("id", "integer"), Column("other", "integer")), (0,))
-Make = Callable[[SessionOptions], Delivery]
+StartDelivery = Callable[[SessionOptions], Delivery]
 
 
 def classic(dsn: str, options: SessionOptions) -> PostgresTarget:
@@ -38,59 +38,63 @@ def applier(dsn: str, options: SessionOptions) -> PostgresTarget:
 
 
 @pytest.fixture(params=[classic, applier])
-def make(replicats: Replicats, request: pytest.FixtureRequest) -> Iterator[Make]:
-    """Deliveries into a table whose rows 1 to 3 refer to each other in a ring, and whose trigger notes each delete."""
+def start_delivery(replicats: Replicats, request: pytest.FixtureRequest) -> Iterator[StartDelivery]:
+    """Deliveries to a table whose rows 1 to 3 refer to each other in a ring, and whose trigger records each delete."""
     with session.connect(replicats.dsn) as connection:
         connection.execute("CREATE TABLE ring (id int PRIMARY KEY, other int REFERENCES ring)")
         connection.execute("INSERT INTO ring VALUES (1, NULL), (2, 1), (3, 2); UPDATE ring SET other = 3 WHERE id = 1")
     targets: list[PostgresTarget] = []
 
-    def made(options: SessionOptions) -> Delivery:
+    def started(options: SessionOptions) -> Delivery:
         targets.append(request.param(replicats.dsn, options))
         mapper = Mapper([MapRule("hr.*", "public.*")], targets[-1].describe)
         delivery = Delivery(targets[-1], mapper, applier=request.param is applier)
         delivery.start()
         return delivery
 
-    yield made
+    yield started
     for target in targets:
         target.close()
 
 
 def delete_all(delivery: Delivery) -> None:
-    """What one ``DELETE FROM ring`` is in the trail."""
+    """The rows of one ``DELETE FROM ring`` in the trail."""
     rows = [Row(RING, IoType.DELETE, image(str(n))) for n in (1, 2, 3)]
     for batch in trail([Tx(1, rows)]):
         delivery.feed(batch)
     delivery.flush()
 
 
-def left(replicats: Replicats) -> int:
+def remaining_rows(replicats: Replicats) -> int:
     with session.connect(replicats.dsn) as connection:
         return len(connection.execute("SELECT FROM ring").fetchall())
 
 
-def test_a_ring_of_rows_goes_where_its_constraint_waits_for_the_commit(make: Make, replicats: Replicats) -> None:
+def test_a_ring_of_rows_is_deleted_with_deferred_constraints(
+    start_delivery: StartDelivery, replicats: Replicats
+) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("ALTER TABLE ring ALTER CONSTRAINT ring_other_fkey DEFERRABLE")
-    delete_all(make(SessionOptions(defer_constraints=True)))
-    assert not left(replicats)
+    delete_all(start_delivery(SessionOptions(defer_constraints=True)))
+    assert not remaining_rows(replicats)
 
 
-def test_a_ring_of_rows_goes_where_triggers_rest(make: Make, replicats: Replicats) -> None:
-    delete_all(make(SessionOptions(suppress_triggers=True)))
-    assert not left(replicats)
+def test_a_ring_of_rows_is_deleted_with_suppressed_triggers(
+    start_delivery: StartDelivery, replicats: Replicats
+) -> None:
+    delete_all(start_delivery(SessionOptions(suppress_triggers=True)))
+    assert not remaining_rows(replicats)
 
 
-def test_a_refusal_by_a_foreign_key_names_both_ways_out(make: Make, replicats: Replicats) -> None:
+def test_the_error_for_a_foreign_key_offers_both_options(start_delivery: StartDelivery, replicats: Replicats) -> None:
     with pytest.raises(ApplyError, match="SQLSTATE 23503") as raised:
-        delete_all(make(PLAIN_SESSION))
+        delete_all(start_delivery(PLAIN_SESSION))
     assert "DBOPTIONS DEFERREFCONST" in raised.value.hint
     assert "DBOPTIONS SUPPRESSTRIGGERS" in raised.value.hint
-    assert left(replicats) == 3
+    assert remaining_rows(replicats) == 3
 
 
-def test_a_user_who_may_not_suppress_triggers_is_told_what_to_grant(south: str) -> None:
+def test_a_user_who_may_not_suppress_triggers_is_shown_the_required_grant(south: str) -> None:
     with session.connect(south) as connection:
         checkpoint_sql.create(connection, CHECKPOINTS)
         connection.execute("DO $$ BEGIN CREATE ROLE plain LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
@@ -105,7 +109,7 @@ def test_a_user_who_may_not_suppress_triggers_is_told_what_to_grant(south: str) 
     classic(plain, options).close()
 
 
-def test_the_options_are_those_of_the_file(tmp_path: Path) -> None:
+def test_the_options_are_read_from_the_parameter_file(tmp_path: Path) -> None:
     path = tmp_path / "rep1.prm"
     text = "REPLICAT rep1\nDBOPTIONS SUPPRESSTRIGGERS\nDBOPTIONS {}\nMAP a.*, TARGET b.*;\n"
     found = []

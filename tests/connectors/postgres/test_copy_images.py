@@ -1,4 +1,4 @@
-"""Rows that an initial load reads have the bytes that the log would give them."""
+"""An initial load reads rows with the same bytes as the log has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AWKWARD = ["", "a", "\\", "\\\\", "\\N", "\t", "\n", "\\\t\\", "\r\b\f\v", "N", 
 
 
 def escaped(value: str | None) -> str:
-    """A value as COPY's text format has it."""
+    """A value in the text format of COPY."""
     if value is None:
         return "\\N"
     text = value.replace("\\", "\\\\")
@@ -41,7 +41,7 @@ def wanted(rows: list[list[str | None]]) -> list[list[tuple[int, bytes | None]]]
 
 
 @pytest.mark.parametrize("columns", [1, 2, 5])
-def test_every_value_comes_out_as_it_went_in(columns: int) -> None:
+def test_every_value_is_read_back_unchanged(columns: int) -> None:
     numbers = random.Random(columns)
     rows = [[numbers.choice(AWKWARD) for _ in range(columns)] for _ in range(500)]
     assert images(rows) == wanted(rows)
@@ -60,19 +60,19 @@ def _rows(batches: list[ChangeBatch]) -> list[list[tuple[int, bytes | None]]]:
     ]
 
 
-def test_the_snapshot_holds_every_commit_up_to_its_csn_and_none_behind(north: str) -> None:
+def test_the_snapshot_contains_every_commit_up_to_its_csn_and_none_after_it(north: str) -> None:
     with psycopg.connect(north, autocommit=True) as source:
         source.execute("CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED, b bool)")
         source.execute("INSERT INTO t VALUES (1, DEFAULT, true), (2, DEFAULT, NULL)")
         before = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
-        copy = TableCopy.open(north, "LOAD1", _patient)
+        copy = TableCopy.open(north, "LOAD1", _wait_readable)
         assert copy is not None
         source.execute("INSERT INTO t VALUES (3, DEFAULT, false)")
-        behind = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
-        until("its slot is gone, which would hold the log back", lambda: source.execute(SLOTS).fetchone() == (0,))
+        after = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'").fetchone()
+        until("its slot, which would retain the log, is dropped", lambda: source.execute(SLOTS).fetchone() == (0,))
     assert before is not None
-    assert behind is not None
-    assert before[0] <= copy.csn.value <= behind[0]
+    assert after is not None
+    assert before[0] <= copy.csn.value <= after[0]
     (table,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
     assert table.definition.name == TableName("public", "t")
     batches = list(copy.read(1, table))
@@ -81,24 +81,24 @@ def test_the_snapshot_holds_every_commit_up_to_its_csn_and_none_behind(north: st
     assert [(piece.begins, piece.ends) for batch in batches for piece in batch.pieces] == [(True, True)]
 
 
-def test_a_stop_in_the_middle_of_a_table_leaves_its_transaction_without_an_end(north: str) -> None:
+def test_a_stop_within_a_table_leaves_its_transaction_without_an_end(north: str) -> None:
     with psycopg.connect(north, autocommit=True) as source:
         source.execute("CREATE TABLE t (id int PRIMARY KEY, filler text)")
         source.execute("INSERT INTO t SELECT n, repeat('x', 200) FROM generate_series(1, 60000) n")
-    going = [True]
-    copy = TableCopy.open(north, "LOAD1", lambda descriptor: going[0] and _patient(descriptor))
+    running = [True]
+    copy = TableCopy.open(north, "LOAD1", lambda descriptor: running[0] and _wait_readable(descriptor))
     assert copy is not None
     (table,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
     pieces = []
     for batch in copy.read(1, table):
         pieces += batch.pieces
-        going[0] = False
+        running[0] = False
     copy.close()
     assert pieces[0].begins
     assert not any(piece.ends for piece in pieces)
 
 
-def test_tables_come_behind_those_that_they_refer_to(north: str) -> None:
+def test_child_tables_come_after_their_parents(north: str) -> None:
     with psycopg.connect(north, autocommit=True) as source:
         source.execute("CREATE TABLE z (id int PRIMARY KEY)")
         source.execute("CREATE TABLE m (id int PRIMARY KEY REFERENCES z, self int REFERENCES m)")
@@ -106,7 +106,7 @@ def test_tables_come_behind_those_that_they_refer_to(north: str) -> None:
         source.execute("CREATE TABLE b (id int PRIMARY KEY, c int)")
         source.execute("CREATE TABLE c (id int PRIMARY KEY REFERENCES b)")
         source.execute("ALTER TABLE b ADD FOREIGN KEY (c) REFERENCES c")
-    copy = TableCopy.open(north, "LOAD1", _patient)
+    copy = TableCopy.open(north, "LOAD1", _wait_readable)
     assert copy is not None
     found = [table.definition.name.name for table in copy.tables(["public.*"], lambda _: True, lambda _: ())]
     some = [table.definition.name.name for table in copy.tables(["public.a", "public.z"], lambda _: True, lambda _: ())]
@@ -115,7 +115,7 @@ def test_tables_come_behind_those_that_they_refer_to(north: str) -> None:
     assert some == ["z", "a"]
 
 
-def _patient(descriptor: int) -> bool:
+def _wait_readable(descriptor: int) -> bool:
     import select
 
     return bool(select.select([descriptor], [], [], 30)[0])

@@ -1,4 +1,4 @@
-"""The replication connection's bytes become the same messages, however they are cut on their way."""
+"""The replication connection returns the same messages however its bytes are divided."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ messages = st.one_of(
 
 
 def received(stream: bytes, cuts: list[int]) -> tuple[list[bytes], list[int]]:
-    """All messages of a stream that comes in parts, and the numbers of those that are no rows."""
+    """All messages of a stream that arrives in parts, and the numbers of those without rows."""
     inbox, found, others = Inbox(), [], []
     edges = sorted({0, *(cut % (len(stream) + 1) for cut in cuts), len(stream)})
     for first, end in itertools.pairwise(edges):
@@ -52,7 +52,7 @@ def received(stream: bytes, cuts: list[int]) -> tuple[list[bytes], list[int]]:
     st.lists(st.integers(0, 1 << 30), max_size=12),
     st.sampled_from([16, 1 << 30]),
 )
-def test_messages_are_the_same_wherever_their_bytes_are_cut(sent: list[bytes], cuts: list[int], leap: int) -> None:
+def test_messages_are_the_same_however_their_bytes_are_divided(sent: list[bytes], cuts: list[int], leap: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "FEW_BYTES", leap)
         found, others = received(b"".join(sent), cuts)
@@ -64,7 +64,7 @@ def test_messages_are_the_same_wherever_their_bytes_are_cut(sent: list[bytes], c
     ]
 
 
-def test_a_message_longer_than_a_block_comes_whole_and_leaves_no_large_buffer_behind() -> None:
+def test_a_message_longer_than_a_block_is_complete_and_frees_its_large_buffer() -> None:
     sent = [log_data(ord("I"), b"x" * (3 * BLOCK)), *(log_data(ord("I"), b"y" * 40) for _ in range(50))]
     stream = b"".join(sent)
     assert received(stream, list(range(0, len(stream), 100_000)))[0] == sent
@@ -74,7 +74,7 @@ def test_a_message_longer_than_a_block_comes_whole_and_leaves_no_large_buffer_be
     assert len(inbox.room()) == BLOCK
 
 
-def test_a_long_message_is_looked_through_once_however_many_pieces_it_comes_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_message_is_scanned_once_for_any_number_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
     leap = wire._leap
 
@@ -89,7 +89,7 @@ def test_a_long_message_is_looked_through_once_however_many_pieces_it_comes_in(m
     assert sum(looked) < 2 * len(stream)
 
 
-def test_bytes_that_are_no_messages_end_the_connection() -> None:
+def test_invalid_messages_end_the_connection() -> None:
     inbox = Inbox()
     inbox.put(b"d\0\0\0\0" * 4)
     with pytest.raises(ConnectionLostError, match="length 0"):
@@ -105,7 +105,7 @@ def test_bytes_that_are_no_messages_end_the_connection() -> None:
         (b"N", b"SNOTICE\0\0", None),
     ],
 )
-def test_what_is_no_copy_data_may_end_the_log(kind: bytes, body: bytes, text: str | None) -> None:
+def test_a_message_that_is_not_copy_data_may_end_the_log(kind: bytes, body: bytes, text: str | None) -> None:
     inbox = Inbox()
     inbox.put(message(kind[0], body))
     error = ended(inbox.take(), 0)

@@ -1,4 +1,5 @@
-"""The heartbeat objects: all or nothing, as set, and what a heartbeat does that arrives."""
+"""The heartbeat objects: created completely or not at all, with the given settings, and the effects of an incoming
+heartbeat."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def columns(connection: Connection, table: str) -> list[str]:
     return [column.name for column in cursor.description or ()]
 
 
-def arrive(connection: Connection, **values: object) -> None:
-    """What a Replicat inserts."""
+def insert_incoming(connection: Connection, **values: object) -> None:
+    """Insert a heartbeat as a Replicat does."""
     row = {"local_database": connection.info.dbname, "remote_database": "north", "incoming_replicat": "REP1", **values}
     connection.execute(
         f'INSERT INTO "gg admin".gg_heartbeat_history ({", ".join(row)}) VALUES ({", ".join(["%s"] * len(row))})',
@@ -59,7 +60,7 @@ def arrive(connection: Connection, **values: object) -> None:
     )
 
 
-def test_everything_is_made_with_the_columns_that_scripts_know_and_told_by_its_code(database: Connection) -> None:
+def test_all_objects_are_created_with_documented_columns_and_reported_by_code(database: Connection) -> None:
     made = heartbeat.add(database, NAMES, HeartbeatTableSettings())
     assert columns(database, "gg_heartbeat") == list(HEARTBEAT_COLUMNS)
     assert columns(database, "gg_heartbeat_seed") == list(HEARTBEAT_COLUMNS)
@@ -81,9 +82,9 @@ def test_a_second_add_is_refused_and_delete_leaves_nothing(database: Connection)
         heartbeat.add(database, NAMES, HeartbeatTableSettings())
     heartbeat.delete(database, NAMES)
     assert rows(database, ALL_OBJECTS) == []
-    with pytest.raises(NotFoundError) as told:
+    with pytest.raises(NotFoundError) as raised:
         heartbeat.delete(database, NAMES)
-    assert told.value.code == "OGG-10523"
+    assert raised.value.code == "OGG-10523"
 
 
 def test_an_add_that_fails_midway_leaves_nothing(database: Connection) -> None:
@@ -93,13 +94,13 @@ def test_an_add_that_fails_midway_leaves_nothing(database: Connection) -> None:
     assert rows(database, ALL_OBJECTS) == [("gg_lag_history",)]
 
 
-def test_without_its_schema_nothing_is_made(south: str) -> None:
-    with session.connect(south) as connection, pytest.raises(NotFoundError) as told:
+def test_without_the_schema_nothing_is_created(south: str) -> None:
+    with session.connect(south) as connection, pytest.raises(NotFoundError) as raised:
         heartbeat.add(connection, NAMES, HeartbeatTableSettings())
-    assert told.value.code == "OGG-26006"
+    assert raised.value.code == "OGG-26006"
 
 
-def test_settings_are_kept_changed_and_shown(database: Connection) -> None:
+def test_settings_are_stored_changed_and_shown(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(Decimal("0.5"), 10, 2))
     assert heartbeat.info(database, NAMES).settings == HeartbeatTableSettings(Decimal("0.5"), 10, 2)
     heartbeat.alter(database, NAMES, HeartbeatTableChanges(Decimal(0), 5))
@@ -110,13 +111,13 @@ def test_settings_are_kept_changed_and_shown(database: Connection) -> None:
     assert heartbeat.info(database, NAMES).settings == HeartbeatTableSettings(Decimal(7), 5, 2)
 
 
-def test_a_target_only_database_sends_nothing(database: Connection) -> None:
+def test_a_target_only_database_sends_no_heartbeats(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(target_only=True))
     assert [job.name for job in heartbeat.info(database, NAMES).jobs] == ["GG_PURGE_HEARTBEATS"]
     assert rows(database, "SELECT count(*) FROM pg_publication_tables") == [(0,)]
 
 
-def test_jobs_run_when_they_are_due_and_only_then(database: Connection) -> None:
+def test_jobs_run_only_when_they_are_due(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(Decimal(60)))
     ran, wait = heartbeat.run_jobs(database, NAMES)
     assert ran == 0
@@ -129,18 +130,20 @@ def test_jobs_run_when_they_are_due_and_only_then(database: Connection) -> None:
     assert {job.name: job.runs for job in heartbeat.info(database, NAMES).jobs}["GG_UPDATE_HEARTBEATS"] == 1
 
 
-def test_old_history_is_purged_by_the_retention_time(database: Connection) -> None:
+def test_old_history_is_purged_after_the_retention_time(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(retention_days=10))
     for days in (0, 9, 11, 400):
-        arrive(database, heartbeat_received_ts=rows(database, f"SELECT localtimestamp - interval '{days} days'")[0][0])
+        insert_incoming(
+            database, heartbeat_received_ts=rows(database, f"SELECT localtimestamp - interval '{days} days'")[0][0]
+        )
     database.execute('CALL "gg admin".gg_purge_hb_tab()')
     kept = rows(database, 'SELECT heartbeat_received_ts FROM "gg admin".gg_heartbeat_history')
     assert len(kept) == 2
 
 
-def test_a_partitioned_history_has_days_ahead_and_drops_old_ones_whole(database: Connection) -> None:
+def test_a_partitioned_history_creates_days_in_advance_and_drops_old_days(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(partitioned=True, retention_days=1))
-    arrive(database)
+    insert_incoming(database)
     day = rows(database, 'SELECT tableoid::regclass::text FROM "gg admin".gg_heartbeat_history')
     today = rows(database, "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDD')")[0][0]
     assert day == [(f'"gg admin".gg_heartbeat_history_d{today}',)]
@@ -152,11 +155,11 @@ def test_a_partitioned_history_has_days_ahead_and_drops_old_ones_whole(database:
     assert rows(database, """SELECT to_regclass('"gg admin".gg_heartbeat_history_d20200101')""") == [(None,)]
 
 
-def test_a_way_has_one_row_and_each_arrival_a_row_of_history(database: Connection) -> None:
+def test_a_path_has_one_row_and_each_heartbeat_a_row_in_the_history(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings())
     for second in (1, 2):
-        arrive(database, incoming_extract="EXT1", incoming_heartbeat_ts=f"2026-01-01 00:00:0{second}")
-    arrive(database, incoming_extract="EXT2", incoming_heartbeat_ts="2026-01-01 00:00:01")
+        insert_incoming(database, incoming_extract="EXT1", incoming_heartbeat_ts=f"2026-01-01 00:00:0{second}")
+    insert_incoming(database, incoming_extract="EXT2", incoming_heartbeat_ts="2026-01-01 00:00:01")
     found = rows(
         database, 'SELECT incoming_extract, incoming_heartbeat_ts::text FROM "gg admin".gg_heartbeat ORDER BY 1'
     )
@@ -164,17 +167,19 @@ def test_a_way_has_one_row_and_each_arrival_a_row_of_history(database: Connectio
     assert rows(database, 'SELECT count(*) FROM "gg admin".gg_heartbeat_history') == [(3,)]
 
 
-def test_a_heartbeat_that_knows_its_way_back_takes_the_place_of_one_that_does_not(database: Connection) -> None:
+def test_a_heartbeat_with_a_return_path_replaces_one_without(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings())
-    arrive(database, incoming_extract="EXT1", incoming_heartbeat_ts="2026-01-01 00:00:01")
-    arrive(database, incoming_extract="EXT1", outgoing_replicat="REP9", incoming_heartbeat_ts="2026-01-01 00:00:02")
-    arrive(database, incoming_extract="EXT1", incoming_heartbeat_ts="2026-01-01 00:00:03")
+    insert_incoming(database, incoming_extract="EXT1", incoming_heartbeat_ts="2026-01-01 00:00:01")
+    insert_incoming(
+        database, incoming_extract="EXT1", outgoing_replicat="REP9", incoming_heartbeat_ts="2026-01-01 00:00:02"
+    )
+    insert_incoming(database, incoming_extract="EXT1", incoming_heartbeat_ts="2026-01-01 00:00:03")
     found = rows(database, 'SELECT outgoing_replicat, incoming_heartbeat_ts::text FROM "gg admin".gg_heartbeat')
     assert found == [("REP9", "2026-01-01 00:00:03")]
     assert rows(database, 'SELECT count(*) FROM "gg admin".gg_heartbeat_history') == [(2,)]
 
 
-def test_fifty_databases_with_ten_ways_each_have_five_hundred_rows(database: Connection) -> None:
+def test_fifty_databases_with_ten_paths_each_have_five_hundred_rows(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings())
     for _ in range(2):
         database.execute(
@@ -187,8 +192,8 @@ def test_fifty_databases_with_ten_ways_each_have_five_hundred_rows(database: Con
 def test_rows_that_name_a_process_can_be_deleted(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings())
     for number in (1, 2):
-        arrive(database, incoming_extract=f"FIN{number}", incoming_routing_path=f"P{number},Q")
-    arrive(database, incoming_extract="OTHER", incoming_routing_path="PX,Q")
+        insert_incoming(database, incoming_extract=f"FIN{number}", incoming_routing_path=f"P{number},Q")
+    insert_incoming(database, incoming_extract="OTHER", incoming_routing_path="PX,Q")
     assert heartbeat.delete_entries(database, NAMES, "p2") == 1
     assert heartbeat.delete_entries(database, NAMES, "fin*") == 1
     assert rows(database, 'SELECT incoming_extract FROM "gg admin".gg_heartbeat') == [("OTHER",)]
@@ -196,7 +201,7 @@ def test_rows_that_name_a_process_can_be_deleted(database: Connection) -> None:
 
 def test_an_upgrade_adds_the_columns_of_a_newer_release_and_keeps_the_rows(database: Connection) -> None:
     heartbeat.add(database, NAMES, HeartbeatTableSettings(Decimal(5)))
-    arrive(database, incoming_extract="EXT1")
+    insert_incoming(database, incoming_extract="EXT1")
     database.execute('DROP VIEW "gg admin".gg_lag, "gg admin".gg_lag_history')
     database.execute('ALTER TABLE "gg admin".gg_heartbeat DROP COLUMN incoming_extract_restart_ts')
     database.execute('ALTER TABLE "gg admin".gg_heartbeat_history DROP COLUMN source_extract_restart_csn')
@@ -205,6 +210,6 @@ def test_an_upgrade_adds_the_columns_of_a_newer_release_and_keeps_the_rows(datab
         "incoming_extract_restart_ts",
         "source_extract_restart_csn",
     ]
-    arrive(database, incoming_extract="EXT1")
+    insert_incoming(database, incoming_extract="EXT1")
     assert rows(database, 'SELECT count(*) FROM "gg admin".gg_lag') == [(1,)]
     assert heartbeat.info(database, NAMES).settings.frequency == 5

@@ -1,4 +1,4 @@
-"""Lag over time, worked out in the database: the same as from every heartbeat by itself."""
+"""Lag over time, computed in the database: the same as computed from the single heartbeats."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def database(south: str) -> Iterator[psycopg.Connection[Any]]:
     with session.connect(south) as connection:
         connection.execute("CREATE SCHEMA gg")
         heartbeat.add(connection, NAMES, HeartbeatTableSettings(target_only=True))
-        # What arrives is put in as it stands here, also what no Replicat would apply.
+        # Incoming heartbeats are inserted here as they are, including those that no Replicat would apply.
         connection.execute("ALTER TABLE gg.gg_heartbeat_history DISABLE TRIGGER ALL")
         yield connection
 
 
-def arrive(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
-    """Heartbeats over three ways and some hours, of which some lack a hop, or their birth."""
+def insert_heartbeats(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
+    """Heartbeats over three paths and some hours; some of them without a hop or without their creation time."""
     chance, found, rows = random.Random(7), list[Arrival](), []
     for number in range(count):
-        way = chance.choice(
+        path = chance.choice(
             [("north", "EXT1", None, "REP1"), ("north", "EXT1", "DP1", "REP1"), ("East", None, None, "R")]
         )
         moment = BEGIN + number * 20 * SECOND
@@ -45,9 +45,9 @@ def arrive(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
             steps.append(steps[-1] + chance.choice([0, chance.randrange(3 * SECOND), -5000]))
         times = [step if chance.random() < 0.9 else None for step in steps[:-1]]
         rows.append(
-            (*way, *(None if each is None else to_datetime(each).replace(tzinfo=None) for each in [*times, steps[-1]]))
+            (*path, *(None if each is None else to_datetime(each).replace(tzinfo=None) for each in [*times, steps[-1]]))
         )
-        found.append(Arrival(way[0], path_text(*way[1:]), steps[-1], parts_between((*times, steps[-1]))))
+        found.append(Arrival(path[0], path_text(*path[1:]), steps[-1], parts_between((*times, steps[-1]))))
     columns = "remote_database, incoming_extract, incoming_routing_path, incoming_replicat, incoming_heartbeat_ts,"
     columns += " incoming_extract_ts, incoming_routing_ts, incoming_replicat_ts, heartbeat_received_ts"
     marks = ", ".join(["%s"] * 9)
@@ -58,14 +58,17 @@ def arrive(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
     return found
 
 
-def test_percentiles_and_service_levels_are_those_of_every_heartbeat(database: psycopg.Connection[Any]) -> None:
-    arrivals = arrive(database, 2000)
+def test_percentiles_and_service_levels_equal_those_of_the_single_heartbeats(database: psycopg.Connection[Any]) -> None:
+    arrivals = insert_heartbeats(database, 2000)
     since = BEGIN + 3600 * SECOND
     wanted = [each for each in arrivals if each.received >= since]
     for period in PERIODS:
-        mine, theirs = heartbeat_spreads.read_spreads(database, NAMES, period, since), spreads(wanted, period)
-        assert [each[:5] for each in mine] == [each[:5] for each in sorted(theirs, key=_order)]
-        for one, other in zip(mine, sorted(theirs, key=_order), strict=True):
+        in_database, from_heartbeats = (
+            heartbeat_spreads.read_spreads(database, NAMES, period, since),
+            spreads(wanted, period),
+        )
+        assert [each[:5] for each in in_database] == [each[:5] for each in sorted(from_heartbeats, key=_order)]
+        for one, other in zip(in_database, sorted(from_heartbeats, key=_order), strict=True):
             assert one[5:] == pytest.approx(other[5:])
     found = heartbeat_spreads.read_objectives(database, NAMES, (0.95, 3.0), since)
     assert found == objectives(wanted, 0.95, 3.0)
@@ -77,7 +80,7 @@ def _order(each: Any) -> tuple[int, str, str, int]:
     return (each.begin, each.remote, each.path, ("extract", "routing", "read", "apply", "total").index(each.hop))
 
 
-def test_the_history_comes_as_csv_with_null_and_empty_told_apart(database: psycopg.Connection[Any]) -> None:
+def test_the_history_is_returned_as_csv_that_distinguishes_null_from_empty(database: psycopg.Connection[Any]) -> None:
     database.execute(
         "INSERT INTO gg.gg_heartbeat_history (remote_database, incoming_extract, heartbeat_received_ts)"
         " VALUES ('', NULL, '2026-01-02 03:04:05.000006')"

@@ -1,4 +1,4 @@
-"""Transactions with a replication origin are left out, whether the server leaves them out or Extract has to."""
+"""Transactions with a replication origin are excluded, either by the server or by Extract."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ UNMARK = "SELECT pg_replication_origin_session_reset(), pg_replication_origin_dr
 
 @pytest.mark.parametrize("since", [log.ORIGINS_SINCE, 1 << 30], ids=["server", "older server"])
 @pytest.mark.parametrize("rows", [1, 20_000], ids=["small", "large"])
-def test_what_a_replicat_writes_is_left_out(
+def test_the_changes_of_a_replicat_are_excluded(
     monkeypatch: pytest.MonkeyPatch, north: str, tmp_path: Path, since: int, rows: int
 ) -> None:
-    """Every server since version 14 talks as one does that does not know the option ``origin``, if it is asked to."""
+    """A server of version 14 or later behaves like one without the option ``origin`` if the option is not used."""
     monkeypatch.setattr(log, "ORIGINS_SINCE", since)
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")

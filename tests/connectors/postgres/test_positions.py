@@ -1,4 +1,4 @@
-"""Places in PostgreSQL's log: wherever reading stops, what comes afterwards is what committed behind it, once and whole."""
+"""Positions in PostgreSQL's log: wherever reading stops, the rest returns what committed later, once and completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FILL = "INSERT INTO p SELECT g, repeat('x', 50) FROM generate_series(%s::int, %s
 
 @pytest.fixture
 def source(north: str) -> Iterator[tuple[str, int]]:
-    """A database with a captured table p and one that is unwanted, where large transactions are streamed; the slot's place."""
+    """A database with a captured table p and an excluded one; large transactions are streamed.  Also the position of the
+    slot."""
     with session.connect(north) as connection:
         connection.execute("ALTER SYSTEM SET logical_decoding_work_mem = '64kB'")
         connection.execute("SELECT pg_reload_conf()")
@@ -37,8 +38,9 @@ def run(dsn: str, *statements: str) -> None:
             connection.execute(statement)
 
 
-def test_reading_on_from_any_commit_gives_what_committed_behind_it(source: tuple[str, int], tmp_path: Path) -> None:
-    """Commits and begins that meet, many rows at one place, empty transactions, messages: each is a place to go on from."""
+def test_reading_from_any_commit_returns_what_committed_after_it(source: tuple[str, int], tmp_path: Path) -> None:
+    """Commits and begins at the same position, many rows at one position, empty transactions, messages: reading can resume at
+    each."""
     dsn, start = source
     for number in range(4):
         run(dsn, f"INSERT INTO p VALUES ({number})")
@@ -63,8 +65,10 @@ def test_reading_on_from_any_commit_gives_what_committed_behind_it(source: tuple
             assert collect(capture, end) == rest
 
 
-def test_what_began_before_a_commit_comes_whole_behind_it(source: tuple[str, int], tmp_path: Path) -> None:
-    """One transaction changes rows before and behind another's commit; reading goes on from that commit."""
+def test_a_transaction_that_began_before_a_commit_is_returned_whole_after_it(
+    source: tuple[str, int], tmp_path: Path
+) -> None:
+    """One transaction changes rows before and after another's commit; reading resumes at that commit."""
     dsn, start = source
     with psycopg.connect(dsn) as slow:
         slow.execute("INSERT INTO p VALUES (1, 'before')")
@@ -78,10 +82,8 @@ def test_what_began_before_a_commit_comes_whole_behind_it(source: tuple[str, int
     assert [values(row)[0][1] for row in rows] == [b"1", b"3"]
 
 
-def test_a_keepalive_while_a_transaction_is_open_takes_nothing_of_it_away(
-    source: tuple[str, int], tmp_path: Path
-) -> None:
-    """The log moves on beside an open, streamed transaction; its end is confirmed; then everything is read anew."""
+def test_a_keepalive_during_an_open_transaction_loses_none_of_its_rows(source: tuple[str, int], tmp_path: Path) -> None:
+    """The log advances beside an open, streamed transaction; its end is confirmed; then everything is read again."""
     dsn, start = source
     with psycopg.connect(dsn) as slow:
         slow.execute(FILL, [1, 3000])
@@ -98,9 +100,7 @@ def test_a_keepalive_while_a_transaction_is_open_takes_nothing_of_it_away(
     assert [values(row)[0][1] for row in rows] == [str(number).encode() for number in range(1, 3011)]
 
 
-def test_a_transaction_that_was_streamed_and_then_rolled_back_leaves_nothing(
-    source: tuple[str, int], tmp_path: Path
-) -> None:
+def test_a_streamed_transaction_that_is_rolled_back_leaves_nothing(source: tuple[str, int], tmp_path: Path) -> None:
     dsn, start = source
     with capturing(dsn, start, tmp_path, limit=100_000) as capture:
         with psycopg.connect(dsn) as large:
@@ -138,8 +138,8 @@ def test_savepoints_with_ddl_are_rolled_back_with_their_columns(
 
 
 @pytest.fixture
-def preparing(server_folder: Path, port: int) -> Iterator[str]:
-    """A server that takes prepared transactions."""
+def prepared_server(server_folder: Path, port: int) -> Iterator[str]:
+    """A server that accepts prepared transactions."""
     server = PostgresServer(
         data=server_folder / "data-prepared",
         sockets=server_folder / "s-prepared",
@@ -152,22 +152,22 @@ def preparing(server_folder: Path, port: int) -> Iterator[str]:
     server.stop("immediate")
 
 
-def test_prepared_transactions_come_when_they_are_committed_and_only_then(preparing: str, tmp_path: Path) -> None:
-    with session.connect(preparing) as connection:
+def test_prepared_transactions_are_returned_only_when_they_are_committed(prepared_server: str, tmp_path: Path) -> None:
+    with session.connect(prepared_server) as connection:
         connection.execute("CREATE TABLE p (id integer PRIMARY KEY, a text)")
-        start = prepare(preparing, "public.p")
+        start = prepare(prepared_server, "public.p")
         for name in ("stays", "goes"):
             connection.execute("BEGIN")
             connection.execute("INSERT INTO p VALUES (%s, %s)", [len(name), name])
             connection.execute(f"PREPARE TRANSACTION '{name}'")
         connection.execute("INSERT INTO p VALUES (1, 'between')")
-        with capturing(preparing, start, tmp_path) as capture:
-            (between,) = collect(capture, end_of(preparing))
+        with capturing(prepared_server, start, tmp_path) as capture:
+            (between,) = collect(capture, end_of(prepared_server))
             assert values(between)[0] == (0, b"1")
             capture.confirm(capture.state.safe)
         connection.execute("ROLLBACK PREPARED 'goes'")
         connection.execute("COMMIT PREPARED 'stays'")
     place = int(str(between[0]))
-    with capturing(preparing, place, tmp_path, after=place) as capture:
-        (row,) = collect(capture, end_of(preparing))
+    with capturing(prepared_server, place, tmp_path, after=place) as capture:
+        (row,) = collect(capture, end_of(prepared_server))
     assert values(row) == [(0, b"5"), (1, b"stays")]

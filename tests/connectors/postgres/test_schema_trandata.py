@@ -1,4 +1,4 @@
-"""SCHEMATRANDATA: tables that are created later are captured from their first row, and no application statement fails."""
+"""SCHEMATRANDATA: tables created later are captured from their first row, and no application statement fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def owner(north: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def application(north: str, owner: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """An application's login, without any right but to create in schema s."""
+    """The login of an application that may only create objects in schema s."""
     owner.execute("DROP ROLE IF EXISTS application")
     owner.execute("CREATE ROLE application LOGIN")
     owner.execute("GRANT ALL ON SCHEMA s TO application")
@@ -115,7 +115,7 @@ def test_a_table_dropped_and_created_again_is_captured(
     assert {column.type_name for table in definitions for column in table.columns} == {"integer", "text"}
 
 
-def test_no_statement_of_the_application_fails_whatever_its_table_has(
+def test_no_statement_of_the_application_fails_for_any_table(
     owner: psycopg.Connection, application: psycopg.Connection
 ) -> None:
     schema_trandata.add(owner, "s")
@@ -133,7 +133,7 @@ def test_no_statement_of_the_application_fails_whatever_its_table_has(
     assert not trandata.info(owner, TableName("s", "t")).published
 
 
-def test_other_schemas_temporary_and_unlogged_tables_are_left_alone(owner: psycopg.Connection) -> None:
+def test_other_schemas_and_temporary_and_unlogged_tables_are_left_alone(owner: psycopg.Connection) -> None:
     schema_trandata.add(owner, "s")
     owner.execute("CREATE SCHEMA other CREATE TABLE t (id int)")
     owner.execute("CREATE TEMPORARY TABLE temporary (id int)")
@@ -141,7 +141,7 @@ def test_other_schemas_temporary_and_unlogged_tables_are_left_alone(owner: psyco
     assert trandata.published(owner).names == frozenset()
 
 
-def test_what_the_installation_needs_is_said(owner: psycopg.Connection, north: str) -> None:
+def test_the_privileges_that_the_installation_needs_are_named(owner: psycopg.Connection, north: str) -> None:
     owner.execute("CREATE TABLE s.t (id int PRIMARY KEY)")
     trandata.add(owner, TableName("s", "t"))
     owner.execute("DROP ROLE IF EXISTS modest")

@@ -1,4 +1,4 @@
-"""A transaction's end speaks as a statement does: with our errors."""
+"""The end of a transaction raises the project's own errors, as a statement does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import ConnectionLostError, DatabaseError
 
 
-def test_a_connection_that_falls_before_the_commit_is_a_lost_one(north: str) -> None:
+def test_a_connection_lost_before_the_commit_is_reported_as_lost(north: str) -> None:
     connection = psycopg.connect(north, autocommit=True)
     with pytest.raises(ConnectionLostError), transaction(connection), psycopg.connect(north, autocommit=True) as other:
         execute(connection, "SELECT 1")
@@ -17,7 +17,7 @@ def test_a_connection_that_falls_before_the_commit_is_a_lost_one(north: str) -> 
     assert connection.closed
 
 
-def test_what_the_commit_refuses_is_said_by_the_database(north: str) -> None:
+def test_an_error_of_the_commit_is_reported_in_the_words_of_the_database(north: str) -> None:
     with psycopg.connect(north, autocommit=True) as connection:
         execute(connection, "CREATE TABLE twice (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)")
         with pytest.raises(DatabaseError, match="duplicate key"), transaction(connection):

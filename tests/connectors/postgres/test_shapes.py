@@ -1,4 +1,4 @@
-"""A target table that changes between any two steps of a delivery: the transaction fails, and is right when it comes again."""
+"""A target table that changes between any two steps of a delivery: the transaction fails, and succeeds when it is repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ggshell.types import TableName
 EXACT = "0.123456789012345"
 BIG = "9876543210"
 COPIED = 40
-"""Rows of a transaction that are copied in rather than inserted one by one."""
+"""So many rows of a transaction are applied with COPY rather than one by one."""
 
 
 def execute(replicats: Replicats, *statements: str) -> list[tuple[object, ...]]:
@@ -33,8 +33,8 @@ def execute(replicats: Replicats, *statements: str) -> list[tuple[object, ...]]:
         return [(*row,) for row in cursor.fetchall()] if cursor.description else []
 
 
-def real_again(replicats: Replicats) -> None:
-    """Column b cannot hold EXACT, and holds nothing."""
+def make_real_again(replicats: Replicats) -> None:
+    """Change column b to a type that cannot store EXACT, and remove its values."""
     execute(replicats, "TRUNCATE t", "ALTER TABLE t ALTER b TYPE real")
 
 
@@ -56,7 +56,7 @@ CHANGES = {
 def test_a_changed_table_is_described_again_before_anything_is_committed(
     replicats: Replicats, change: str, size: int
 ) -> None:
-    real_again(replicats)
+    make_real_again(replicats)
     batches = trail([Tx(n, [insert(100 * n + k, b=EXACT) for k in range(size)]) for n in (1, 2)], rows_a_batch=size)
     replicat = replicats.start()
     replicat.feed(batches[0])
@@ -76,8 +76,8 @@ def test_a_changed_table_is_described_again_before_anything_is_committed(
     assert execute(replicats, "SELECT count(*) FROM t WHERE id >= 200") == [(size,)]
 
 
-def test_a_type_that_was_altered_and_altered_back_between_transactions_does_no_harm(replicats: Replicats) -> None:
-    """The types are those that the statements were prepared for."""
+def test_a_type_changed_and_changed_back_between_transactions_does_no_harm(replicats: Replicats) -> None:
+    """The types are those for which the statements were prepared."""
     batches = trail([Tx(n, [insert(n, b=EXACT)]) for n in range(1, 30)], rows_a_batch=1)
     replicat = replicats.start(group=1)
     for batch in batches:
@@ -89,12 +89,12 @@ def test_a_type_that_was_altered_and_altered_back_between_transactions_does_no_h
     ]
 
 
-def test_a_check_that_is_prepared_again_knows_of_changes_before_that(
+def test_a_check_that_is_prepared_again_detects_earlier_changes(
     replicats: Replicats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its statement was let go of, and is prepared when the table has changed already."""
+    """Its statement was dropped, and is prepared after the table has changed."""
     monkeypatch.setattr(apply_wire, "MOST_PREPARED", 2)
-    real_again(replicats)
+    make_real_again(replicats)
     execute(replicats, "CREATE TABLE u (id int PRIMARY KEY, a text, b numeric)")
     other = TableDefinition(TableName("hr", "u"), insert(1).table.columns, (0,))
     replicat = replicats.start(group=1)
@@ -116,8 +116,8 @@ def test_a_check_that_is_prepared_again_knows_of_changes_before_that(
         replicat.flush()
 
 
-def test_a_statement_whose_opening_did_not_succeed_opens_again(replicats: Replicats) -> None:
-    """Prepared it may be, but nobody knows for what."""
+def test_a_statement_whose_first_use_failed_is_prepared_again(replicats: Replicats) -> None:
+    """It may be prepared, but for unknown types."""
     replicats.start()
     target = replicats.target
     assert target is not None
@@ -130,7 +130,7 @@ def test_a_statement_whose_opening_did_not_succeed_opens_again(replicats: Replic
 
 
 def test_a_generated_column_that_becomes_an_ordinary_one_is_filled(replicats: Replicats) -> None:
-    """Its type stays, so the types do not say it."""
+    """Its type does not change, so comparing types does not show it."""
     execute(replicats, "ALTER TABLE t DROP b", "ALTER TABLE t ADD b numeric GENERATED ALWAYS AS (id * 2) STORED")
     replicat = replicats.start()
     replicat.feed(trail([Tx(1, [insert(1, b="1")])])[0])
@@ -146,7 +146,7 @@ def test_a_generated_column_that_becomes_an_ordinary_one_is_filled(replicats: Re
     assert execute(replicats, "SELECT id, b FROM t ORDER BY id") == [(1, 2), (2, 7)]
 
 
-def test_a_row_that_only_the_older_type_refuses_is_not_discarded(replicats: Replicats, tmp_path: Path) -> None:
+def test_a_row_that_only_the_previous_type_refuses_is_not_discarded(replicats: Replicats, tmp_path: Path) -> None:
     execute(replicats, "ALTER TABLE t ALTER b TYPE int")
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
     responses = Responses([ErrorRule("DEFAULT", Response.DISCARD)])
@@ -165,8 +165,8 @@ def test_a_row_that_only_the_older_type_refuses_is_not_discarded(replicats: Repl
     assert not discard.path.exists()
 
 
-def test_a_refusal_of_one_group_is_believed_only_if_its_own_tables_are_the_same(replicats: Replicats) -> None:
-    """The answer comes when the next group, of another table, is on its way."""
+def test_an_error_of_one_group_is_final_only_if_its_own_tables_are_unchanged(replicats: Replicats) -> None:
+    """The answer arrives while the next group, for another table, is being sent."""
     execute(replicats, "CREATE TABLE u (id int PRIMARY KEY, a text, b numeric)", "ALTER TABLE t ALTER b TYPE int")
     other = TableDefinition(TableName("hr", "u"), insert(1).table.columns, (0,))
     row = Row(other, IoType.INSERT, image("7", "x", "1"))
@@ -180,7 +180,7 @@ def test_a_refusal_of_one_group_is_believed_only_if_its_own_tables_are_the_same(
         replicat.flush()
 
 
-def test_the_check_sees_the_catalog_as_it_is_whatever_the_isolation_level(replicats: Replicats) -> None:
+def test_the_check_sees_the_current_catalog_at_any_isolation_level(replicats: Replicats) -> None:
     execute(
         replicats,
         "CREATE TABLE u (id int PRIMARY KEY, a text, b real)",
@@ -212,9 +212,9 @@ def test_the_check_sees_the_catalog_as_it_is_whatever_the_isolation_level(replic
     assert execute(replicats, "SELECT count(*) FROM t, u WHERE t.id = 2 OR u.id = 2") == [(0,)]
 
 
-def test_a_source_definition_that_comes_after_the_target_has_changed_ends_the_session(replicats: Replicats) -> None:
-    """The new definition is described again, and the text of its statements is that of statements prepared before."""
-    real_again(replicats)
+def test_a_source_definition_that_arrives_after_the_target_changed_ends_the_session(replicats: Replicats) -> None:
+    """The new definition is described again, and its statements have the text of statements prepared before."""
+    make_real_again(replicats)
     replicat = replicats.start()
     replicat.feed(trail([Tx(1, [insert(1)])])[0])
     replicat.flush()
@@ -230,7 +230,7 @@ def test_a_source_definition_that_comes_after_the_target_has_changed_ends_the_se
     assert execute(replicats, "SELECT b::text FROM t WHERE id = 2") == [(EXACT,)]
 
 
-def test_a_dropped_table_is_named_and_not_its_statement(replicats: Replicats) -> None:
+def test_the_error_for_a_dropped_table_names_the_table_not_the_statement(replicats: Replicats) -> None:
     replicat = replicats.start()
     replicat.feed(trail([Tx(1, [insert(1)])])[0])
     replicat.flush()
@@ -244,7 +244,7 @@ def test_a_dropped_table_is_named_and_not_its_statement(replicats: Replicats) ->
 
 
 def test_more_statement_shapes_than_are_kept_prepared(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shapes are let go of by name: psycopg's own prepared statements stay, and so do the ones in use."""
+    """Shapes are dropped by name: psycopg's own prepared statements stay, and so do those in use."""
     monkeypatch.setattr(apply_wire, "MOST_PREPARED", 8)
     names = [f"c{n}" for n in range(30)]
     execute(replicats, f"CREATE TABLE wide (id int PRIMARY KEY, {', '.join(name + ' int' for name in names)})")
@@ -255,8 +255,8 @@ def test_more_statement_shapes_than_are_kept_prepared(replicats: Replicats, monk
         for place in range(1, 31):
             number = 100 * turn + place
             row = Row(wide, IoType.INSERT, image(str(number), "5", columns=(0, place)))
-            again = Row(wide, IoType.FIELD_COMP, image(str(number), "6", columns=(0, place)))
-            for batch in trail([Tx(2 * number, [row]), Tx(2 * number + 1, [again])]):
+            second_row = Row(wide, IoType.FIELD_COMP, image(str(number), "6", columns=(0, place)))
+            for batch in trail([Tx(2 * number, [row]), Tx(2 * number + 1, [second_row])]):
                 replicat.feed(batch)
             replicat.flush()
             replicats.target.describe(TableName("public", "wide"))

@@ -1,4 +1,4 @@
-"""Slots, publication and TRANDATA on real servers: what is missing is said with what to do."""
+"""Slots, publication and TRANDATA on real servers: an error says what is missing and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ITEMS = TableName("public", "items")
 
 @pytest.fixture
 def private_server(server_folder: Path, port: int) -> Iterator[PostgresServer]:
-    """A server of the test's own, not started yet; its settings may be spoilt."""
+    """A server of the test's own that has not been started; the test may damage its settings."""
     folder = server_folder / "own"
     server = PostgresServer(data=folder / "data", sockets=folder / "s", port=port, binaries=find_binaries())
     folder.mkdir()
@@ -35,7 +35,7 @@ def connect(server: PostgresServer) -> psycopg.Connection:
     return session.connect(server.dsn())
 
 
-def test_a_server_that_logs_too_little_is_told_how_to_log_more(private_server: PostgresServer) -> None:
+def test_a_server_with_a_low_wal_level_is_refused_with_the_required_setting(private_server: PostgresServer) -> None:
     private_server.initialise({**REPLICATION_SETTINGS, "wal_level": "replica"})
     private_server.start()
     with connect(private_server) as connection, pytest.raises(DatabaseError, match="wal_level is replica") as caught:
@@ -43,7 +43,7 @@ def test_a_server_that_logs_too_little_is_told_how_to_log_more(private_server: P
     assert "ALTER SYSTEM SET wal_level = logical" in caught.value.hint
 
 
-def test_a_slot_that_the_server_gave_up_is_never_a_silent_gap(private_server: PostgresServer) -> None:
+def test_an_invalidated_slot_is_never_a_silent_gap(private_server: PostgresServer) -> None:
     private_server.initialise({**REPLICATION_SETTINGS, "max_slot_wal_keep_size": "1MB", "max_wal_size": "64MB"})
     private_server.start()
     with connect(private_server) as connection:
@@ -62,7 +62,7 @@ def test_a_slot_that_the_server_gave_up_is_never_a_silent_gap(private_server: Po
     assert "load the tables again" in caught.value.hint
 
 
-def test_registering_twice_and_dropping_what_is_not_there_are_refused(north: str) -> None:
+def test_registering_twice_and_dropping_a_missing_slot_are_refused(north: str) -> None:
     with session.connect(north) as connection:
         slot.register(connection, "EXT1")
         with pytest.raises(ConflictError, match="already registered"):
@@ -74,7 +74,7 @@ def test_registering_twice_and_dropping_what_is_not_there_are_refused(north: str
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another user's folder")
 @pytest.mark.parametrize("user", ["postgres", "modest"])
-def test_the_free_disk_of_a_server_on_this_machine_is_known(north: str, user: str) -> None:
+def test_the_free_disk_space_of_a_local_server_is_known(north: str, user: str) -> None:
     with session.connect(north) as connection:
         connection.execute("DROP ROLE IF EXISTS modest")
         connection.execute("CREATE ROLE modest LOGIN")
@@ -92,7 +92,7 @@ def test_the_free_disk_of_a_server_on_this_machine_is_known(north: str, user: st
         ("id int PRIMARY KEY, v text", (), True, "full", ("id", "v")),
     ],
 )
-def test_trandata_sets_the_identity_that_the_key_needs(
+def test_trandata_sets_the_replica_identity_that_the_key_needs(
     north: str, definition: str, keycols: tuple[str, ...], everything: bool, identity: str, key: tuple[str, ...]
 ) -> None:
     with session.connect(north) as connection:
@@ -104,7 +104,7 @@ def test_trandata_sets_the_identity_that_the_key_needs(
         assert (gone.identity, gone.published) == ("default", False)
 
 
-def test_a_table_whose_old_rows_are_not_logged_is_refused_with_the_remedy(north: str) -> None:
+def test_a_table_whose_old_rows_are_not_logged_is_refused_with_a_hint(north: str) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE items (id int PRIMARY KEY)")
         trandata.add(connection, ITEMS)

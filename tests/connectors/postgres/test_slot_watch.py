@@ -1,4 +1,4 @@
-"""What a slot's growth means, and when it is told."""
+"""How the growth of a slot is interpreted, and when a warning is given."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def watch(clock: FakeClock) -> SlotWatch:
     return SlotWatch(clock)
 
 
-def test_one_burst_is_no_trend(clock: FakeClock, watch: SlotWatch) -> None:
+def test_one_burst_is_not_a_trend(clock: FakeClock, watch: SlotWatch) -> None:
     watch.check(status(0), 100 * MEGABYTE)
     clock.advance(30)
     assert watch.check(status(50 * MEGABYTE), 50 * MEGABYTE) is None
     assert (watch.facts["growth_per_hour"], watch.facts["hours_left"]) == (None, None)
 
 
-def test_the_time_left_is_the_room_at_the_present_growth(clock: FakeClock, watch: SlotWatch) -> None:
+def test_the_time_left_is_the_room_divided_by_the_current_growth(clock: FakeClock, watch: SlotWatch) -> None:
     watch.check(status(0), 1000 * MEGABYTE)
     clock.advance(3600)
     assert watch.check(status(100 * MEGABYTE), 900 * MEGABYTE) is None
@@ -41,7 +41,7 @@ def test_the_time_left_is_the_room_at_the_present_growth(clock: FakeClock, watch
 
 
 def test_a_long_quiet_time_does_not_hide_a_burst(clock: FakeClock, watch: SlotWatch) -> None:
-    for _ in range(1440):  # ten days
+    for _ in range(1440):  # Ten days.
         watch.check(status(0), 10_000 * MEGABYTE)
         clock.advance(600)
     warnings = []
@@ -52,7 +52,7 @@ def test_a_long_quiet_time_does_not_hide_a_burst(clock: FakeClock, watch: SlotWa
     assert watch.facts["hours_left"] < 0.05
 
 
-def test_growth_is_seen_again_after_the_slot_was_read(clock: FakeClock, watch: SlotWatch) -> None:
+def test_growth_is_detected_again_after_the_slot_was_read(clock: FakeClock, watch: SlotWatch) -> None:
     watch.check(status(5000 * MEGABYTE), None)
     for step in range(70):
         clock.advance(10)
@@ -69,7 +69,7 @@ def test_growth_is_seen_again_after_the_slot_was_read(clock: FakeClock, watch: S
         (50 * MEGABYTE, None, "max_slot_wal_keep_size", "the server invalidates the slot"),
     ],
 )
-def test_the_nearer_limit_counts_and_is_told_in_time(
+def test_the_nearer_limit_counts_and_is_reported_in_time(
     clock: FakeClock, watch: SlotWatch, server: int | None, disk: int | None, limit: str, end: str
 ) -> None:
     watch.check(status(0, room=server), disk)
@@ -81,14 +81,14 @@ def test_the_nearer_limit_counts_and_is_told_in_time(
     assert watch.facts["limit"] == limit
 
 
-def test_a_warning_comes_once_in_fifteen_minutes_and_anew_when_it_comes_back(
+def test_a_warning_is_given_once_in_fifteen_minutes_and_again_when_the_problem_recurs(
     clock: FakeClock, watch: SlotWatch
 ) -> None:
-    told = []
+    warnings = []
     for _ in range(30):
-        told.append(watch.check(status(9, room=5, wal_status="extended"), None))
+        warnings.append(watch.check(status(9, room=5, wal_status="extended"), None))
         clock.advance(60)
-    assert [number for number, warning in enumerate(told) if warning] == [0, 15]
+    assert [number for number, warning in enumerate(warnings) if warning] == [0, 15]
     assert watch.check(status(9, room=5), None) is None
     assert watch.check(status(9, room=5, wal_status="unreserved"), None) is not None
 

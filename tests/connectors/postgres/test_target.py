@@ -1,4 +1,4 @@
-"""PostgreSQL as a target: what it says of tables, how it sends, what becomes durable; COPY text and arrays by themselves."""
+"""PostgreSQL as a target: table descriptions, sending, durability; COPY text and arrays on their own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slow_copy(rows: list[list[bytes | None]]) -> bytes:
 
 
 @given(ROWS)
-def test_many_images_are_read_as_one_is(rows: list[list[bytes | None]]) -> None:
+def test_many_images_are_read_like_single_ones(rows: list[list[bytes | None]]) -> None:
     images = [encode_image(enumerate(row)) for row in rows]
     length = np.array([len(found) for found in images], dtype=np.int64)
     start = np.cumsum(length) - length
@@ -73,7 +73,7 @@ def test_values_as_an_array(values: list[bytes | None], literal: bytes) -> None:
     assert array_literal(values) == literal
 
 
-def test_no_part_holds_a_key_twice() -> None:
+def test_no_part_contains_a_key_twice() -> None:
     assert runs_of_distinct([1, 2, 3]) == [(0, 3)]
     assert runs_of_distinct([1, 2, 1, 3, 3]) == [(0, 2), (2, 4), (4, 5)]
 
@@ -104,7 +104,7 @@ def test_a_table_is_described_with_keys_types_and_parents(south: str) -> None:
         assert target_table(connection, TableName("public", "nothing")) is None
 
 
-def test_a_value_too_long_for_its_column_is_refused_by_every_way(replicats: Replicats) -> None:
+def test_a_value_too_long_for_its_column_is_refused_by_every_method(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("ALTER TABLE t ALTER a TYPE varchar(3)")
     replicat = replicats.start()
@@ -116,7 +116,7 @@ def test_a_value_too_long_for_its_column_is_refused_by_every_way(replicats: Repl
     assert "id = 20" in str(raised.value)
 
 
-def test_the_session_stamps_its_changes_with_the_groups_origin(replicats: Replicats) -> None:
+def test_the_session_marks_its_changes_with_the_origin_of_the_group(replicats: Replicats) -> None:
     replicats.start()
     assert replicats.target is not None
     assert replicats.target.origin == "ggs_rep1"
@@ -128,14 +128,14 @@ def test_the_session_stamps_its_changes_with_the_groups_origin(replicats: Replic
         query = "SELECT count(*) FROM pg_replication_origin WHERE roname = ANY(%s)"
         both = [list(applier_lock.origin_names("rep1", other.key))]
 
-        def dropped() -> bool:  # the server takes a moment to notice that a session has ended
+        def dropped() -> bool:  # The server takes a moment to notice that a session has ended.
             applier_lock.drop_origins(connection, "rep1", other.key)
             return connection.execute(query, both).fetchall() == [(0,)]
 
-        until("both origins are gone", dropped)
+        until("both origins are dropped", dropped)
 
 
-def test_durable_answers_while_a_commit_is_on_its_way(replicats: Replicats) -> None:
+def test_durable_answers_while_a_commit_is_in_progress(replicats: Replicats) -> None:
     replicat = replicats.start(group=1)
     target = replicats.target
     assert target is not None
@@ -144,10 +144,10 @@ def test_durable_answers_while_a_commit_is_on_its_way(replicats: Replicats) -> N
     replicat.flush()
     target.durable()
     with session.connect(replicats.dsn) as connection:
-        behind = connection.execute(
+        in_progress = connection.execute(
             "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() - 65536"
         ).fetchall()
-        assert behind == [(True,)]
+        assert in_progress == [(True,)]
     assert replicat.applied is not None
     assert target.confirmed == 4
 
@@ -174,7 +174,7 @@ def test_a_server_that_goes_away_and_comes_back(replicats: Replicats) -> None:
         assert connection.execute("SELECT count(*) FROM t").fetchall() == [(3,)]
 
 
-def test_without_a_checkpoint_table_nothing_is_written_to_one(replicats: Replicats) -> None:
+def test_without_a_checkpoint_table_none_is_written(replicats: Replicats) -> None:
     target = PostgresTarget(replicats.dsn, "rep2", "/home", None, TrailPosition(0, 0))
     assert target.checkpoint() is None
     target.close()
@@ -182,7 +182,7 @@ def test_without_a_checkpoint_table_nothing_is_written_to_one(replicats: Replica
         PostgresTarget(replicats.dsn, "rep2", "/home", TableName("public", "nowhere"), TrailPosition(0, 0))
 
 
-def test_triggers_can_be_kept_from_firing(replicats: Replicats) -> None:
+def test_triggers_can_be_suppressed(replicats: Replicats) -> None:
     target = PostgresTarget(
         replicats.dsn, "rep3", "/", CHECKPOINTS, TrailPosition(0, 0), options=SessionOptions(suppress_triggers=True)
     )

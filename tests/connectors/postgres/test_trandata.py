@@ -1,4 +1,4 @@
-"""TRANDATA never breaks the application, and costs the same for each table however many there are."""
+"""TRANDATA never breaks the application, and its cost per table does not depend on the number of tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(name: str) -> TableName:
 
 
 def members(source: psycopg.Connection) -> set[str]:
-    """The tables that the publication names itself."""
+    """The tables that the publication names explicitly."""
     rows = source.execute(
         "SELECT c.relname FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid"
         " JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = %s",
@@ -58,7 +58,7 @@ VIRTUAL = "g int GENERATED ALWAYS AS (v * 2) VIRTUAL"
         ("v int PRIMARY KEY, w int, UNIQUE (v) INCLUDE (w)", {}, "default"),
     ],
 )
-def test_generated_columns_never_make_the_application_s_updates_fail(
+def test_updates_of_the_application_never_fail_because_of_generated_columns(
     source: psycopg.Connection, columns: str, options: dict[str, object], identity: str | None
 ) -> None:
     source.execute(f"CREATE TABLE s.t ({columns})")
@@ -84,14 +84,14 @@ def test_replica_identity_full_is_not_weakened_silently(source: psycopg.Connecti
 
 
 @pytest.mark.parametrize("order", [("child", "parent"), ("parent", "child")])
-def test_an_inheritance_child_is_added_before_or_after_its_parent(
+def test_an_inheritance_child_can_be_added_before_or_after_its_parent(
     source: psycopg.Connection, order: tuple[str, str]
 ) -> None:
     source.execute("CREATE TABLE s.parent (id int PRIMARY KEY)")
     source.execute("CREATE TABLE s.child () INHERITS (s.parent)")
     trandata.add(source, table(order[0]))
     assert members(source) == {order[0]}
-    source.execute("UPDATE s.parent SET id = 1")  # also of a child that nobody added
+    source.execute("UPDATE s.parent SET id = 1")  # Also of a child that was not added.
     trandata.add(source, table(order[1]))
     assert members(source) == {"parent", "child"}
     assert trandata.info(source, table("child")).identity == "full"
@@ -122,7 +122,7 @@ def test_a_partition_without_replica_identity_is_named_and_repaired(source: psyc
 
 
 @pytest.mark.parametrize("identity", ["v int", "v int PRIMARY KEY", "v int NOT NULL UNIQUE"])
-def test_a_partition_created_later_takes_updates_and_its_truncate_is_captured(
+def test_a_partition_created_later_accepts_updates_and_its_truncate_is_captured(
     source: psycopg.Connection, north: str, identity: str
 ) -> None:
     source.execute(f"CREATE TABLE s.root ({identity}) PARTITION BY RANGE (v)")
@@ -149,7 +149,7 @@ def test_a_partition_created_later_takes_updates_and_its_truncate_is_captured(
     ("columns", "says"),
     [("v int", "the application's UPDATE and DELETE on it fail"), ("v int PRIMARY KEY", "TRUNCATE of it alone")],
 )
-def test_a_login_without_event_triggers_is_warned_of_partitions_created_later(
+def test_a_login_that_may_not_create_event_triggers_is_warned_about_later_partitions(
     source: psycopg.Connection, north: str, columns: str, says: str
 ) -> None:
     source.execute("DROP ROLE IF EXISTS modest")
@@ -161,17 +161,19 @@ def test_a_login_without_event_triggers_is_warned_of_partitions_created_later(
         state = trandata.add(connection, table("root"))
         assert says in state.warning
         assert ("GGS-00421", state.warning, Severity.WARNING) in added_messages(state)
-        told: list[str] = []
-        watch = TableWatch(["s.*"], lambda _: True, lambda *line: told.append(line[2]), SystemClock(), truncates=True)
+        warnings: list[str] = []
+        watch = TableWatch(
+            ["s.*"], lambda _: True, lambda *line: warnings.append(line[2]), SystemClock(), truncates=True
+        )
         watch.begin(connection)
         watch.check(connection)
-        assert told == [state.warning]
+        assert warnings == [state.warning]
     assert "ADD TRANDATA s.root" in trandata.info(source, table("root")).warning
     assert trandata.add(source, table("root")).warning == "", "a superuser creates the event trigger"
     source.execute("DROP OWNED BY modest CASCADE")
 
 
-def test_a_table_of_another_role_is_refused_with_its_owner_and_the_right_that_is_needed(
+def test_a_table_of_another_owner_is_refused_with_the_owner_and_the_required_right(
     source: psycopg.Connection, north: str
 ) -> None:
     for role in ("modest", "proprietor"):
@@ -198,7 +200,7 @@ def test_a_table_of_another_role_is_refused_with_its_owner_and_the_right_that_is
     source.execute("DROP OWNED BY modest, proprietor CASCADE")
 
 
-def test_a_locked_table_is_refused_with_the_session_that_holds_it(
+def test_a_locked_table_is_refused_with_the_session_that_holds_the_lock(
     source: psycopg.Connection, north: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ggshell.connectors.postgres.lock_waits.LOCK_SECONDS", 0.05)
@@ -211,7 +213,7 @@ def test_a_locked_table_is_refused_with_the_session_that_holds_it(
     assert trandata.add(source, table("t")).enabled
 
 
-def test_what_is_set_already_takes_no_lock(source: psycopg.Connection, north: str) -> None:
+def test_settings_that_are_already_in_place_take_no_lock(source: psycopg.Connection, north: str) -> None:
     source.execute("CREATE TABLE s.t (id int PRIMARY KEY)")
     with psycopg.connect(north) as other:
         other.execute("SELECT count(*) FROM s.t")

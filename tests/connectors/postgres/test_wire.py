@@ -1,4 +1,4 @@
-"""The log read off the socket is what libpq gives; both say in the same words what the server refuses."""
+"""The log read from the socket equals what libpq returns; both report the server's errors in the same words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dsn(north: str) -> Iterator[str]:
 
 
 class Stream:
-    """A wire of one kind, begun on a slot."""
+    """One kind of replication connection, started on a slot."""
 
     def __init__(self, dsn: str, kind: str, slot: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(wire, "is_plain", lambda *_: kind == "socket")
@@ -42,7 +42,7 @@ class Stream:
         return wire.start(connection, control, COMMAND.format(slot))
 
     def take(self, commits: int) -> list[bytes]:
-        """The payloads up to so many commits (the frame around them tells each reader's own time)."""
+        """The payloads up to so many commits, without the frames, which contain the time of each reader."""
         found: list[bytes] = []
 
         def arrived() -> bool:
@@ -53,7 +53,7 @@ class Stream:
                 if error is not None:
                     raise error
                 body = frames.data[frames.edges[number] + HEAD : frames.edges[number + 1]]
-                # A table is described anew whenever the server has looked it up again, which each reader meets elsewhere.
+                # The server describes a table again after each lookup, at a different place for each reader.
                 if body[0] == pgoutput.XLOG_DATA and body[pgoutput.PAYLOAD] != pgoutput.RELATION:
                     found.append(body[pgoutput.PAYLOAD :])
             return sum(payload[0] == pgoutput.COMMIT for payload in found) >= commits
@@ -62,7 +62,7 @@ class Stream:
         return found
 
 
-def test_both_ways_read_the_same_messages(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_connections_read_the_same_messages(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with session.connect(dsn) as connection:
         connection.execute("INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, 3000) n")
         connection.execute("INSERT INTO t VALUES (0, repeat('long ', 400000))")
@@ -76,13 +76,13 @@ def test_both_ways_read_the_same_messages(dsn: str, monkeypatch: pytest.MonkeyPa
     assert len(found["socket"]) > 3100
 
 
-def test_what_comes_while_we_are_busy_is_taken_and_waits_in_the_inbox(
+def test_data_that_arrives_while_the_reader_is_busy_waits_in_the_inbox(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = Stream(dsn, "socket", 1, monkeypatch)
     count, drained = 0, stream.wire.drained(stream.inbox)
     with drained, session.connect(dsn) as connection:
-        # More than any socket holds: the server could not send the last one if nobody took the first.
+        # More than any socket buffer holds: the server could not send the last one if the first were not read.
         connection.execute("INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 20000) n")
         end = session.current_position(connection)[0]
         query = "SELECT coalesce(max(sent_lsn), '0/0') - '0/0' FROM pg_stat_replication"
@@ -97,7 +97,7 @@ def test_what_comes_while_we_are_busy_is_taken_and_waits_in_the_inbox(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_confirmed_is_seen_by_the_server(dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_confirmed_positions_reach_the_server(dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with session.connect(dsn) as connection:
         connection.execute("INSERT INTO t VALUES (1, 'a')")
         stream = Stream(dsn, kind, 1, monkeypatch)
@@ -110,7 +110,7 @@ def test_what_is_confirmed_is_seen_by_the_server(dsn: str, kind: str, monkeypatc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slot_that_is_taken_or_missing_is_refused_in_the_servers_words(
+def test_a_missing_or_active_slot_is_refused_in_the_words_of_the_server(
     dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = Stream(dsn, kind, 1, monkeypatch)
@@ -123,7 +123,7 @@ def test_a_slot_that_is_taken_or_missing_is_refused_in_the_servers_words(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_walsender_that_is_ended_is_a_lost_connection(dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminated_walsender_is_a_lost_connection(dsn: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream(dsn, kind, 1, monkeypatch)
     with session.connect(dsn) as connection:
         connection.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 's1'")
@@ -132,8 +132,8 @@ def test_a_walsender_that_is_ended_is_a_lost_connection(dsn: str, kind: str, mon
     stream.wire.close()
 
 
-def test_messages_that_come_with_the_servers_consent_stay_in_order() -> None:
-    """The first block may hold the consent, whole messages, and the beginning of one that goes on in the next."""
+def test_messages_that_arrive_with_the_servers_response_stay_in_order() -> None:
+    """The first block may contain the response, whole messages, and the beginning of one that continues in the next block."""
     ours, servers = socket.socketpair()
     whole, cut = (wire.message(COPY_DATA, b"w" + bytes(24) + b"B" + size * b"x") for size in (20, 5000))
     plain = SocketWire(SimpleNamespace(pgconn=SimpleNamespace(socket=ours.fileno())))

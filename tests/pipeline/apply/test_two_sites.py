@@ -54,8 +54,8 @@ PROMISES: dict[str, tuple[Rules, Rules, str]] = {
     "groups of columns": (GROUPS, GROUPS, "update"),
     "sums": (SUMS, SUMS, "update"),
 }
-"""The rules of both sites, and the operations with which they hold the same rows in the end.  A key is inserted once, or never
-deleted: without a record of what was deleted, a late change cannot know that its row is another one."""
+"""The rules of both sites, and the operations after which both have the same rows.  A key is inserted once, or never deleted:
+without a record of deleted rows, a late change cannot recognize that its row is a different one."""
 
 
 class Workload:
@@ -205,7 +205,7 @@ ROW: Values = {"id": "1", "name": "one", "price": "10", "rank": "1", "changed": 
 MINE = {**ROW, "name": "n", "changed": "2026-01-03 00:00:00"}
 THEIRS = {**ROW, "price": "77", "changed": "2026-01-02 00:00:00"}
 ALONE = ImageRules(unified=Unified.COMPACT)
-"""UPDATERECORDFORMAT COMPACT without LOGALLSUPCOLS: of columns that did not change nothing is known."""
+"""UPDATERECORDFORMAT COMPACT without LOGALLSUPCOLS: the values of unchanged columns are unknown."""
 
 
 def conflict(rules: Rules, images: ImageRules, compared: str = "ALL") -> Site:

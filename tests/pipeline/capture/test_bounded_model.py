@@ -22,7 +22,7 @@ SECOND = 1_000_000
 INTERVAL = 1200
 STEP = INTERVAL // 6
 LATE = 6 * STEP
-"""A checkpoint is made when what was read has been handed out: at most two readings of three records later."""
+"""A checkpoint is made after the rows read have been delivered: at most two reads of three records later."""
 
 
 class Order(NamedTuple):

@@ -53,7 +53,7 @@ def test_a_spill_frees_room_for_many_messages_largest_transactions_first(tmp_pat
     facts = cache.facts()
     assert facts["used"] <= facts["limit"]
     searches = facts["spilled"] / (facts["limit"] / 4)
-    assert facts["spills"] / searches > 50, "one look for the largest ones makes room for many messages"
+    assert facts["spills"] / searches > 50, "one search for the largest transactions frees room for many messages"
     smallest = min(item.size for item in cache.open.values() if item.size)
     assert smallest == cache.open[0].size, "the small ones stay in memory"
     cache.clear()

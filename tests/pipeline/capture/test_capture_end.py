@@ -28,16 +28,16 @@ LOG = [
     Entry(12, 41, "C", 4, 0, b"e"),
     Entry(13, 50, "K", 4, 13),
 ]
-"""Commits at 20, 30, 25 and 50: the third has the clock of a machine that is behind."""
+"""Commits at 20, 30, 25 and 50: the third comes from a machine whose clock is slow."""
 EVERY = [(5, 1), (7, 2), (10, 1), (13, 1)]
-"""The CSNs of the transactions and how many rows they have, in the order of their commits."""
+"""The CSNs of the transactions and their numbers of rows, in commit order."""
 BEFORE = {
     **dict.fromkeys([9, 15, 20], 0),
     **dict.fromkeys([21, 25, 26, 30], 1),
     **dict.fromkeys([31, 45, 50], 3),
     51: 4,
 }
-"""How many transactions go out, by when the run ends: before, inside and at commits."""
+"""The number of transactions captured, by the end time of the run: before, between and at commits."""
 
 
 def run(folder: Path, position: int, after: int, until: int | None, step: int) -> tuple[list[tuple[int, int]], Capture]:
@@ -66,7 +66,7 @@ def test_guard_5_rows_before_and_after_any_end_time_are_all_transactions_once(
     assert first == EVERY[: BEFORE[until]]
     assert capture.ended == (until <= 50)
     left = [csn for csn, _ in EVERY[len(first) :]]
-    assert capture.state.safe <= min(left, default=14), "safe lies before what is left"
+    assert capture.state.safe <= min(left, default=14), "the safe position is before the remaining transactions"
     unfinished = {entry.xid for entry in LOG if entry.csn in left}
     begins = [entry.position for entry in LOG if entry.kind == "B" and entry.xid in unfinished]
     known = max([csn for csn, _ in first], default=0)

@@ -61,4 +61,4 @@ def test_ten_thousand_interleaved_transactions(tmp_path: Path, limit: int) -> No
     assert list(found.items()) == expected
     assert len(capture.cache.open) == 0
     capture.close()
-    assert not any(path.is_file() for path in tmp_path.rglob("*")), "no file stays behind"
+    assert not any(path.is_file() for path in tmp_path.rglob("*")), "no file is left over"

@@ -14,7 +14,7 @@ from processes import until
 from ggshell.demo.postgres_server import find_binaries
 
 MARKED = "SELECT pg_replication_origin_create('other'), pg_replication_origin_session_setup('other')"
-"""What a session does whose changes no Extract captures."""
+"""Settings of a session whose changes are not captured by any Extract."""
 SPOIL = (
     "DELETE FROM s.items WHERE id = 1; UPDATE s.items SET price = 0.5, name = 'wrong' WHERE id = 2;"
     "INSERT INTO s.items VALUES (9, 'extra', 9)"
@@ -42,7 +42,7 @@ TOUCH = (
     " $$ BEGIN NEW.price := greatest(NEW.price, 1000) + 1; RETURN NEW; END $$",
     "CREATE TRIGGER touch BEFORE INSERT OR UPDATE ON s.items FOR EACH ROW EXECUTE FUNCTION s.touch()",
 )
-"""A trigger that gives each row that is written another value, as the one of docs/two-way.md does."""
+"""A trigger that changes a value of each written row, like the one in docs/two-way.md."""
 
 
 def rows(pipeline: Pipeline) -> list[list[tuple[object, ...]]]:
@@ -72,7 +72,9 @@ def wait_for_both(pipeline: Pipeline) -> None:
     pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
     wanted = [(101,), (102,)]
     for run in (pipeline.in_north, pipeline.in_south):
-        until("both ends arrive", lambda run=run: run("SELECT id FROM s.items WHERE id > 100 ORDER BY 1") == wanted)
+        until(
+            "the last changes arrive", lambda run=run: run("SELECT id FROM s.items WHERE id > 100 ORDER BY 1") == wanted
+        )
 
 
 def test_a_repair_script_is_not_captured_and_sent_back(pipeline: Pipeline) -> None:
@@ -100,6 +102,9 @@ def test_a_repair_script_is_captured_if_the_user_wants_it_replicated(pipeline: P
     pipeline.run("STOP REPLICAT rep2")
     repair(pipeline, ", REPLICATE")
     pipeline.in_south("INSERT INTO s.items VALUES (102, 'end', 1)")
-    until("the end is captured", lambda: "102" in pipeline.run("TRAIL FIND TABLE s.items KEY (102) FROM ./dirdat/e2"))
+    until(
+        "the last change is captured",
+        lambda: "102" in pipeline.run("TRAIL FIND TABLE s.items KEY (102) FROM ./dirdat/e2"),
+    )
     counted = pipeline.run("TRAIL COUNT FROM ./dirdat/e2, BY OP")
     assert [word for word in counted.split() if word in ("Insert", "Delete", "FieldComp")], counted

@@ -24,7 +24,7 @@ def test_one_direction_fills_the_target_and_leaves_the_source_empty(one_directio
     one_direction.wait_for("south", [(north, "EXT1", "DP1", "REP1", None, None)], WAY)
     assert one_direction.rows("south", "local_database, 1, 1") == [(south, 1, 1)]
     one_direction.send_heartbeat("north")
-    until("two arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 2)
+    until("two heartbeats arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 2)
     assert one_direction.rows("north", "*") == []
     found = one_direction.rows("south", "*", "gg_lag_history")
     parts = one_direction.rows(
@@ -165,7 +165,7 @@ def test_manager_sends_heartbeats_at_the_frequency_and_none_while_paused(one_dir
         return int(one_direction.sql("north", "SELECT max(runs) FROM ggadmin.gg_heartbeat_jobs")[0][0])
 
     one_direction.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0.2")
-    until("five beats arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) >= 5)
+    until("five heartbeats arrive", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) >= 5)
     assert runs() >= 5
     one_direction.run("DBLOGIN USERIDALIAS north", "ALTER HEARTBEATTABLE, FREQUENCY 0")
     still = runs()
