@@ -1,4 +1,4 @@
-"""The offline check: what is wrong in a file, and what does not fit between files."""
+"""The offline check: errors within a file, and inconsistencies between files."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ START rep1
 EXT1 = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE shop.*;\n"
 PMP1 = "EXTRACT pmp1\nRMTTRAIL ./dirdat/ra\nTABLE shop.*;\n"
 REP1 = "REPLICAT rep1\nUSERIDALIAS south\nMAP shop.*, TARGET shop.*;\n"
-WHOLE = {"setup.oby": SETUP, "dirprm/ext1.prm": EXT1, "dirprm/pmp1.prm": PMP1, "dirprm/rep1.prm": REP1}
+COMPLETE = {"setup.oby": SETUP, "dirprm/ext1.prm": EXT1, "dirprm/pmp1.prm": PMP1, "dirprm/rep1.prm": REP1}
 
 
-def found(files: dict[str, str]) -> list[tuple[str, int, int, str]]:
+def positions_of(files: dict[str, str]) -> list[tuple[str, int, int, str]]:
     """(file, line, column, code) of every error and warning."""
     report = check_sources(files.items())
     return [
@@ -46,13 +46,13 @@ def found(files: dict[str, str]) -> list[tuple[str, int, int, str]]:
     ]
 
 
-def changed(file: str, old: str, new: str) -> dict[str, str]:
-    assert old in WHOLE[file]
-    return {**WHOLE, file: WHOLE[file].replace(old, new)}
+def with_change(file: str, old: str, new: str) -> dict[str, str]:
+    assert old in COMPLETE[file]
+    return {**COMPLETE, file: COMPLETE[file].replace(old, new)}
 
 
-def test_a_set_of_files_that_fits_is_clean() -> None:
-    assert found(WHOLE) == []
+def test_a_consistent_set_of_files_has_no_findings() -> None:
+    assert positions_of(COMPLETE) == []
 
 
 @pytest.mark.parametrize(
@@ -83,67 +83,67 @@ def test_a_set_of_files_that_fits_is_clean() -> None:
         ("dirprm/rep1.prm", "TARGET shop.*;", "TARGET shop.*;\nMAP shop.*, TARGET shop.*;", 4, 1, "GGS-01210"),
     ],
 )
-def test_each_fault_is_found_at_its_place(file: str, old: str, new: str, line: int, column: int, code: str) -> None:
-    assert (file, line, column, code) in found(changed(file, old, new))
+def test_each_fault_is_found_at_its_position(file: str, old: str, new: str, line: int, column: int, code: str) -> None:
+    assert (file, line, column, code) in positions_of(with_change(file, old, new))
 
 
-def test_a_trail_has_one_writer_and_a_group_one_birth() -> None:
-    codes = [code for *_, code in found({"a.oby": SETUP, "b.oby": "ADD EXTRACT ext1, TRANLOG, BEGIN NOW\n"})]
+def test_a_trail_has_one_writer_and_a_group_is_added_once() -> None:
+    codes = [code for *_, code in positions_of({"a.oby": SETUP, "b.oby": "ADD EXTRACT ext1, TRANLOG, BEGIN NOW\n"})]
     assert "GGS-01201" in codes
     twice = SETUP + "ADD EXTRACT ext2, TRANLOG, BEGIN NOW\nADD EXTTRAIL ./dirdat/ea, EXTRACT ext2\n"
-    assert ("setup.oby", 11, 1, "GGS-01207") in found({"setup.oby": twice})
+    assert ("setup.oby", 11, 1, "GGS-01207") in positions_of({"setup.oby": twice})
 
 
-def test_parameter_file_and_script_name_the_same_trail() -> None:
-    files = changed("dirprm/ext1.prm", "EXTTRAIL ./dirdat/ea", "EXTTRAIL ./dirdat/ex")
-    assert ("setup.oby", 4, 1, "GGS-01208") in found(files)
-    assert ("dirprm/ext1.prm", 3, 1, "GGS-01208") in found(files)
+def test_parameter_file_and_script_must_name_the_same_trail() -> None:
+    files = with_change("dirprm/ext1.prm", "EXTTRAIL ./dirdat/ea", "EXTTRAIL ./dirdat/ex")
+    assert ("setup.oby", 4, 1, "GGS-01208") in positions_of(files)
+    assert ("dirprm/ext1.prm", 3, 1, "GGS-01208") in positions_of(files)
 
 
-def test_the_file_of_an_initial_load_is_a_trail_that_somebody_writes() -> None:
+def test_the_file_of_an_initial_load_is_a_trail_with_a_writer() -> None:
     script = (
         "ADD EXTRACT load1, SOURCEISTABLE\nADD REPLICAT rep1, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE g.c\nSTART rep1\n"
     )
     load = "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/{}, PURGE\nTABLE shop.*;\n"
     files = {"setup.oby": script, "dirprm/rep1.prm": REP1}
-    assert found({**files, "dirprm/load1.prm": load.format("la")}) == []
-    assert found({**files, "dirprm/load1.prm": load.format("lb")}) == [("setup.oby", 2, 1, "GGS-01203")]
+    assert positions_of({**files, "dirprm/load1.prm": load.format("la")}) == []
+    assert positions_of({**files, "dirprm/load1.prm": load.format("lb")}) == [("setup.oby", 2, 1, "GGS-01203")]
 
 
-def test_an_encrypttrail_below_the_trail_that_it_should_encrypt_is_a_warning() -> None:
-    """The trail would be written in clear without a word."""
+def test_encrypttrail_after_the_trail_is_a_warning() -> None:
+    """The trail would silently be written unencrypted."""
     head, tail = "EXTRACT ext1\nUSERIDALIAS north\n", "TABLE shop.*;\n"
 
-    def idle(*lines: str) -> list[tuple[int, str]]:
-        return [(line, code) for _, line, _, code in found({"ext1.prm": head + "\n".join([*lines, tail])})]
+    def findings_of(*lines: str) -> list[tuple[int, str]]:
+        return [(line, code) for _, line, _, code in positions_of({"ext1.prm": head + "\n".join([*lines, tail])})]
 
     trail, other = "EXTTRAIL ./dirdat/ea", "EXTTRAIL ./dirdat/eb"
-    assert idle(trail, "ENCRYPTTRAIL AES256") == [(4, "GGS-00575")]
-    assert idle("ENCRYPTTRAIL", "NOENCRYPTTRAIL", trail) == [(3, "GGS-00575")]
-    assert idle("ENCRYPTTRAIL", trail) == idle(trail, "ENCRYPTTRAIL", other) == []
-    assert idle("ENCRYPTTRAIL", "ENCRYPTTRAIL AES192", trail, "NOENCRYPTTRAIL", other) == []
+    assert findings_of(trail, "ENCRYPTTRAIL AES256") == [(4, "GGS-00575")]
+    assert findings_of("ENCRYPTTRAIL", "NOENCRYPTTRAIL", trail) == [(3, "GGS-00575")]
+    assert findings_of("ENCRYPTTRAIL", trail) == findings_of(trail, "ENCRYPTTRAIL", other) == []
+    assert findings_of("ENCRYPTTRAIL", "ENCRYPTTRAIL AES192", trail, "NOENCRYPTTRAIL", other) == []
 
 
-def test_groups_and_files_belong_together() -> None:
-    alone = {name: text for name, text in WHOLE.items() if name != "dirprm/rep1.prm"}
-    assert ("setup.oby", 7, 1, "GGS-01209") in found(alone)
-    assert ("x/ext9.prm", 1, 1, "GGS-01209") in found({**WHOLE, "x/ext9.prm": EXT1.replace("ext1", "ext9")})
+def test_every_group_must_have_a_file_and_every_file_a_group() -> None:
+    alone = {name: text for name, text in COMPLETE.items() if name != "dirprm/rep1.prm"}
+    assert ("setup.oby", 7, 1, "GGS-01209") in positions_of(alone)
+    assert ("x/ext9.prm", 1, 1, "GGS-01209") in positions_of({**COMPLETE, "x/ext9.prm": EXT1.replace("ext1", "ext9")})
 
 
-def test_what_is_deleted_may_be_added_again() -> None:
+def test_a_deleted_group_can_be_added_again() -> None:
     again = (
         SETUP
         + "STOP EXTRACT ext1\nDELETE EXTRACT ext*\nDELETE EXTTRAIL dirdat/ea\n"
         + "\n".join(SETUP.splitlines()[2:4])
     )
-    assert [code for *_, code in found({"setup.oby": again})] == []
+    assert [code for *_, code in positions_of({"setup.oby": again})] == []
 
 
-def test_findings_stand_on_their_own_line_of_a_long_statement() -> None:
-    assert found({"x.oby": "ADD EXTTRAIL ./ea, &\n   EXTRACT e1, &\n  MEGABITES 5\nINFO ALL\n"}) == [
+def test_findings_have_their_own_line_in_a_long_statement() -> None:
+    assert positions_of({"x.oby": "ADD EXTTRAIL ./ea, &\n   EXTRACT e1, &\n  MEGABITES 5\nINFO ALL\n"}) == [
         ("x.oby", 3, 3, "GGS-00101")
     ]
-    assert found({"r.prm": "REPLICAT r\nMAP a.b, TARGET c.d,\n COLMAP (x = @STRUPP (y));\nWONDER\n"}) == [
+    assert positions_of({"r.prm": "REPLICAT r\nMAP a.b, TARGET c.d,\n COLMAP (x = @STRUPP (y));\nWONDER\n"}) == [
         ("r.prm", 3, 14, "GGS-00106"),
         ("r.prm", 4, 1, "GGS-00101"),
     ]
@@ -151,12 +151,12 @@ def test_findings_stand_on_their_own_line_of_a_long_statement() -> None:
 
 @pytest.mark.parametrize("form", ["START EXTRACT e{n}", "DELETE EXTRACT e{n}", "ADD EXTTRAIL ./d/x{n}, EXTRACT e{n}"])
 @pytest.mark.slow
-def test_many_groups_cost_no_more_each(form: str) -> None:
+def test_many_groups_take_linear_time(form: str) -> None:
     def seconds(count: int) -> float:
         adds = "".join(f"ADD EXTRACT e{n}, TRANLOG, BEGIN NOW\n" for n in range(count))
         text = adds + "".join(form.format(n=n) + "\n" for n in range(count))
         taken = []
-        gc.disable()  # a collection costs by what other tests have left
+        gc.disable()  # the time of a collection depends on objects of other tests
         for _ in range(2):
             began = time.process_time()
             check_sources([("x.oby", text)])
@@ -165,20 +165,20 @@ def test_many_groups_cost_no_more_each(form: str) -> None:
         return min(taken)
 
     seconds(100)
-    # Eight times as many: 8 where each costs the same, 64 where each looks at all others.
+    # Eight times as many groups: 8 times the time if linear, 64 times if each group checks all others.
     assert seconds(4000) < 25 * max(seconds(500), 0.01)
 
 
-def test_an_alias_is_known_when_the_scripts_add_any() -> None:
+def test_an_alias_is_checked_if_the_scripts_add_any() -> None:
     added = "ALTER CREDENTIALSTORE ADD USER u@h:1/d, PASSWORD p, ALIAS north\n"
-    places = found({"cred.oby": added, **WHOLE})
+    places = positions_of({"cred.oby": added, **COMPLETE})
     assert ("dirprm/rep1.prm", 2, 1, "GGS-01204") in places
     assert not any(file == "dirprm/ext1.prm" and code == "GGS-01204" for file, *_, code in places)
 
 
-def test_one_bad_statement_never_hides_the_next() -> None:
+def test_an_invalid_statement_does_not_hide_the_next_one() -> None:
     text = "ADD EXTRAKT a\nADD EXTRACT ext1, TRANLOG, BEGIN NOW\nSTRAT ext1\n"
-    assert [(line, code) for _, line, _, code in found({"x.oby": text})] == [(1, "GGS-00101"), (3, "GGS-00101")]
+    assert [(line, code) for _, line, _, code in positions_of({"x.oby": text})] == [(1, "GGS-00101"), (3, "GGS-00101")]
 
 
 @pytest.mark.parametrize(
@@ -195,11 +195,11 @@ def test_one_bad_statement_never_hides_the_next() -> None:
         ("setup.txt", "ADD EXTTRAIL ./ea, &\n EXTRACT e1\nINFO ALL\n", ""),
     ],
 )
-def test_files_are_told_apart_by_what_they_hold(name: str, text: str, kind: str) -> None:
+def test_the_kind_of_a_file_is_recognized_by_its_content(name: str, text: str, kind: str) -> None:
     assert kind_of(text, name) == kind
 
 
-def test_text_underlines_the_spot_and_names_the_page() -> None:
+def test_the_text_underlines_the_position_and_names_the_page() -> None:
     text = as_text(check_sources([("x.oby", "ADD EXTTRAIL ./ea, EXTRACT e, MEGABITES 50\n")]))
     assert text.splitlines()[:3] == [
         "x.oby:1:31: error GGS-00101: unexpected MEGABITES; expected MEGABYTES, SEQNO, FORMAT",
@@ -220,14 +220,14 @@ def test_json_has_an_object_for_every_statement() -> None:
 
 
 def test_junit_and_sarif_are_well_formed() -> None:
-    report = check_sources([("x.oby", "INFO ALL\nINFO <EVERYTHING> & PLEASE &\n"), *WHOLE.items()])
+    report = check_sources([("x.oby", "INFO ALL\nINFO <EVERYTHING> & PLEASE &\n"), *COMPLETE.items()])
     root = ET.fromstring(as_junit(report))
     assert [suite.get("failures") for suite in root] == ["1", "0", "0", "0", "0"]
     run = json.loads(as_sarif(report))["runs"][0]
     assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
 
-def test_passwords_stay_inside() -> None:
+def test_passwords_are_not_shown() -> None:
     text = "DBLOGIN USERID u, PASSWORD open-sesame WRONG\nUSERID x, PASSWORD 'open-sesame'\n"
     report = check_sources([("x.oby", text)])
     for form in (as_text, as_json, as_junit, as_sarif):
@@ -235,7 +235,7 @@ def test_passwords_stay_inside() -> None:
 
 
 @pytest.mark.parametrize(("strict", "code"), [(False, 0), (True, 3)])
-def test_strict_makes_warnings_errors(
+def test_strict_turns_warnings_into_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], strict: bool, code: int
 ) -> None:
     path = tmp_path / "x.oby"
@@ -245,7 +245,7 @@ def test_strict_makes_warnings_errors(
 
 
 @pytest.mark.slow
-def test_the_command_line_needs_no_home_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_the_command_line_needs_no_home_and_creates_no_files(tmp_path: Path) -> None:
     (tmp_path / "x.oby").write_text("INFO EVERYTHING PLEASE\n")
     command = [sys.executable, "-m", "ggshell.cli.main", "check", "x.oby", "--format", "json"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -254,9 +254,7 @@ def test_the_command_line_needs_no_home_and_leaves_nothing_behind(tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["x.oby"]
 
 
-def test_a_file_that_is_not_there_or_no_text_is_a_clear_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_or_binary_file_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "b.oby").write_bytes(b"INFO ALL\n\xff\xfe\n")
     assert main(["check", str(tmp_path / "a.oby")]) == 2
     assert main(["check", str(tmp_path / "b.oby")]) == 2
@@ -268,14 +266,14 @@ def test_a_file_that_is_not_there_or_no_text_is_a_clear_error(
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80), st.sampled_from(["x.oby", "x.prm", "GLOBALS"]))
 @pytest.mark.slow
-def test_whatever_stands_in_a_file_is_answered(text: str, name: str) -> None:
+def test_any_content_of_a_file_is_checked(text: str, name: str) -> None:
     report = check_sources([(name, text)])
     for form in (as_text, as_json, as_junit, as_sarif):
         form(report)
 
 
-def test_ten_thousand_lines_take_ten_times_a_thousand() -> None:
-    """Generously: the bench has the figures."""
+def test_ten_thousand_lines_take_about_ten_times_as_long_as_a_thousand() -> None:
+    """The limit is generous; the bench measures exactly."""
     block = "".join(f"ADD EXTRACT e{n}, TRANLOG, BEGIN NOW\nINFO EXTRACT e{n}, DETAIL\n" for n in range(500))
 
     def seconds(text: str) -> float:

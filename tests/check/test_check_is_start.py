@@ -1,6 +1,6 @@
-"""Check = start: what the check accepts, the process's loader accepts; what it refuses, the loader refuses with the same words.
+"""The offline check agrees with START: the loader of the process accepts and refuses the same, with the same messages.
 
-Files are made from the grammar's own trees, with values at and beyond their limits and with words where values stand.
+Random files come from the trees of the grammar, with values at and beyond their limits and words in place of values.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ WRONG = (
 
 @cache
 def lines_of(kind: str, process: str = "") -> tuple[Line, ...]:
-    """The syntax lines of a kind of pages; of parameters those of a process."""
+    """The syntax lines of a kind of pages; for parameters, those of one process."""
     stems = {stem: pages.read(path) for stem, path in pages.index(kind).items()}
     wanted = [stem for stem, page in stems.items() if not process or process in page.facts.get("For", "")]
     return tuple(compile_line(text, stem) for stem in wanted for text in stems[stem].syntax)
 
 
 def sentence(node: Node, chance: random.Random) -> list[str]:
-    """Words of a sentence of a tree; placeholders get whatever comes."""
+    """The words of a random sentence of a tree; placeholders get random values."""
     if isinstance(node, Word):
         return [chance.choice(spellings(node))]
     if isinstance(node, Slot):
@@ -85,20 +85,20 @@ def sentence(node: Node, chance: random.Random) -> list[str]:
     return [node.text]
 
 
-def a_file(process: str, chance: random.Random) -> str:
-    """A file for a process with a few parameters, some of them without the semicolon that ends them."""
+def random_file(process: str, chance: random.Random) -> str:
+    """A random file for a process with a few parameters, some of them without their terminating semicolon."""
     made = [" ".join(sentence(chance.choice(lines_of("parameters", process)).body, chance)) for _ in range(2)]
     ended = [f"{text};" if chance.random() < 0.5 else text for text in made]
     return "\n".join([*HEADS[process], *ended, *TAILS[process], ""])
 
 
-def refused(files: dict[str, str]) -> list[CheckFinding]:
+def errors_of(files: dict[str, str]) -> list[CheckFinding]:
     found = check_sources(files.items()).findings
     return [each for each in found if each.severity is FindingSeverity.ERROR and not each.code.startswith("GGS-012")]
 
 
-def same(text: str, process: str, folder: Path) -> None:
-    """Hold the check of one file against its loader."""
+def assert_agreement(text: str, process: str, folder: Path) -> None:
+    """Assert that the check of a file agrees with its loader."""
     path = folder / NAMES[process]
     path.write_text(text)
     findings = check_sources([(str(path), text)], process).findings
@@ -109,33 +109,33 @@ def same(text: str, process: str, folder: Path) -> None:
     try:
         LOADERS[process](path)
     except ParameterError as error:
-        told = {(each.code, each.message) for each in (*errors, *missing)}
-        assert (error.code, error.message) in told, f"{text}\nthe loader: {error.code} {error}\nthe check: {errors}"
+        reported = {(each.code, each.message) for each in (*errors, *missing)}
+        assert (error.code, error.message) in reported, f"{text}\nthe loader: {error.code} {error}\nthe check: {errors}"
     else:
-        assert errors == [], f"{text}\nthe loader takes it"
+        assert errors == [], f"{text}\nthe loader accepts it"
 
 
 @pytest.mark.parametrize("process", LOADERS)
-def test_the_check_of_a_parameter_file_says_what_its_loader_says(
+def test_the_check_of_a_parameter_file_agrees_with_its_loader(
     process: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     rounds = request.config.getoption("--rounds") or FILES // len(LOADERS)
     chance = random.Random(23)
     for _ in range(rounds):
-        same(a_file(process, chance), process, tmp_path)
+        assert_agreement(random_file(process, chance), process, tmp_path)
 
 
-def test_the_check_of_a_statement_says_what_the_shell_says(request: pytest.FixtureRequest) -> None:
+def test_the_check_of_a_statement_agrees_with_the_shell(request: pytest.FixtureRequest) -> None:
     rounds = request.config.getoption("--rounds") or STATEMENTS
     chance = random.Random(23)
     for _ in range(rounds):
         text = " ".join(sentence(chance.choice(lines_of("commands")).body, chance))
-        errors = refused({"x.oby": text})
+        errors = errors_of({"x.oby": text})
         try:
             not_supported(parse(text))
         except GgsError as error:
-            told = [(each.code, each.message) for each in errors]
-            assert (error.code, error.message) in told or ";" in text, (
+            reported = [(each.code, each.message) for each in errors]
+            assert (error.code, error.message) in reported or ";" in text, (
                 f"{text}\nthe shell: {error}\nthe check: {errors}"
             )
         else:
@@ -195,11 +195,11 @@ REPLICAT = "REPLICAT r1\nUSERIDALIAS south\n{}\nMAP s.*, TARGET t.*;\n"
         (REPLICAT.format("SQLEXEC 'select 1'"), "GGS-00103", "SQLEXEC is not supported"),
     ],
 )
-def test_what_a_process_refuses_the_check_refuses(text: str, code: str, said: str, tmp_path: Path) -> None:
+def test_the_check_refuses_what_a_process_refuses(text: str, code: str, said: str, tmp_path: Path) -> None:
     process = "Extract" if text.startswith("EXTRACT") else "Replicat"
-    found = refused({NAMES[process]: text})
+    found = errors_of({NAMES[process]: text})
     assert [(each.code, said in each.message) for each in found] == [(code, True)]
-    same(text, process, tmp_path)
+    assert_agreement(text, process, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -212,11 +212,11 @@ def test_what_a_process_refuses_the_check_refuses(text: str, code: str, said: st
         EXTRACT.format("USERIDALIAS north, SYSDBA"),
     ],
 )
-def test_a_note_of_the_check_is_no_reason_not_to_start(text: str, tmp_path: Path) -> None:
+def test_a_file_with_notes_of_the_check_can_be_started(text: str, tmp_path: Path) -> None:
     process = "Extract" if text.startswith("EXTRACT") else "Replicat"
     found = check_sources([(NAMES[process], text)]).findings
     assert {each.severity for each in found} == {FindingSeverity.NOTE}
-    same(text, process, tmp_path)
+    assert_agreement(text, process, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -235,10 +235,10 @@ def test_a_note_of_the_check_is_no_reason_not_to_start(text: str, tmp_path: Path
         "LAG HEARTBEAT, SLO 101 WITHIN 5",
     ],
 )
-def test_a_statement_that_cannot_be_carried_out_is_refused_by_the_check(text: str) -> None:
-    assert len(refused({"x.oby": text})) == 1
+def test_the_check_refuses_an_unsupported_statement(text: str) -> None:
+    assert len(errors_of({"x.oby": text})) == 1
 
 
 @pytest.mark.parametrize("stem", sorted(pages.index(grammar.PARAMETERS)))
-def test_the_fact_changes_is_one_of_two(stem: str) -> None:
+def test_the_fact_changes_has_one_of_two_values(stem: str) -> None:
     assert pages.read(pages.index(grammar.PARAMETERS)[stem]).facts.get("Changes", "rows") in ("rows", "no rows")

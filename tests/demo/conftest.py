@@ -1,4 +1,4 @@
-"""A filled demo, started once for this folder's tests."""
+"""A demo with data, started once for the tests of this folder."""
 
 from __future__ import annotations
 

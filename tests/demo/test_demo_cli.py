@@ -1,4 +1,4 @@
-"""``ggshell demo``: up, status, load, down, and what each says."""
+"""``ggshell demo``: up, status, load and down, and their output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ggshell.home.home import Home
 pytestmark = [pytest.mark.pg, pytest.mark.slow]
 
 
-def test_a_whole_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_up_load_status_and_down(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = ["--home", str(tmp_path)]
     assert main(["up", *home]) == 0
     try:
-        assert main(["up", *home]) == 0  # again: nothing is lost, nothing refused
+        assert main(["up", *home]) == 0  # again: nothing is lost, and no error occurs
         assert "USERIDALIAS south" in capsys.readouterr().out
         assert {entry.alias for entry in CredentialStore(Home(tmp_path)).entries()} == {"north", "south"}
 
@@ -39,13 +39,15 @@ def test_a_whole_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         open_servers(tmp_path).remove()
 
 
-def test_without_a_demo_the_way_to_one_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_demo_the_command_that_creates_one_is_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status", "--home", str(tmp_path)]) == 1
     assert "ggshell demo up" in capsys.readouterr().err
     assert main(["down", "--home", str(tmp_path)]) == 0
 
 
-def test_an_unknown_action_is_wrong_usage() -> None:
+def test_an_unknown_action_is_a_usage_error() -> None:
     with pytest.raises(SystemExit) as ended:
         main(["sideways"])
     assert ended.value.code == 2

@@ -9,7 +9,7 @@ from ggshell.demo import load
 from ggshell.demo.servers import DemoServers
 
 
-def test_a_hundred_thousand_rows_under_foreign_keys(demo: DemoServers) -> None:
+def test_a_hundred_thousand_rows_satisfy_the_foreign_keys(demo: DemoServers) -> None:
     with psycopg.connect(demo.dsn("north")) as connection:
         counts = connection.execute(
             """SELECT (SELECT sum(n_live_tup) FROM pg_stat_user_tables WHERE schemaname = 'shop'),
@@ -30,13 +30,13 @@ def test_the_same_seed_gives_the_same_rows(demo: DemoServers) -> None:
     assert unequal == {}
 
 
-def test_a_schema_that_is_there_stays(demo: DemoServers) -> None:
+def test_an_existing_schema_is_kept(demo: DemoServers) -> None:
     with psycopg.connect(demo.dsn("north"), autocommit=True) as connection:
         assert load.make_schema(connection, load.SCHEMA) is False
         assert load.is_empty(connection) is False
 
 
-def test_the_copy_equals_its_source_and_may_be_repeated(demo: DemoServers) -> None:
+def test_the_copy_equals_its_source_and_can_be_repeated(demo: DemoServers) -> None:
     pairs = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
     for _ in range(2):
         assert load.copy_rows(demo.dsn("north"), demo.dsn("south"), pairs) > 200_000

@@ -1,4 +1,4 @@
-"""Ending what a home has running, and nothing else."""
+"""Ends the processes of a home, and no others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _ended(child: subprocess.Popen[bytes]) -> bool:
     return child.wait(timeout=120) == -9
 
 
-def test_manager_goes_first_and_all_go(tmp_path: Path) -> None:
+def test_all_processes_are_ended_with_manager_first(tmp_path: Path) -> None:
     children = {name: subprocess.Popen(WAIT) for name in ("EXT1.pce", "MGR.pcm", "REP1.pcr")}
     for name, child in children.items():
         _note(tmp_path, name, child.pid, start_ticks(child.pid) or 0)
@@ -33,11 +33,11 @@ def test_manager_goes_first_and_all_go(tmp_path: Path) -> None:
     assert all(_ended(child) for child in children.values())
 
 
-def test_a_process_that_has_no_file_yet_is_known_by_its_command_line(tmp_path: Path) -> None:
+def test_a_process_without_a_file_is_found_by_its_command_line(tmp_path: Path) -> None:
     words = ["-", "ggshell.groups", "extract", "--home", str(tmp_path), "--group", "ext1"]
     other = [*words[:4], str(tmp_path / "other"), *words[5:]]
     with subprocess.Popen([*WAIT, *words]) as mine, subprocess.Popen([*WAIT, *other]) as theirs:
-        while not running_processes(tmp_path):  # until the new process has its command line
+        while not running_processes(tmp_path):  # wait until the new process has its command line
             assert mine.poll() is None
         assert end_processes(tmp_path) == ["extract ext1"]
         assert _ended(mine)
@@ -45,7 +45,7 @@ def test_a_process_that_has_no_file_yet_is_known_by_its_command_line(tmp_path: P
         theirs.kill()
 
 
-def test_a_pid_that_another_process_got_is_left_alone(tmp_path: Path) -> None:
+def test_a_process_that_reuses_a_pid_is_not_ended(tmp_path: Path) -> None:
     with subprocess.Popen(WAIT) as child:
         _note(tmp_path, "EXT1.pce", child.pid, 1)
         assert end_processes(tmp_path) == []

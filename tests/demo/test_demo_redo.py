@@ -1,4 +1,4 @@
-"""scripts/redo: the manual's example as it is told there, workloads that repeat, and a command line that says what is wrong."""
+"""scripts/redo: the example of the manual, reproducible workloads, and errors of the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGINNING = LogPosition(0, 0, 0)
 HOURS = 3_600_000_000
 
 
-def test_the_figure_has_the_manuals_transactions_at_each_checkpoint(tmp_path: Path) -> None:
+def test_the_example_has_the_transactions_of_the_manual_at_each_checkpoint(tmp_path: Path) -> None:
     figure = Figure(tmp_path)
     log = RedoLog(
         open_rows(f"redo://{tmp_path}", BEGINNING),
@@ -32,7 +32,7 @@ def test_the_figure_has_the_manuals_transactions_at_each_checkpoint(tmp_path: Pa
     cache = TransactionCache(64 << 20, tmp_path / "spill")
 
     def open_at(number: int, interval: int = 4) -> tuple[list[int], list[int]]:
-        """The open transactions, and those among them that are open for longer than an interval."""
+        """The open transactions, and those that have been open for longer than an interval."""
         while log.feed(cache, 10_000) or not log.quiet:
             continue
         found = {item.xid & 0xFFFFFFFF: item.begin_time for item in cache.open.values()}
@@ -52,19 +52,19 @@ def test_the_figure_has_the_manuals_transactions_at_each_checkpoint(tmp_path: Pa
     log.close()
 
 
-def made(folder: Path, *more: str) -> str:
+def make_log(folder: Path, *more: str) -> str:
     assert redo_cli.main(["make", str(folder), "--span", "5", "--rate", "20", *more]) == 0
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.jsonl")))).hexdigest()
 
 
 def test_the_same_seed_makes_the_same_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert made(tmp_path / "a") == made(tmp_path / "b") != made(tmp_path / "c", "--seed", "2")
+    assert make_log(tmp_path / "a") == make_log(tmp_path / "b") != make_log(tmp_path / "c", "--seed", "2")
     assert redo_cli.main(["make", str(tmp_path / "a")]) == 2
     assert "already contains redo" in capsys.readouterr().err
 
 
-def test_threads_and_gzip_make_their_files(tmp_path: Path) -> None:
-    made(tmp_path / "a", "--threads", "2", "--gzip", "--segment-bytes", "20000")
+def test_threads_and_gzip_create_their_files(tmp_path: Path) -> None:
+    make_log(tmp_path / "a", "--threads", "2", "--gzip", "--segment-bytes", "20000")
     names = {path.name.split(".", 1)[1] for path in (tmp_path / "a").glob("redo_*")}
     assert names == {"jsonl", "jsonl.gz"}
     assert {path.name.split("_")[1] for path in (tmp_path / "a").glob("redo_*")} == {"1", "2"}
@@ -72,7 +72,7 @@ def test_threads_and_gzip_make_their_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["figure", "make"])
 @pytest.mark.slow
-def test_what_is_printed_reads_the_log(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_parameters_read_the_log(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert redo_cli.main(["--home", str(tmp_path / "home"), kind, str(tmp_path / "log")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"DBLOGIN SOURCEDB redo://{tmp_path}/log"
@@ -85,7 +85,7 @@ def test_what_is_printed_reads_the_log(tmp_path: Path, kind: str, capsys: pytest
     ("given", "wrong"),
     [(["--span", "soon"], "soon is not a valid duration"), (["--rollbacks", "200%"], "200% is not a valid share")],
 )
-def test_what_cannot_be_meant_is_refused(
+def test_invalid_arguments_are_refused(
     tmp_path: Path, given: list[str], wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -1,4 +1,4 @@
-"""The quickstart's files are ordinary ones: every statement and every parameter file is what the language takes."""
+"""The files of the quickstart are valid: the language accepts every statement and every parameter file."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def test_every_statement_of_the_script_is_in_the_grammar() -> None:
 
 
 @pytest.mark.parametrize("name", ["ext1", "pmp1"])
-def test_extract_parameters_are_taken(name: str) -> None:
+def test_extract_parameters_are_accepted(name: str) -> None:
     assert load_extract(PARAMETERS / f"{name}.prm").tables
 
 
 @pytest.mark.parametrize("name", ["rep1", "rep2"])
-def test_replicat_parameters_are_taken(name: str) -> None:
+def test_replicat_parameters_are_accepted(name: str) -> None:
     assert load_replicat(PARAMETERS / f"{name}.prm").maps
 
 
-def test_manager_parameters_are_taken() -> None:
+def test_manager_parameters_are_accepted() -> None:
     assert load_manager(PARAMETERS / "mgr.prm").port == 7809
 
 
-def test_the_two_questions_are_asked_of_trail_and_heartbeats() -> None:
+def test_the_two_queries_read_the_trail_and_the_heartbeats() -> None:
     text = (SCRIPTS / "questions.oby").read_text()
     assert [grammar.parse(part.text).key for part in statement.split(text)] == ["TRAIL COUNT", "LAG REPORT"]

@@ -1,4 +1,4 @@
-"""The two servers: remembered ports, real passwords, nothing left behind."""
+"""The two servers: ports are kept, passwords are required, and nothing remains after removal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_serve
 from ggshell.errors import StoreError
 
 
-def test_ports_and_places_are_chosen_once(tmp_path: Path) -> None:
+def test_ports_and_folders_are_chosen_once(tmp_path: Path) -> None:
     assert not exists(tmp_path)
     first, second = open_servers(tmp_path), open_servers(tmp_path)
     assert first == second
@@ -22,7 +22,7 @@ def test_ports_and_places_are_chosen_once(tmp_path: Path) -> None:
     assert not exists(tmp_path)
 
 
-def test_a_long_home_path_still_gives_short_sockets(tmp_path: Path) -> None:
+def test_a_long_home_path_has_short_socket_paths(tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 20) / ("deeper" * 10)
     home.mkdir(parents=True)
     servers = open_servers(home)
@@ -30,7 +30,7 @@ def test_a_long_home_path_still_gives_short_sockets(tmp_path: Path) -> None:
     servers.remove()
 
 
-def test_a_damaged_note_is_named_with_the_way_out(tmp_path: Path) -> None:
+def test_a_damaged_demo_file_is_reported_with_the_remedy(tmp_path: Path) -> None:
     open_servers(tmp_path).remove()
     note = tmp_path / "demo" / "demo.json"
     note.write_text(json.dumps({"north": "x"}))

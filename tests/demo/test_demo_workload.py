@@ -1,4 +1,4 @@
-"""The workload: a process of its own that ends when told to and says what it did."""
+"""The workload: a separate process that stops on request and reports its transactions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_every_transaction_of_the_table_works(demo: DemoServers) -> None:
         connection.rollback()
 
 
-def test_it_changes_many_tables_and_takes_some_back(demo: DemoServers) -> None:
+def test_the_workload_changes_many_tables_and_rolls_some_transactions_back(demo: DemoServers) -> None:
     totals = run(demo.dsn("north"), rate=0, transactions=600)
     assert totals.committed + totals.rolled_back == 600
     assert totals.rolled_back > 0
     assert _tables_changed(demo.dsn("north")) >= {"orders", "inventory", "documents", "addresses"}
 
 
-def test_the_rate_is_kept(demo: DemoServers) -> None:
+def test_the_workload_keeps_its_rate(demo: DemoServers) -> None:
     totals = run(demo.dsn("north"), rate=100, transactions=50)
     assert totals.seconds >= 0.45
 
@@ -45,7 +45,7 @@ def test_sigterm_ends_the_process_with_a_count(demo: DemoServers) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         with psycopg.connect(demo.dsn("north"), autocommit=True) as connection:
             start = connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
-            while True:  # until the process has written something
+            while True:  # wait until the process has written something
                 now = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").fetchone()
                 assert start is not None
                 assert now is not None

@@ -1,4 +1,4 @@
-"""An empty home for each test of the store."""
+"""An empty home for each test."""
 
 from __future__ import annotations
 

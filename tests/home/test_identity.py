@@ -1,4 +1,4 @@
-"""The identity of a home, damaged: nothing in it is believed that was not written."""
+"""A damaged identity of a home is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ggshell.home.identity import FILE, KeyMark, ensure_identity, note_wallet, r
 
 
 def test_a_flipped_bit_of_the_identity_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    """One in a fingerprint of a key had the wallet blamed, and a hint that made another one."""
+    """Regression: a flipped bit in a key fingerprint was reported as another wallet, with a hint to create a new one."""
     (tmp_path / "dirdb").mkdir()
     ensure_identity(tmp_path)
     note_wallet(tmp_path, "0011223344556677", [KeyMark("0011223344556677", "KEY", 1, "a031a5edb576a68b")])
@@ -27,17 +27,17 @@ def test_a_flipped_bit_of_the_identity_is_refused_with_the_remedy(tmp_path: Path
         except StoreError as error:
             assert (error.code, error.hint) == ("GGS-00801", f"restore {FILE} from a backup")
             refused += 1
-    assert refused > len(good) * 7  # the others are blanks between the fields
+    assert refused > len(good) * 7  # the other bytes are spaces between the fields
 
 
-def test_an_identity_without_a_checksum_is_that_of_an_earlier_release(tmp_path: Path) -> None:
+def test_an_identity_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
     (tmp_path / "dirdb").mkdir()
     (tmp_path / FILE).write_text('{"id": "0011223344556677", "root": "/home", "wallet": ""}')
     assert ensure_identity(tmp_path).row_keys == "/home"
 
 
-def test_a_folder_in_place_of_a_lock_is_named_with_its_remedy(tmp_path: Path) -> None:
-    """START ended in a traceback."""
+def test_a_folder_in_place_of_a_lock_file_is_reported_with_the_remedy(tmp_path: Path) -> None:
+    """Regression: START ended with a traceback."""
     path = tmp_path / ".REP1.replicat.lock"
     path.mkdir()
     with pytest.raises(DiskError, match=str(path)) as raised, locked(path, "REPLICAT REP1"):

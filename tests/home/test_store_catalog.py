@@ -1,4 +1,4 @@
-"""The catalog: what it notes, how it waits for others, and the way out when it is damaged."""
+"""The catalog: what it records, how it waits for other processes, and what repairs it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_group_is_noted_with_its_trails(home: Home) -> None:
+def test_a_group_is_recorded_with_its_trails(home: Home) -> None:
     catalog = Catalog(home)
     catalog.save_group(checkpoints.extract("EXT1", "./dirdat/ea"))
     catalog.save_group(checkpoints.extract("EXT1", "./dirdat/eb"))
@@ -45,14 +45,14 @@ def test_a_group_is_noted_with_its_trails(home: Home) -> None:
     assert catalog.trails() == [TrailNote("./dirdat/eb", "EXT1", False, 500)]
 
 
-def test_the_same_group_may_be_noted_twice(home: Home) -> None:
+def test_a_group_can_be_recorded_twice(home: Home) -> None:
     catalog = Catalog(home)
     for _ in range(2):
         catalog.save_group(checkpoints.extract("EXT1"))
     assert len(catalog.groups()) == len(catalog.trails()) == 1
 
 
-def test_a_path_is_noted_and_forgotten(home: Home) -> None:
+def test_a_path_is_recorded_and_deleted(home: Home) -> None:
     catalog = Catalog(home)
     catalog.save_group(checkpoints.path("DP1", "./dirdat/ea", "./dirdat/pa"))
     assert catalog.paths() == [PathNote("DP1", "./dirdat/ea", "./dirdat/pa")]
@@ -62,7 +62,7 @@ def test_a_path_is_noted_and_forgotten(home: Home) -> None:
     assert catalog.trails() == []
 
 
-def test_trandata_is_noted_with_its_key(home: Home) -> None:
+def test_trandata_is_recorded_with_its_key(home: Home) -> None:
     catalog = Catalog(home)
     catalog.save_trandata("north", "shop", "items", "key", ["id", "part"])
     catalog.save_trandata("north", "shop", "Odd", "full", [])
@@ -73,7 +73,7 @@ def test_trandata_is_noted_with_its_key(home: Home) -> None:
     assert catalog.trandata("south") == []
 
 
-def test_aliases_are_noted_anew_each_time(home: Home) -> None:
+def test_aliases_are_replaced_each_time(home: Home) -> None:
     catalog = Catalog(home)
     entry = Credential("OracleGoldenGate", "north", "ogg@localhost/north")
     catalog.save_credentials([entry])
@@ -82,7 +82,7 @@ def test_aliases_are_noted_anew_each_time(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_another_command_is_waited_for(home: Home, holder: subprocess.Popen[str]) -> None:
+def test_the_catalog_waits_for_another_command(home: Home, holder: subprocess.Popen[str]) -> None:
     pauses: list[float] = []
 
     def end_the_holder(seconds: float) -> None:
@@ -98,7 +98,7 @@ def test_another_command_is_waited_for(home: Home, holder: subprocess.Popen[str]
 
 
 @pytest.mark.slow
-def test_who_keeps_it_locked_is_named(home: Home, holder: subprocess.Popen[str]) -> None:
+def test_the_process_that_locks_the_catalog_is_reported(home: Home, holder: subprocess.Popen[str]) -> None:
     pauses: list[float] = []
     with pytest.raises(StoreError, match=f"process {holder.pid} ") as caught:
         Catalog(home, wait=pauses.append).groups()
@@ -107,7 +107,7 @@ def test_who_keeps_it_locked_is_named(home: Home, holder: subprocess.Popen[str])
 
 
 @pytest.mark.slow
-def test_two_processes_at_once_lose_nothing(home: Home) -> None:
+def test_concurrent_processes_lose_no_entry(home: Home) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -116,13 +116,13 @@ from ggshell.home.home import Home
 for number in range(12):
     Catalog(Home(Path(sys.argv[1]))).save_trandata("north", sys.argv[2], str(number), "key", [])
 """
-    both = [subprocess.Popen([sys.executable, "-c", code, str(home.root), owner]) for owner in ("a", "b")]
-    assert [process.wait(30) for process in both] == [0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(home.root), owner]) for owner in ("a", "b")]
+    assert [process.wait(30) for process in processes] == [0, 0]
     assert len(Catalog(home).trandata("north")) == 24
 
 
 @pytest.mark.parametrize("content", [b"this is no catalog" * 1000, b"", b"\0" * 50_000])
-def test_a_damaged_catalog_is_named_with_the_way_out(home: Home, content: bytes) -> None:
+def test_a_damaged_catalog_is_reported_with_the_remedy(home: Home, content: bytes) -> None:
     checkpoints.save(home, checkpoints.extract("EXT1"))
     home.catalog.write_bytes(content)
     with pytest.raises(StoreError, match=home.catalog.name) as caught:
@@ -131,7 +131,7 @@ def test_a_damaged_catalog_is_named_with_the_way_out(home: Home, content: bytes)
     assert "move" in caught.value.hint
 
 
-def test_flipped_bytes_are_damage_and_not_a_lock(home: Home) -> None:
+def test_flipped_bytes_are_reported_as_damage_and_not_as_a_lock(home: Home) -> None:
     catalog = Catalog(home)
     for number in range(12):
         catalog.save_trandata("north", "shop", f"table{number}", "key", ["id"])
@@ -146,7 +146,7 @@ def test_flipped_bytes_are_damage_and_not_a_lock(home: Home) -> None:
     assert pauses == []
 
 
-def test_a_catalog_that_was_moved_away_is_made_from_the_checkpoints(home: Home) -> None:
+def test_a_missing_catalog_is_rebuilt_from_the_checkpoint_files(home: Home) -> None:
     checkpoints.save(home, checkpoints.extract("EXT1"))
     checkpoints.save(home, checkpoints.path("DP1"))
     (home.root / "dirchk" / "BAD.cpr").write_bytes(b"damaged")
@@ -164,7 +164,7 @@ def test_rebuild_keeps_the_damaged_file(home: Home) -> None:
     assert [note.name for note in Catalog(home).groups()] == ["EXT1"]
 
 
-def test_rebuild_of_a_missing_catalog_makes_one(home: Home) -> None:
+def test_rebuild_creates_a_missing_catalog(home: Home) -> None:
     assert Catalog(home).rebuild() is None
     assert home.catalog.exists()
 
@@ -175,7 +175,7 @@ def test_a_newer_catalog_is_refused(home: Home) -> None:
         Catalog(home).groups()
 
 
-def test_a_failing_statement_leaves_nothing_half_done(home: Home) -> None:
+def test_a_failed_statement_is_rolled_back(home: Home) -> None:
     catalog = Catalog(home)
     twice = checkpoints.extract("EXT1")._replace(write=checkpoints.extract("EXT1").write * 2)
     with pytest.raises(StoreError):

@@ -1,4 +1,4 @@
-"""Checkpoint files: what is written is read, and every damage is noticed."""
+"""Checkpoint files: what is saved is loaded, and every damage is detected."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ FULL = Checkpoint(
     [FULL, checkpoints.extract("E"), checkpoints.path("P"), checkpoints.replicat("R")],
     ids=lambda c: c.group,
 )
-def test_what_is_saved_is_loaded(home: Home, checkpoint: Checkpoint) -> None:
+def test_a_saved_checkpoint_is_loaded_unchanged(home: Home, checkpoint: Checkpoint) -> None:
     path = home.checkpoint(checkpoint.group, checkpoint.type)
     store.save(path, checkpoint)
     assert store.load(path) == checkpoint
 
 
-def test_the_checkpoint_before_is_kept(home: Home) -> None:
+def test_the_previous_checkpoint_is_kept(home: Home) -> None:
     path = home.checkpoint("EXT1", GroupKind.EXTRACT)
     for number in range(3):
         store.save(path, FULL._replace(updated=number))
@@ -56,7 +56,7 @@ def test_the_checkpoint_before_is_kept(home: Home) -> None:
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["EXT1.cpe", "EXT1.cpe.previous"]
 
 
-def test_every_flipped_byte_is_noticed(home: Home) -> None:
+def test_every_flipped_byte_is_detected(home: Home) -> None:
     path = home.checkpoint("EXT1", GroupKind.EXTRACT)
     store.save(path, FULL)
     data = path.read_bytes()
@@ -67,7 +67,7 @@ def test_every_flipped_byte_is_noticed(home: Home) -> None:
                 store.decode(damaged, path)
 
 
-def test_every_cut_is_noticed(home: Home) -> None:
+def test_every_truncation_is_detected(home: Home) -> None:
     path = home.checkpoint("EXT1", GroupKind.EXTRACT)
     store.save(path, FULL)
     data = path.read_bytes()
@@ -76,7 +76,7 @@ def test_every_cut_is_noticed(home: Home) -> None:
             store.decode(data[:length], path)
 
 
-def test_a_missing_checkpoint_is_named(home: Home) -> None:
+def test_a_missing_checkpoint_is_reported(home: Home) -> None:
     with pytest.raises(StoreError, match=r"NONE\.cpr"):
         store.load(home.checkpoint("none", GroupKind.REPLICAT))
 
@@ -149,7 +149,9 @@ _EARLIER = (
         ('{"slot":"s","history":[],"later":[1]}', GroupOptions("postgres", slot="s", unknown={"later": [1]})),
     ],
 )
-def test_the_options_of_an_earlier_version_are_read_and_saved(home: Home, options: str, expected: GroupOptions) -> None:
+def test_the_options_of_an_earlier_version_are_loaded_and_saved(
+    home: Home, options: str, expected: GroupOptions
+) -> None:
     body = (_EARLIER % options).encode()
     path = home.checkpoint("G", GroupKind.EXTRACT)
     found = store.decode(b"GGSCHK 1 %08x\n" % zlib.crc32(body) + body, path)

@@ -1,4 +1,4 @@
-"""The credential store: logins come back, secrets do not lie open, and every refusal says what to do."""
+"""The credential store: logins are returned, secrets are encrypted, and every refusal has a remedy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def store(home: Home) -> CredentialStore:
     return store
 
 
-def test_an_alias_gives_its_login(store: CredentialStore, home: Home) -> None:
+def test_an_alias_returns_its_login(store: CredentialStore, home: Home) -> None:
     assert CredentialStore(home).resolve("north") == Login("ogg@localhost/north", SECRET)
 
 
-def test_domains_are_apart(store: CredentialStore) -> None:
+def test_domains_are_separate(store: CredentialStore) -> None:
     store.add("north", "other", "x", "Test")
     assert store.resolve("north").userid == "ogg@localhost/north"
     assert store.resolve("north", "Test") == Login("other", "x")
@@ -43,21 +43,21 @@ def test_replace_and_delete(store: CredentialStore) -> None:
     assert store.entries() == []
 
 
-def test_nothing_of_a_secret_lies_open(store: CredentialStore, home: Home) -> None:
+def test_no_part_of_a_secret_is_readable(store: CredentialStore, home: Home) -> None:
     files = list((home.root / "dircrd").glob("credentials.*"))
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
     assert len(files) == 2
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 
 
-def test_a_missing_alias_is_named_with_the_way_out(store: CredentialStore) -> None:
+def test_a_missing_alias_is_reported_with_the_remedy(store: CredentialStore) -> None:
     with pytest.raises(NotFoundError, match="alias south ") as caught:
         store.resolve("south")
     assert "INFO CREDENTIALSTORE" in caught.value.hint
 
 
-def test_a_store_that_was_deleted_is_to_be_restored(store: CredentialStore, home: Home) -> None:
-    """The message named the alias alone, as if nobody had ever added it."""
+def test_a_deleted_store_is_reported_with_the_hint_to_restore_it(store: CredentialStore, home: Home) -> None:
+    """Regression: the message named only the alias, as if it had never been added."""
     path = home.root / "dircrd" / "credentials.ggs"
     path.unlink()
     with pytest.raises(NotFoundError, match="alias north ") as caught:
@@ -66,14 +66,14 @@ def test_a_store_that_was_deleted_is_to_be_restored(store: CredentialStore, home
     assert "restore" in caught.value.hint
 
 
-def test_without_a_store_an_alias_is_missing(home: Home) -> None:
+def test_an_alias_is_missing_if_there_has_never_been_a_store(home: Home) -> None:
     with pytest.raises(NotFoundError, match="south"):
         CredentialStore(home).resolve("south")
     with pytest.raises(NotFoundError, match="the credential store does not exist"):
         CredentialStore(home).entries()
 
 
-def test_what_exists_is_not_made_again(store: CredentialStore) -> None:
+def test_an_existing_store_or_alias_is_not_replaced(store: CredentialStore) -> None:
     with pytest.raises(ConflictError):
         store.create()
     with pytest.raises(ConflictError, match="north"):
@@ -84,13 +84,13 @@ def test_what_exists_is_not_made_again(store: CredentialStore) -> None:
         store.delete("south")
 
 
-def test_a_removed_store_can_be_made_again(store: CredentialStore) -> None:
+def test_a_removed_store_can_be_created_again(store: CredentialStore) -> None:
     store.remove()
     store.create()
     assert store.entries() == []
 
 
-def test_every_flipped_byte_is_noticed(store: CredentialStore, home: Home) -> None:
+def test_every_flipped_byte_is_detected(store: CredentialStore, home: Home) -> None:
     path = home.root / "dircrd" / "credentials.ggs"
     data = path.read_bytes()
     for place in range(len(data)):
@@ -99,7 +99,7 @@ def test_every_flipped_byte_is_noticed(store: CredentialStore, home: Home) -> No
             store.entries()
 
 
-def test_a_lost_key_is_not_replaced_by_another(store: CredentialStore, home: Home) -> None:
+def test_a_lost_key_is_not_replaced(store: CredentialStore, home: Home) -> None:
     key = home.root / "dircrd" / "credentials.key"
     kept = key.read_bytes()
     key.unlink()
@@ -111,7 +111,7 @@ def test_a_lost_key_is_not_replaced_by_another(store: CredentialStore, home: Hom
 
 
 @pytest.mark.slow
-def test_two_processes_at_once_lose_nothing(store: CredentialStore, home: Home) -> None:
+def test_concurrent_processes_lose_no_entry(store: CredentialStore, home: Home) -> None:
     code = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The error log: a line an event, as monitoring scripts split it, from any number of processes."""
+"""The error log: one line per event, as monitoring scripts parse it, from any number of processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log(home: Home) -> EventLog:
     return EventLog(home, FakeClock())
 
 
-def test_a_line_has_the_layout_that_scripts_split(log: EventLog) -> None:
+def test_a_line_has_the_layout_that_scripts_parse(log: EventLog) -> None:
     for severity in Severity:
         log.write(severity, "OGG-00992", PROGRAM, "EXTRACT EXT1 starting.")
     lines = log.read().splitlines()
@@ -31,7 +31,7 @@ def test_a_line_has_the_layout_that_scripts_split(log: EventLog) -> None:
     assert lines[0].endswith(f"  {PROGRAM}:  EXTRACT EXT1 starting.")
 
 
-def test_no_text_can_fake_another_event(log: EventLog) -> None:
+def test_no_text_can_forge_another_event(log: EventLog) -> None:
     log.write(Severity.ERROR, "OGG-01296", PROGRAM, "a\nb\r\nc\x1b[2J\x85d\u2028e\tf")
     assert len(log.read().splitlines()) == 1
     assert log.read().endswith("a b c [2J d e f\n")
@@ -47,7 +47,7 @@ def test_the_tail_is_the_end_of_the_log(log: EventLog) -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_several_processes_stay_whole(home: Home) -> None:
+def test_lines_of_several_processes_are_not_mixed(home: Home) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -65,7 +65,7 @@ for number in range(300):
     assert all(LINE.fullmatch(line) and line.endswith("x" * 2000) for line in lines)
 
 
-def test_a_log_that_cannot_be_written_is_named(home: Home) -> None:
+def test_a_log_that_cannot_be_written_is_reported(home: Home) -> None:
     home.event_log.mkdir()
     with pytest.raises(DiskError, match=re.escape(home.event_log.name)):
         EventLog(home, FakeClock()).write(Severity.INFO, "OGG-00987", "p", "text")

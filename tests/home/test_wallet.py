@@ -30,13 +30,13 @@ def statuses(wallet: Wallet) -> list[tuple[int, KeyStatus]]:
     return [(each.number, each.status) for each in wallet.versions()]
 
 
-def test_a_wallet_is_made_once_and_lies_closed(wallet: Wallet) -> None:
+def test_a_wallet_is_created_once_and_is_private(wallet: Wallet) -> None:
     with pytest.raises(ConflictError):
         wallet.create()
     assert [path.stat().st_mode & 0o077 for path in wallet.folder.glob("cwallet.*")] == [0, 0]
 
 
-def test_a_renewed_key_encrypts_and_the_older_ones_still_decrypt(wallet: Wallet) -> None:
+def test_a_renewed_key_encrypts_and_older_keys_still_decrypt(wallet: Wallet) -> None:
     wallet.add(CLOCK)
     first = wallet.keys(wallet.name, 1)
     assert wallet.add(CLOCK, renew=True) == 2
@@ -45,7 +45,7 @@ def test_a_renewed_key_encrypts_and_the_older_ones_still_decrypt(wallet: Wallet)
     assert wallet.keys(wallet.name, 1) == first != wallet.keys(wallet.name, 2)
 
 
-def test_deleted_versions_can_be_taken_back_until_they_are_purged(wallet: Wallet) -> None:
+def test_deleted_versions_can_be_restored_until_they_are_purged(wallet: Wallet) -> None:
     wallet.add(CLOCK)
     for _ in range(3):
         wallet.add(CLOCK, renew=True)
@@ -63,7 +63,7 @@ def test_the_key_in_use_cannot_be_deleted(wallet: Wallet) -> None:
         wallet.mark(1, 1, deleted=True)
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_wallet_or_key_is_reported(tmp_path: Path) -> None:
     wallet = Wallet(Home(tmp_path))
     with pytest.raises(NotFoundError, match="the wallet does not exist"):
         wallet.check()
@@ -74,7 +74,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         wallet.add(CLOCK, renew=True)
 
 
-def test_a_damaged_wallet_is_not_believed(wallet: Wallet) -> None:
+def test_a_damaged_wallet_is_refused(wallet: Wallet) -> None:
     path = wallet.folder / "cwallet.sso"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -83,7 +83,7 @@ def test_a_damaged_wallet_is_not_believed(wallet: Wallet) -> None:
         wallet.check()
 
 
-def test_keys_of_the_key_file_by_name(tmp_path: Path) -> None:
+def test_keys_of_the_key_file_are_found_by_name(tmp_path: Path) -> None:
     (tmp_path / "ENCKEYS").write_text(f"# name value\nMyKey 0x{'0A' * 16}\nshort 0x0A\n")
     wallet = Wallet(Home(tmp_path))
     assert wallet.keys("mykey", 0) == (Key(b"\x0a" * 16),)
@@ -93,14 +93,14 @@ def test_keys_of_the_key_file_by_name(tmp_path: Path) -> None:
         wallet.keys("other", 0)
 
 
-def folder_moved(wallet: Wallet, name: str) -> Path:
+def move_folder(wallet: Wallet, name: str) -> Path:
     return wallet.folder.rename(wallet.folder.with_name(name))
 
 
-def test_a_home_that_lost_its_wallet_makes_no_other_one_unless_told_to(wallet: Wallet) -> None:
+def test_a_lost_wallet_is_replaced_only_on_request(wallet: Wallet) -> None:
     wallet.add(CLOCK)
     lost = wallet.id
-    folder_moved(wallet, "lost")
+    move_folder(wallet, "lost")
     with pytest.raises(NotFoundError, match=f"wallet {lost}.*restore dirwlt from a backup"):
         wallet.current()
     with pytest.raises(StateError, match=f"wallet {lost}.*CREATE WALLET ANOTHER"):
@@ -111,10 +111,10 @@ def test_a_home_that_lost_its_wallet_makes_no_other_one_unless_told_to(wallet: W
     assert wallet.claim() == wallet.id
 
 
-def test_a_wallet_that_was_put_into_anothers_place_is_refused_by_its_id(wallet: Wallet, tmp_path: Path) -> None:
+def test_a_wallet_in_place_of_another_is_refused_by_its_id(wallet: Wallet, tmp_path: Path) -> None:
     wallet.add(CLOCK)
     lost = wallet.claim()
-    folder_moved(wallet, "lost")
+    move_folder(wallet, "lost")
     other = Wallet(Home(tmp_path / "elsewhere"))
     other.create()
     other.folder.rename(wallet.folder)
@@ -122,7 +122,7 @@ def test_a_wallet_that_was_put_into_anothers_place_is_refused_by_its_id(wallet: 
         wallet.claim()
 
 
-def test_a_merged_wallet_has_the_keys_of_both_its_own_first(wallet: Wallet, tmp_path: Path) -> None:
+def test_a_merged_wallet_has_the_keys_of_both_with_its_own_first(wallet: Wallet, tmp_path: Path) -> None:
     wallet.add(CLOCK)
     other = Wallet(Home(tmp_path / "elsewhere"))
     other.create()
@@ -139,7 +139,7 @@ def test_a_merged_wallet_has_the_keys_of_both_its_own_first(wallet: Wallet, tmp_
         wallet.merge(str(wallet.folder))
 
 
-def test_a_wallet_of_before_ids_has_the_same_id_in_every_copy(tmp_path: Path) -> None:
+def test_a_wallet_of_an_earlier_release_has_the_same_id_in_every_copy(tmp_path: Path) -> None:
     wallet = Wallet(Home(tmp_path))
     old = SealedFile(wallet.folder / "cwallet.sso", b"GGSWALL1", "the wallet", "CREATE WALLET", wallet.folder / "lock")
     old.save([{"name": wallet.name, "version": 1, "created": 0, "secret": "ab" * 32, "deleted": False}])
@@ -149,13 +149,13 @@ def test_a_wallet_of_before_ids_has_the_same_id_in_every_copy(tmp_path: Path) ->
     assert [key.secret.hex() for key in wallet.keys(wallet.name, 1)] == ["ab" * 32]
 
 
-def put_back(wallet: Wallet, backup: Path) -> None:
+def restore_backup(wallet: Wallet, backup: Path) -> None:
     shutil.rmtree(wallet.folder)
     shutil.copytree(backup, wallet.folder)
 
 
 def backup_before_renewal(wallet: Wallet) -> Path:
-    """A copy of the wallet with version 1; the wallet goes on to version 2."""
+    """Copy the wallet with version 1, then renew it to version 2; returns the copy."""
     wallet.add(CLOCK)
     backup = wallet.folder.with_name("backup")
     shutil.copytree(wallet.folder, backup)
@@ -169,10 +169,10 @@ def backup_after_renewal(wallet: Wallet, name: str = "newest") -> Path:
     return newest
 
 
-def test_an_older_copy_of_the_wallet_neither_encrypts_nor_is_renewed(wallet: Wallet) -> None:
+def test_an_older_copy_of_the_wallet_does_not_encrypt_and_is_not_renewed(wallet: Wallet) -> None:
     backup = backup_before_renewal(wallet)
     newest = backup_after_renewal(wallet)
-    put_back(wallet, backup)
+    restore_backup(wallet, backup)
     for use in (
         wallet.claim,
         wallet.check,
@@ -185,21 +185,21 @@ def test_an_older_copy_of_the_wallet_neither_encrypts_nor_is_renewed(wallet: Wal
         assert e.value.code == "GGS-00808"
     with pytest.raises(NotFoundError, match=f"version 2 .* is not in wallet {wallet.id}"):
         wallet.keys(wallet.name, 2)
-    put_back(wallet, newest)
+    restore_backup(wallet, newest)
     assert wallet.add(CLOCK, renew=True) == 3
 
 
 def test_the_newest_copy_is_merged_into_an_older_one(wallet: Wallet) -> None:
     backup = backup_before_renewal(wallet)
     newest, mine = backup_after_renewal(wallet), wallet.keys(wallet.name, 2)
-    put_back(wallet, backup)
+    restore_backup(wallet, backup)
     assert wallet.merge(str(newest)) == (wallet.id, 1)
     assert wallet.claim() == wallet.id
     assert (wallet.keys(wallet.name, 2), wallet.current(), wallet.follows) == (mine, 2, ())
     assert wallet.merge(str(newest)).versions == 0
 
 
-def test_a_home_of_before_keys_were_remembered_adopts_those_that_it_sees(wallet: Wallet, tmp_path: Path) -> None:
+def test_a_home_of_an_earlier_release_records_the_keys_that_it_finds(wallet: Wallet, tmp_path: Path) -> None:
     backup = backup_before_renewal(wallet)
     memory = tmp_path / FILE
     document = json.loads(memory.read_text())
@@ -208,12 +208,12 @@ def test_a_home_of_before_keys_were_remembered_adopts_those_that_it_sees(wallet:
     del document["keys"], document["checksum"]
     memory.write_text(json.dumps(document))
     assert wallet.claim() == wallet.id
-    put_back(wallet, backup)
+    restore_backup(wallet, backup)
     with pytest.raises(StateError, match="lacks version 2"):
         wallet.claim()
 
 
-def test_a_version_that_trail_files_name_is_missing_too_and_its_number_is_not_used_again(wallet: Wallet) -> None:
+def test_a_version_named_by_trail_files_counts_as_missing_and_its_number_is_not_reused(wallet: Wallet) -> None:
     wallet.add(CLOCK)
     of_trail = KeyMark(wallet.id, wallet.name, 7, "")
     with pytest.raises(StateError, match="lacks version 7"):
@@ -222,19 +222,21 @@ def test_a_version_that_trail_files_name_is_missing_too_and_its_number_is_not_us
     assert wallet.add(CLOCK, renew=True, seen=[of_trail._replace(wallet=""), of_trail._replace(wallet="33" * 8)]) == 8
 
 
-def test_two_keys_of_one_version_are_told_apart_and_both_decrypt_after_a_merge(wallet: Wallet, tmp_path: Path) -> None:
+def test_two_keys_of_one_version_are_distinguished_and_both_decrypt_after_a_merge(
+    wallet: Wallet, tmp_path: Path
+) -> None:
     backup = backup_before_renewal(wallet)
     newest, mine = backup_after_renewal(wallet), wallet.keys(wallet.name, 2)
     twin = Wallet(Home(tmp_path / "elsewhere"))
     shutil.copytree(backup, twin.folder)
     assert twin.add(CLOCK, renew=True) == 2
     other = twin.keys(wallet.name, 2)
-    put_back(wallet, twin.folder)
+    restore_backup(wallet, twin.folder)
     with pytest.raises(
         StateError, match=r"it holds a different key than this home used for version 2 of master key \w+"
     ):
         wallet.claim()
-    put_back(wallet, newest)
+    restore_backup(wallet, newest)
     assert wallet.merge(str(twin.folder)).versions == 1
     assert wallet.claim() == wallet.id
     assert wallet.keys(wallet.name, 2) == mine + other
@@ -242,7 +244,7 @@ def test_two_keys_of_one_version_are_told_apart_and_both_decrypt_after_a_merge(w
     assert wallet.merged() == [(wallet.id, wallet.name, 2)]
 
 
-def test_a_purged_version_is_not_missed_and_its_number_is_not_used_again(wallet: Wallet) -> None:
+def test_a_purged_version_does_not_count_as_missing_and_its_number_is_not_reused(wallet: Wallet) -> None:
     backup_before_renewal(wallet)
     wallet.mark(1, 1, deleted=True)
     assert wallet.purge() == 1
@@ -250,7 +252,7 @@ def test_a_purged_version_is_not_missed_and_its_number_is_not_used_again(wallet:
     assert wallet.add(CLOCK, renew=True) == 3
 
 
-def test_a_wallet_whose_newest_copy_is_lost_is_given_up_by_name_and_its_older_keys_still_decrypt(
+def test_after_the_loss_of_the_newest_copy_a_new_wallet_decrypts_with_the_older_keys(
     wallet: Wallet,
 ) -> None:
     backup = backup_before_renewal(wallet)
@@ -271,7 +273,7 @@ def test_a_backup_of_the_wallet_can_be_moved_into_its_place(tmp_path: Path) -> N
     wallet = Wallet(home)
     wallet.create()
     wallet.add(CLOCK)
-    backup = folder_moved(wallet, "backup")
+    backup = move_folder(wallet, "backup")
     home.ensure()
     for refused in (wallet.create, lambda: wallet.add(CLOCK, renew=True), lambda: wallet.merge("backup")):
         with pytest.raises((StateError, NotFoundError)):

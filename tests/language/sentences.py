@@ -1,4 +1,4 @@
-"""Sentences made from the manual's own trees, with what each of their words is: what parser and completion must agree on."""
+"""Generates sentences from the trees of the manual, with the leaf of each word, to compare parser and completion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES = (
 
 
 class Piece(NamedTuple):
-    """A word of a sentence and the leaf of the tree that it is."""
+    """A word of a sentence and its leaf in the tree."""
 
     text: str
     leaf: Leaf
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 @st.composite
 def sentences(draw: DrawFn, line: Line) -> list[Piece]:
-    """A statement of a line, word by word; neighbouring options in any order."""
+    """A statement of a syntax line, word by word; adjacent options are in any order."""
     return _made(draw, line.body)
 
 
@@ -74,7 +74,7 @@ def _row(draw: DrawFn, node: Series) -> list[Piece]:
 
 @cache
 def value_of(name: str) -> str:
-    """A value for a placeholder: the first that its type takes whole."""
+    """A value for a placeholder: the first that its type accepts."""
     kind = slot_type(name)
     return next(value for value in VALUES if kind.end(value, 0) == len(value) and _converts(kind, value))
 

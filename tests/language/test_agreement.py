@@ -1,4 +1,4 @@
-"""Parser and completion agree: every sentence of the trees is understood, and each of its words was expected."""
+"""Parser and completion agree: every sentence of the trees is parsed, and completion expects each of its words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def text_of(pieces: list[Piece]) -> str:
 
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_every_sentence_is_understood_and_every_word_of_it_expected(data: st.DataObject) -> None:
+def test_every_sentence_is_parsed_and_each_of_its_words_is_expected(data: st.DataObject) -> None:
     kind, line = data.draw(st.sampled_from(lines()))
     pieces = data.draw(sentences(line))
     text = text_of(pieces)
@@ -79,7 +79,7 @@ def test_the_word_at_the_cursor(text: str, partial: str) -> None:
         ("commands", "INFO ALL; ", set(), {"TASKS"}),
     ],
 )
-def test_what_may_stand_there(kind: str, text: str, there: set[str], absent: set[str]) -> None:
+def test_the_words_expected_at_a_position(kind: str, text: str, there: set[str], absent: set[str]) -> None:
     found = {each.word or f"<{each.slot}>" for each in expected(text, len(text), kind)}
     assert there <= found
     assert not absent & found

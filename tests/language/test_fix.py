@@ -1,4 +1,4 @@
-"""FC: edit lines beneath a statement."""
+"""FC: edit lines below a statement."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ggshell.language.fix import fixed
         ("status ext1", "       D", "status xt1"),
     ],
 )
-def test_marks(statement: str, marks: str, becomes: str) -> None:
+def test_edit_marks_change_the_statement(statement: str, marks: str, becomes: str) -> None:
     assert fixed(statement, marks) == becomes
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_marks_of_any_kind_are_taken(statement: str, marks: str) -> None:
+def test_any_edit_marks_are_accepted(statement: str, marks: str) -> None:
     assert isinstance(fixed(statement, marks), str)

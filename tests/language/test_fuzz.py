@@ -1,6 +1,6 @@
-"""Whatever the bytes: random and mutated statements and files end in an answer or in an error of the project's own, in time.
+"""Random and mutated statements and files give an answer or one of the project's own errors, within a time limit.
 
-About five seconds; ``--rounds N`` tries N thousand statements, 350 without it.
+Takes about five seconds. ``--rounds N`` tries N thousand statements; the default is 350.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NASTY = [
 
 @st.composite
 def statements(draw: DrawFn) -> tuple[str, str]:
-    """(kind, text): an example of the manual, changed at some places, or anything."""
+    """(kind, text): an example of the manual with random changes, or random text."""
     kind, text = draw(st.sampled_from(EXAMPLES))
     if draw(st.integers(0, 9)) == 0:
         return kind, draw(st.text(max_size=60))
@@ -64,7 +64,7 @@ def statements(draw: DrawFn) -> tuple[str, str]:
 
 
 def in_time(work: Callable[[], object], text: str) -> None:
-    """Run it; only the project's own errors may come, and soon."""
+    """Run it within the time limit; only the project's own errors are allowed."""
     began = time.process_time()
     try:
         work()
@@ -75,7 +75,7 @@ def in_time(work: Callable[[], object], text: str) -> None:
     assert time.process_time() - began < LIMIT_SECONDS, text[:200]
 
 
-def _hold(kind: str, text: str) -> None:
+def _check(kind: str, text: str) -> None:
     def one_by_one() -> None:
         for statement in split(text):
             in_time(partial(grammar.parse, statement.text, kind), statement.text)
@@ -88,10 +88,10 @@ def _hold(kind: str, text: str) -> None:
     in_time(lambda: check_sources([("x.oby" if kind == grammar.COMMANDS else "x.prm", text)]), text)
 
 
-def test_nothing_but_an_answer_or_an_own_error_and_soon(request: pytest.FixtureRequest) -> None:
+def test_random_statements_give_an_answer_or_an_own_error_in_time(request: pytest.FixtureRequest) -> None:
     for kind in KINDS:
         for line in {line.split()[0] for path in pages.index(kind).values() for line in pages.read(path).syntax}:
-            expected(f"{line} ", len(line) + 1, kind)  # what is compiled once is not measured
+            expected(f"{line} ", len(line) + 1, kind)  # compiling is not measured
 
     @settings(
         max_examples=1000 * int(request.config.getoption("--rounds")) or 350,
@@ -100,13 +100,13 @@ def test_nothing_but_an_answer_or_an_own_error_and_soon(request: pytest.FixtureR
         suppress_health_check=list(HealthCheck),
     )
     @given(statements())
-    def hold(drawn: tuple[str, str]) -> None:
-        _hold(*drawn)
+    def check_drawn(drawn: tuple[str, str]) -> None:
+        _check(*drawn)
 
-    hold()
+    check_drawn()
 
 
 @pytest.mark.parametrize("piece", NASTY, ids=range(len(NASTY)))
 @pytest.mark.parametrize("around", ["MAP a.b, TARGET c.d, COLMAP (x = {});", "MAP {}, TARGET {};", "{}"])
-def test_long_and_strange_pieces_cost_no_more_than_their_length(piece: str, around: str) -> None:
-    _hold(grammar.PARAMETERS, around.replace("{}", piece))
+def test_long_and_strange_pieces_take_linear_time(piece: str, around: str) -> None:
+    _check(grammar.PARAMETERS, around.replace("{}", piece))

@@ -1,4 +1,4 @@
-"""What scripts really look like is understood; what is wrong is refused at the right column."""
+"""Statements as in real scripts are parsed; invalid ones are refused at the right column."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("kind", "stem", "example"), EXAMPLES)
-def test_every_example_of_the_manual_is_understood_by_its_own_page(kind: str, stem: str, example: str) -> None:
+def test_every_example_of_the_manual_is_parsed_by_its_own_page(kind: str, stem: str, example: str) -> None:
     assert parse(example, kind).page == stem
 
 
 @pytest.mark.parametrize("path", [path for kind in ("commands", "parameters") for path in pages.index(kind).values()])
-def test_every_page_says_what_it_is_for_and_has_syntax_and_examples(path: Any) -> None:
+def test_every_page_has_a_purpose_syntax_and_examples(path: Any) -> None:
     page = pages.read(path)
     assert page.summary
     assert page.syntax
@@ -95,7 +95,7 @@ def test_odd_but_legal_forms(text: str, key: str, args: dict[str, Any]) -> None:
         ("ADD REPLICAT r1", 16, "incomplete"),
     ],
 )
-def test_wrong_statements_are_refused_at_the_spot(text: str, column: int, part: str) -> None:
+def test_invalid_statements_are_refused_at_the_right_column(text: str, column: int, part: str) -> None:
     with pytest.raises(StatementError) as raised:
         parse(text)
     assert raised.value.column == column
@@ -108,7 +108,7 @@ def test_wrong_statements_are_refused_at_the_spot(text: str, column: int, part: 
         lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + 1 :]
     )
 )))  # fmt: skip
-def test_no_text_gives_anything_but_an_answer_or_a_statement_error(text: str) -> None:
+def test_any_text_gives_a_statement_or_a_statement_error(text: str) -> None:
     for statement in split(text):
         try:
             parse(statement.text)
@@ -116,13 +116,13 @@ def test_no_text_gives_anything_but_an_answer_or_a_statement_error(text: str) ->
             assert error.column >= 1
 
 
-def test_a_stray_brace_in_the_notation_is_refused_with_its_place() -> None:
+def test_a_stray_brace_in_the_notation_is_refused_with_its_position() -> None:
     with pytest.raises(StatementError) as raised:
         compile_line("ADD THING {a | b}} [C]", "page")
     assert raised.value.column == 18
 
 
-def test_statements_are_split_with_their_places() -> None:
+def test_statements_are_split_with_their_positions() -> None:
     text = (
         "INFO ALL -- look\n\n  start ext1; stop ext1\nADD EXTRACT e1, &\n   TRANLOG\nshell ls; date\nadd x 'a;b -- c'"
     )
@@ -137,8 +137,8 @@ def test_statements_are_split_with_their_places() -> None:
 
 
 @pytest.fixture
-def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A manual of the page that its README adds, and of SEND with a hundred lines."""
+def small_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A manual with the page that its README adds, and with SEND in a hundred syntax lines."""
     readme = (pages.folder() / "README.md").read_text()
     begin = readme.index("    # COUNT REPORTS")
     text = "\n".join(line[4:] for line in readme[begin : readme.index("and one function")].splitlines())
@@ -159,14 +159,16 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         cached.cache_clear()
 
 
-def test_a_command_is_added_by_its_page_alone(made_up: Path) -> None:
+def test_a_command_is_added_by_its_page_only(small_manual: Path) -> None:
     assert parse("count reports, prefix EXT")[:3] == ("COUNT REPORTS", {"prefix": "EXT"}, "count_reports")
     assert [each.word for each in expected("COUNT REPORTS ", 14)] == ["PREFIX"]
     with pytest.raises(StatementError, match="PREFIXX"):
         parse("COUNT REPORTS PREFIXX e")
 
 
-def test_one_of_a_hundred_lines_compiles_one(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_needed_one_of_a_hundred_lines_is_compiled(
+    small_manual: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled: list[str] = []
     real = pages.compiled
 

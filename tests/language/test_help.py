@@ -1,4 +1,4 @@
-"""HELP's pieces: styles that a terminal colours, and plain text when they are left out."""
+"""Pieces of HELP: styles that a terminal colours, and plain text without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ggshell.language.help import KINDS, Fragment, find, fragments, notation, pl
 ALL = [path for kind in KINDS for path in pages.index(kind).values()]
 
 
-def test_the_notation_in_pieces() -> None:
+def test_the_notation_is_split_into_styled_pieces() -> None:
     assert notation("SEND EXT[RACT] group_name [, N {a | b}]") == [
         Fragment("keyword", "SEND"),
         Fragment("text", " "),
@@ -36,7 +36,7 @@ def test_the_notation_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_page_is_whole_in_its_plain_text(path: Path) -> None:
+def test_the_plain_text_of_every_page_is_complete(path: Path) -> None:
     text = plain(fragments([path]))
     page = pages.read(path)
     assert text.startswith(f"{page.title}\n")
@@ -55,7 +55,7 @@ def test_every_page_is_whole_in_its_plain_text(path: Path) -> None:
         ("nonsense", []),
     ],
 )
-def test_what_help_finds(subject: str, stems: list[str]) -> None:
+def test_the_pages_that_help_finds(subject: str, stems: list[str]) -> None:
     found = [path.stem for path in find(subject)]
     assert found[: len(stems)] == stems
     assert bool(found) is bool(stems)

@@ -1,4 +1,4 @@
-"""The catalogue of messages: every code of the source has its page, and the page says what the source says."""
+"""The message pages: every code of the source has a page, and the page agrees with the source."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CODE = re.compile(r"(?:GGS|OGG)-\d{5}")
 SEVERITIES = {"ERROR": "error", "WARNING": "warning", "INFO": "information", "NOTE": "note"}
 
 
-class Said(NamedTuple):
-    """What one place of the source says with a code: the severity, where the place shows it, and its words."""
+class CodeUse(NamedTuple):
+    """One use of a code in the source: its severity, if it can be seen there, and its text."""
 
     severity: str
     words: str
@@ -48,7 +48,7 @@ def codes() -> frozenset[str]:
 
 @cache
 def constants() -> Mapping[Path, Mapping[str, str]]:
-    """The texts that modules give names, by module, also those that they import from one another."""
+    """The string constants of every module, including those that it imports from other modules."""
     own: dict[Path, dict[str, str]] = {}
     for path, tree in trees().items():
         own[path] = {}
@@ -68,7 +68,7 @@ def constants() -> Mapping[Path, Mapping[str, str]]:
 
 
 def text_of(node: ast.AST, names: Mapping[str, str]) -> str:
-    """The fixed texts within an expression, and those of the constants that it names."""
+    """The literal strings of an expression and of the constants that it names."""
     found = []
     for each in ast.walk(node):
         if isinstance(each, ast.Constant) and isinstance(each.value, str):
@@ -79,7 +79,7 @@ def text_of(node: ast.AST, names: Mapping[str, str]) -> str:
 
 
 def severity_of(call: ast.Call) -> str:
-    """The severity that a call names, or that its function has; empty where neither shows it."""
+    """The severity that a call names or that its function implies; empty if neither shows it."""
     for each in ast.walk(call):
         word = each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
         if word in SEVERITIES:
@@ -91,9 +91,9 @@ def severity_of(call: ast.Call) -> str:
 
 
 @cache
-def said() -> Mapping[str, list[Said]]:
-    """What is said with each code, by the innermost call that has it."""
-    found: dict[str, list[Said]] = defaultdict(list)
+def code_uses() -> Mapping[str, list[CodeUse]]:
+    """The uses of each code, by the innermost call that has it."""
+    found: dict[str, list[CodeUse]] = defaultdict(list)
     for path, tree in trees().items():
         names = constants()[path]
         for call in ast.walk(tree):
@@ -102,17 +102,17 @@ def said() -> Mapping[str, list[Said]]:
                 for argument in arguments:
                     code = text_of(argument, names) if isinstance(argument, ast.Constant | ast.Name) else ""
                     if CODE.fullmatch(code):
-                        found[code].append(Said(severity_of(call), text_of(call, names)))
+                        found[code].append(CodeUse(severity_of(call), text_of(call, names)))
             elif isinstance(call, ast.ClassDef):
                 for code in (text_of(node, {}) for node in call.body if isinstance(node, ast.Assign)):
                     if CODE.fullmatch(code):
-                        found[code].append(Said("error", ""))
+                        found[code].append(CodeUse("error", ""))
     return found
 
 
 @cache
 def statements() -> tuple[str, ...]:
-    """What the hints may name: commands of more than one word, and parameters that no sentence has as a word."""
+    """What hints can name: commands of several words, and parameters that are not ordinary words."""
     commands = [pages.read(path).title for path in pages.index("commands").values()]
     names = [pages.read(path).title for path in pages.index("parameters").values()]
     return (*(title for title in commands if " " in title or title in ("DBLOGIN",)), *(n for n in names if len(n) > 6))
@@ -156,7 +156,7 @@ def test_a_page_has_a_sentence_a_severity_a_cause_and_an_action(path: Path) -> N
 @pytest.mark.parametrize("code", sorted(codes()))
 def test_a_page_has_the_severities_of_the_source(code: str) -> None:
     """An error that a process retries is reported as a warning or as information."""
-    found, shown = {each.severity for each in said()[code]}, set(severities(code))
+    found, shown = {each.severity for each in code_uses()[code]}, set(severities(code))
     if "error" in found:
         assert found & {"warning", "information", "note"} <= shown
     elif found and "" not in found:
@@ -166,8 +166,8 @@ def test_a_page_has_the_severities_of_the_source(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(codes()))
-def test_a_page_names_the_statements_that_the_hints_of_its_code_name(code: str) -> None:
-    named = set().union(*(named_in(each.words) for each in said()[code]))
+def test_a_page_names_the_statements_in_the_hints_of_its_code(code: str) -> None:
+    named = set().union(*(named_in(each.words) for each in code_uses()[code]))
     text = " ".join(page_of(code).path.read_text().split())
     assert not named - named_in(text)
 
@@ -185,7 +185,7 @@ def test_help_of_a_code_that_does_not_exist_is_refused() -> None:
         help_text("GGS-09999")
 
 
-def test_codes_do_not_hide_what_is_found_by_words() -> None:
+def test_codes_do_not_hide_pages_found_by_words() -> None:
     assert all(path.parent.name != MESSAGES for word in ("G", "O", "OG", "ADD", "EXTRACT") for path in find(word))
 
 

@@ -1,4 +1,4 @@
-"""What administrators write, as data: odd but legal forms are understood, faults are refused at the spot."""
+"""Statements as administrators write them: odd but legal forms are parsed, errors are refused at the right column."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _WRONG = _lines("wrong.txt")
 WRONG = [(line[0], line[2:], mark.index("^") - 1) for line, mark in zip(_WRONG[::2], _WRONG[1::2], strict=True)]
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_examples() -> None:
     assert min(len(LEGAL), len(WRONG)) >= 60
     assert len(FILES) >= 12
 
 
 @pytest.mark.parametrize(("kind", "text"), LEGAL, ids=[text for _, text in LEGAL])
-def test_odd_but_legal(kind: str, text: str) -> None:
+def test_odd_but_legal_forms_are_parsed(kind: str, text: str) -> None:
     parse(text, KINDS[kind])
 
 
 @pytest.mark.parametrize(("kind", "text", "column"), WRONG, ids=[text for _, text, _ in WRONG])
-def test_wrong_at_the_right_column(kind: str, text: str, column: int) -> None:
+def test_errors_are_refused_at_the_right_column(kind: str, text: str, column: int) -> None:
     with pytest.raises(StatementError) as caught:
         parse(text, KINDS[kind])
     assert caught.value.column == column, str(caught.value)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_odd_parameter_files_are_understood(path: Path) -> None:
+def test_odd_parameter_files_are_parsed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     kind = kind_of(text, str(path))
     assert kind.lower() == {"pump": "extract", "mgr": "manager"}.get(path.stem, path.stem.split("_")[0].lower())
@@ -59,6 +59,6 @@ def test_odd_parameter_files_are_understood(path: Path) -> None:
 
 
 @pytest.mark.parametrize("stem", sorted(pages.index("functions")))
-def test_every_example_of_a_function_is_understood(stem: str) -> None:
+def test_every_example_of_a_function_is_parsed(stem: str) -> None:
     for example in pages.read(pages.index("functions")[stem]).examples:
         parse_expression(example)

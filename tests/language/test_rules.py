@@ -1,4 +1,4 @@
-"""Ranges and rules between options, as pages state them."""
+"""Ranges and rules between options, as stated in the pages."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def page(folder: Path, *lines: str) -> Path:
         ("OTHER: at least 1", {}, ""),
     ],
 )
-def test_a_rule_refuses_what_it_must_and_nothing_else(
-    tmp_path: Path, rule: str, args: dict[str, Any], message: str
-) -> None:
+def test_a_rule_refuses_only_what_it_forbids(tmp_path: Path, rule: str, args: dict[str, Any], message: str) -> None:
     path = page(tmp_path, rule)
     if not message:
         check_values(path, args, "a statement")
@@ -57,14 +55,14 @@ def test_a_rule_refuses_what_it_must_and_nothing_else(
     assert message in caught.value.message
 
 
-def test_the_column_is_the_values() -> None:
+def test_the_column_is_that_of_the_value() -> None:
     with pytest.raises(StatementError) as caught:
         grammar.parse("BR BRDIR x, BRINTERVAL 5M", grammar.PARAMETERS)
     assert caught.value.column == 24
 
 
 @pytest.mark.parametrize("kind", ["commands", "parameters"])
-def test_every_page_s_rules_can_be_read(kind: str) -> None:
+def test_the_rules_of_every_page_can_be_read(kind: str) -> None:
     for path in pages.index(kind).values():
         rules_of(path)
 
@@ -76,7 +74,7 @@ def test_a_statement_that_breaks_a_rule_is_refused_with_its_page() -> None:
 
 
 @pytest.mark.parametrize("text", ["THING [FAST | SLOW]", "THING x [, FAST | SLOW n] [, OTHER]"])
-def test_an_optional_choice_needs_no_braces(text: str) -> None:
+def test_an_optional_choice_does_not_need_braces(text: str) -> None:
     from ggshell.language.notation import argument_names, compile_line
 
     assert {"fast", "slow"} <= argument_names(compile_line(text, "thing"))

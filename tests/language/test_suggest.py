@@ -1,4 +1,4 @@
-"""Hints for words that nobody knows."""
+"""Hints for unknown words."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ WORDS = ("START", "STATS", "STATUS", "STOP", "SEND", "MEGABYTES")
         ("XYZZY", ""),
     ],
 )
-def test_the_nearest_word_is_named_letters_in_another_order_first(word: str, hint: str) -> None:
+def test_the_nearest_word_is_suggested_with_swapped_letters_first(word: str, hint: str) -> None:
     assert did_you_mean(word, WORDS) == hint

@@ -1,4 +1,4 @@
-"""INCLUDE, OBEY and macros: what a file holds when everything stands in its place, and where errors are told."""
+"""INCLUDE, OBEY and macros: the expanded lines of a file, and where errors are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wrong(text: str) -> ParameterError:
     return errors[0]
 
 
-def test_a_macro_without_values_stands_for_its_lines() -> None:
+def test_a_macro_without_values_expands_to_its_lines() -> None:
     text = (
         "MACRO #login\nBEGIN\nUSERIDALIAS south\nDISCARDFILE ./dirrpt/r.dsc\nEND;\nREPLICAT rep1\n#login\n#login ()\n"
     )
@@ -50,17 +50,17 @@ def test_calls_nest_and_lists_keep_their_commas() -> None:
     assert texts(text) == ["MAP a.t, TARGET b.x, COLMAP (USEDEFAULTS, x = @IF (a > 1, 'y,', z), w = v)"]
 
 
-def test_a_call_may_go_on_over_lines_and_stand_within_a_statement() -> None:
+def test_a_call_can_span_lines_and_be_part_of_a_statement() -> None:
     text = "MACRO #key PARAMS (#k) BEGIN KEYCOLS (#k) END;\nMAP a.t, TARGET b.t,\n#key (\n  {id,\n  part}\n);\n"
     assert texts(text) == ["MAP a.t, TARGET b.t, KEYCOLS (id, part)"]
 
 
-def test_the_macro_character_can_be_another() -> None:
+def test_the_macro_character_can_be_changed() -> None:
     text = "MACROCHAR $\nMACRO $m BEGIN USERIDALIAS x END;\n$m\nMAP a.t#1, TARGET b.t#1;\n"
     assert texts(text) == ["USERIDALIAS x", "MAP a.t#1, TARGET b.t#1"]
 
 
-def test_included_files_stand_where_they_are_named() -> None:
+def test_included_files_are_inserted_where_they_are_named() -> None:
     files = {"lib.mac": "MACRO #u BEGIN USERIDALIAS x END;\nINCLUDE more.inc", "more.inc": "GETTRUNCATES -- deep\n"}
     assert texts("REPLICAT r\ninclude lib.mac;\n#u\nOBEY 'more.inc'\n", **files) == [
         "REPLICAT r",
@@ -81,22 +81,22 @@ def test_included_files_stand_where_they_are_named() -> None:
         ("\nINCLUDE nowhere.inc\n", "rep1.prm:2:9", "INCLUDE file nowhere.inc does not exist"),
     ],
 )
-def test_what_leads_nowhere_is_told_at_its_place(text: str, place: str, message: str) -> None:
+def test_a_missing_file_or_macro_is_reported_at_its_position(text: str, place: str, message: str) -> None:
     error = wrong(text)
     assert (error.where, error.message) == (place, message)
 
 
-def test_a_misspelt_macro_is_suggested() -> None:
+def test_a_similar_macro_name_is_suggested() -> None:
     assert "#logon" in wrong("MACRO #logon BEGIN x END;\n#login\n").hint
 
 
-def test_a_file_that_includes_itself_ends() -> None:
+def test_a_file_that_includes_itself_is_refused() -> None:
     errors: list[ParameterError] = []
     logical_lines("INCLUDE a", "a", errors, lambda name, _: (name, "INCLUDE a"))
     assert "more than 16 files deep" in errors[0].message
 
 
-def test_files_are_looked_for_beside_and_in_the_home_and_errors_name_the_inner_file(tmp_path: Path) -> None:
+def test_files_are_found_beside_the_file_and_in_the_home_and_errors_name_the_inner_file(tmp_path: Path) -> None:
     folder = tmp_path / "dirprm"
     folder.mkdir()
     (folder / "beside.inc").write_text("GETTRUNCATES\n")
@@ -121,7 +121,7 @@ def test_files_are_looked_for_beside_and_in_the_home_and_errors_name_the_inner_f
         ("REPLICAT r\nTABLEEXCLUDE a.b\nUSERID\n", ["rep1.prm:2:1", "rep1.prm:3:7"]),
     ],
 )
-def test_every_error_is_told_at_its_own_line_and_column(text: str, places: list[str]) -> None:
+def test_every_error_is_reported_with_its_line_and_column(text: str, places: list[str]) -> None:
     _, errors = parse_all(text, Path("rep1.prm"), "Replicat")
     assert [error.where for error in errors] == places
 
@@ -131,7 +131,7 @@ def test_an_error_in_a_macro_names_the_call() -> None:
     assert (errors[0].where, "in macro #o, called at r.prm:3:3" in errors[0].hint) == ("r.prm:1:16", True)
 
 
-def test_macros_that_grow_without_end_are_stopped() -> None:
+def test_endless_macro_expansion_is_stopped() -> None:
     text = "".join(f"MACRO #m{n} PARAMS (#a) BEGIN #m{n + 1} (#a #a) #m{n + 1} (#a) END;\n" for n in range(40))
     errors: list[ParameterError] = []
     logical_lines(f"{text}MACRO #m40 PARAMS (#a) BEGIN #a END;\n#m0 (x)\n", "x.prm", errors)
@@ -146,7 +146,7 @@ def test_macros_that_grow_without_end_are_stopped() -> None:
         )
     )
 )
-def test_whatever_is_written_ends_in_lines_or_errors(words: list[str]) -> None:
+def test_any_text_gives_lines_or_errors(words: list[str]) -> None:
     errors: list[ParameterError] = []
     for joint in (" ", "\n"):
         logical_lines(joint.join(words), "x.prm", errors, lambda *_: None)

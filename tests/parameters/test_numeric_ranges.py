@@ -1,4 +1,4 @@
-"""Numbers that would make a process spin or hang are refused where the file is read: by the process and by check alike."""
+"""Numbers that would make a process spin or hang are refused by both the process and the offline check."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("kind", "line"), [(kind, line) for kind, lines in WRONG.items() for line in lines])
-def test_a_number_that_a_process_could_not_work_with_is_refused(tmp_path: Path, kind: str, line: str) -> None:
+def test_a_number_outside_the_range_of_a_process_is_refused(tmp_path: Path, kind: str, line: str) -> None:
     path = tmp_path / "g.prm"
     path.write_text(line + "\n")
     with pytest.raises(ParameterError):

@@ -1,4 +1,4 @@
-"""Single values of GLOBALS are read without the parser; whatever only the parser can tell is left to it."""
+"""Single values of GLOBALS are read without the parser; everything else is left to the parser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_only_plain_files_are_read(tmp_path: Path, text: str, found: dict[str, s
     assert plain_values(tmp_path / "GLOBALS", WANTED) == found
 
 
-def test_names_are_those_that_the_parser_reads(tmp_path: Path) -> None:
+def test_the_names_equal_those_of_the_parser(tmp_path: Path) -> None:
     home = Home(tmp_path)
     (tmp_path / "more.inc").write_text("GGSCHEMA ggadmin\n")
     home.globals.write_text("GGSCHEMA other\nINCLUDE more.inc\n")

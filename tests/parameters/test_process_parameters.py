@@ -1,4 +1,4 @@
-"""Parameter files become typed parameters; what is wrong is named with its line, all of it at once."""
+"""Parameter files become typed parameters; all errors are reported at once, each with its line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_extract_file_in_odd_but_legal_form(tmp_path: Path) -> None:
     )
 
 
-def test_a_replicat_file(tmp_path: Path) -> None:
+def test_a_replicat_file_becomes_typed_parameters(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "REPLICAT rep1\nTARGETDB x, USERIDALIAS south\nGROUPTRANSOPS 500\n"
@@ -46,7 +46,7 @@ def test_a_replicat_file(tmp_path: Path) -> None:
     assert found.login == LoginParameters(alias="south", source="x")
 
 
-def test_manager_and_globals(tmp_path: Path) -> None:
+def test_manager_and_globals_files_become_typed_parameters(tmp_path: Path) -> None:
     manager = load_manager(
         write(tmp_path, "PORT 7810\nAUTOSTART ER *\nAUTORESTART EXTRACT e*, RETRIES 5, WAITSECONDS 1, RESETMINUTES 60\n"
               "PURGEOLDEXTRACTS ./dirdat/*, USECHECKPOINTS, MINKEEPDAYS 2\n")
@@ -60,7 +60,7 @@ def test_manager_and_globals(tmp_path: Path) -> None:
     assert load_manager(tmp_path / "none.prm").port == 7809
 
 
-def test_every_error_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_error_of_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "EXTRACT ext1\nUSERIDALIS north\nMAP a.b, TARGET c.d;\nTABLE shop.* KEYCOL (a);\n")
     with pytest.raises(ParameterError) as raised:
         load_extract(path)
@@ -71,6 +71,6 @@ def test_every_error_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
     assert "line 4" in text
 
 
-def test_a_missing_file_names_the_way_out(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="EDIT PARAMS"):
         load_extract(tmp_path / "none.prm")

@@ -1,4 +1,4 @@
-"""REPERROR and its kin in a file."""
+"""REPERROR and related parameters in a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_rules_and_switches_are_read_in_order(tmp_path: Path) -> None:
     )
 
 
-def test_reset_forgets_the_rules_above(tmp_path: Path) -> None:
+def test_reset_removes_the_rules_above_it(tmp_path: Path) -> None:
     assert load(tmp_path, "REPERROR (DEFAULT, DISCARD)", "REPERROR RESET").rules == ()
 
 
@@ -46,7 +46,9 @@ def test_reset_forgets_the_rules_above(tmp_path: Path) -> None:
         ("(60, TRANSABORT, DELAYCSECS 150)", None, 1.5),
     ],
 )
-def test_transabort_says_how_often_and_when(tmp_path: Path, body: str, retries: int | None, delay: float) -> None:
+def test_transabort_sets_the_number_and_delay_of_retries(
+    tmp_path: Path, body: str, retries: int | None, delay: float
+) -> None:
     assert load(tmp_path, f"REPERROR {body}").rules == (ReperrorRule("60", "TRANSABORT", retries, delay),)
 
 
@@ -62,13 +64,13 @@ def test_transabort_says_how_often_and_when(tmp_path: Path, body: str, retries: 
         "(60, TRANSABORT, MAXRETRIES 1, MAXRETRIES 2)",
     ],
 )
-def test_what_is_no_rule_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
+def test_an_invalid_rule_is_refused_with_its_line(tmp_path: Path, body: str) -> None:
     with pytest.raises(ParameterError) as caught:
         load(tmp_path, f"REPERROR {body}")
     assert caught.value.where.startswith(f"{tmp_path / 'rep1.prm'}:2")
 
 
-def test_a_map_has_rules_of_its_own(tmp_path: Path) -> None:
+def test_a_map_has_its_own_rules(tmp_path: Path) -> None:
     path = tmp_path / "rep1.prm"
     maps = "MAP a.t, TARGET b.t, REPERROR (1403, DISCARD), REPERROR (DEFAULT, TRANSABORT, DELAYSECS 2);\nMAP a.*, TARGET b.*;"
     path.write_text(f"REPLICAT rep1\nUSERIDALIAS south\nREPERROR (DEFAULT, IGNORE)\n{maps}\n")
@@ -78,7 +80,7 @@ def test_a_map_has_rules_of_its_own(tmp_path: Path) -> None:
     assert load_refusal_rules(path).rules == (ReperrorRule("DEFAULT", "IGNORE"),)
 
 
-def test_a_wrong_rule_within_a_map_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_an_invalid_rule_within_a_map_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "rep1.prm"
     path.write_text("REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, REPERROR (1403, NOTHING);\n")
     with pytest.raises(ParameterError) as caught:

@@ -1,4 +1,4 @@
-"""Moments that come again, in local time."""
+"""Recurring times in local time."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def at(text: str) -> int:
         (Schedule(5, 30, 4), "2026-11-20 05:00:00", "2026-11-20 05:30:00"),  # a Friday
         (Schedule(5, 30, 4), "2026-11-20 05:30:00", "2026-11-27 05:30:00"),
         (Schedule(0, 0, 0), "2026-11-20 12:00:00", "2026-11-23 00:00:00"),
-        (Schedule(5, 30), "2026-03-07 23:00:00", "2026-03-08 05:30:00"),  # clocks go forward in that night
-        (Schedule(5, 30), "2026-10-31 23:00:00", "2026-11-01 05:30:00"),  # and back in this one
+        (Schedule(5, 30), "2026-03-07 23:00:00", "2026-03-08 05:30:00"),  # clocks go forward that night
+        (Schedule(5, 30), "2026-10-31 23:00:00", "2026-11-01 05:30:00"),  # and back that night
     ],
 )
-def test_the_next_moment_is_the_wall_clock_s(rule: Schedule, moment: str, following: str) -> None:
+def test_the_next_time_follows_the_wall_clock(rule: Schedule, moment: str, following: str) -> None:
     assert rule.after(at(moment)) == at(following)
 
 
@@ -51,7 +51,7 @@ def test_the_next_moment_is_the_wall_clock_s(rule: Schedule, moment: str, follow
     st.builds(Schedule, st.integers(0, 23), st.integers(0, 59), st.none() | st.integers(0, 6)),
     st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
 )
-def test_the_next_moment_lies_ahead_within_its_period(rule: Schedule, moment: datetime) -> None:
+def test_the_next_time_is_within_the_next_period(rule: Schedule, moment: datetime) -> None:
     now = from_datetime(moment)
     following = rule.after(now)
     days = 1 if rule.weekday is None else 7
@@ -59,18 +59,18 @@ def test_the_next_moment_lies_ahead_within_its_period(rule: Schedule, moment: da
     assert rule.weekday is None or to_datetime(following).astimezone().weekday() == rule.weekday
 
 
-def test_a_line_without_anything_is_midnight_of_each_day() -> None:
+def test_without_options_the_time_is_midnight_every_day() -> None:
     assert schedule({}) == Schedule(0, 0, None)
 
 
 @pytest.mark.parametrize("day", DAYS)
-def test_days_are_taken_in_any_case(day: str) -> None:
+def test_days_are_accepted_in_any_case(day: str) -> None:
     args = grammar.parse(f"REPORT ON {day.lower()} AT 5:07", grammar.PARAMETERS).args
     assert schedule(args) == Schedule(5, 7, DAYS.index(day))
 
 
 @pytest.mark.parametrize("options", ["AT 24:00", "AT 12:60", "AT noon", "ON someday"])
-def test_a_moment_that_does_not_exist_is_refused_at_its_column(options: str) -> None:
+def test_an_invalid_time_is_refused_at_its_column(options: str) -> None:
     with pytest.raises(StatementError) as caught:
         grammar.parse(f"REPORT {options}", grammar.PARAMETERS)
     assert caught.value.column == 11

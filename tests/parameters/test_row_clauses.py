@@ -1,4 +1,4 @@
-"""What TABLE and MAP say of rows, read from a file."""
+"""Row clauses of TABLE and MAP, read from a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replicat(folder: Path, text: str) -> Path:
     return path
 
 
-def test_operations_are_converted_for_the_lines_below(tmp_path: Path) -> None:
+def test_operations_are_converted_for_the_lines_that_follow(tmp_path: Path) -> None:
     found = load_replicat(
         replicat(
             tmp_path,
@@ -42,7 +42,7 @@ def test_operations_are_converted_for_the_lines_below(tmp_path: Path) -> None:
     assert not found.maps[0].clauses.active
 
 
-def test_every_clause_keeps_its_place_in_the_statement(tmp_path: Path) -> None:
+def test_every_clause_keeps_its_position_in_the_statement(tmp_path: Path) -> None:
     text = "MAP a.b, TARGET c.b, FILTER (x > 1), FILTER (ON DELETE, x > 1), WHERE (y = 2), COLMAP (USEDEFAULTS, z = x);"
     clauses = load_replicat(replicat(tmp_path, text)).maps[0].clauses
     first, second = clauses.filters
@@ -51,7 +51,7 @@ def test_every_clause_keeps_its_place_in_the_statement(tmp_path: Path) -> None:
     assert (second.on, clauses.place) == (("DELETE",), f"{tmp_path}/rep1.prm:3:1")
 
 
-def test_mapexception_holds_the_clauses_of_a_map(tmp_path: Path) -> None:
+def test_mapexception_accepts_the_clauses_of_a_map(tmp_path: Path) -> None:
     text = "MAP a.*, TARGET c.*, MAPEXCEPTION (TARGET c.exc, INSERTALLRECORDS, COLMAP (id = id));"
     clauses = load_replicat(replicat(tmp_path, text)).maps[0].clauses
     assert clauses.exception_target is not None
@@ -101,7 +101,7 @@ def test_resolveconflict() -> None:
         "(UPDATEROWEXISTS, (DEFAULT, IGNORE), (DEFAULT, OVERWRITE))",
     ],
 )
-def test_a_resolution_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+def test_an_invalid_resolution_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(StatementError):
         read_resolution(text, "here")
     with pytest.raises(GgsError) as caught:
@@ -110,7 +110,7 @@ def test_a_resolution_that_is_none_is_refused_with_its_line(tmp_path: Path, text
 
 
 @pytest.mark.parametrize("text", ["(ON INSERT ALL)", "(ON UPDATE ALL (a))", "(ON UPDATE KEYINCLUDING)"])
-def test_a_comparison_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_comparison_is_refused(text: str) -> None:
     with pytest.raises(StatementError, match="COMPARECOLS"):
         read_compared(text, "here")
 

@@ -1,4 +1,4 @@
-"""BR, WARNLONGTRANS and TRANLOGOPTIONS as an Extract gets them."""
+"""BR, WARNLONGTRANS and TRANLOGOPTIONS as typed parameters of an Extract."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def load(tmp_path: Path, *lines: str) -> ExtractParameters:
     return load_extract(path)
 
 
-def test_bounded_recovery_is_on_by_itself(tmp_path: Path) -> None:
+def test_bounded_recovery_is_on_by_default(tmp_path: Path) -> None:
     found = load(tmp_path).bounded
     assert (found.line, found.on, found.interval, found.durable) == (0, True, 14_400, True)
 
 
-def test_everything_that_br_says(tmp_path: Path) -> None:
+def test_all_options_of_br_are_read(tmp_path: Path) -> None:
     line = "BR BRDIR /u/x, BRINTERVAL 24H, BRKEEPSTALEFILES, BROFFONFAILURE, BRRESET, BRFSOPTION MS_ASYNC"
     found = load(tmp_path, line).bounded
     assert (found.line, found.directory, found.interval, found.durable) == (3, "/u/x", 86_400, False)
@@ -42,26 +42,26 @@ def test_the_interval_is_a_multiple_of_checkpointsecs(given: int, of: int, kept:
     assert nearest_multiple(given, of) == kept
 
 
-def test_the_interval_follows_checkpointsecs_wherever_that_stands(tmp_path: Path) -> None:
+def test_the_interval_is_adjusted_to_checkpointsecs_in_any_order(tmp_path: Path) -> None:
     assert load(tmp_path, "BR BRINTERVAL 20M", "CHECKPOINTSECS 7").bounded.interval == 1197
 
 
 @pytest.mark.parametrize(
     "line", ["BR BRINTERVAL 19M", "BR BRINTERVAL 97H", "BR BRDIR /x/Temporary", "BR BRDIR c:/myTMP/br"]
 )
-def test_what_br_does_not_take(tmp_path: Path, line: str) -> None:
+def test_invalid_values_of_br_are_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(ParameterError):
         load(tmp_path, line)
 
 
 @pytest.mark.parametrize("unit", ["", "s", "SECS", "m", "MINUTES", "MIN", "HR", "hours", "D", "DAYS", "WEEK", "weeks"])
-def test_every_interval_that_the_language_takes_is_read(unit: str) -> None:
+def test_every_interval_unit_of_the_language_is_read(unit: str) -> None:
     assert re.fullmatch(INTERVAL.pattern, f"1.5{unit}", re.IGNORECASE)
     assert read_interval(f"10 {unit}") == 10 * read_interval(f"1{unit}")
     assert read_interval(f"2.5{unit}") * 2 >= read_interval(f"5{unit}") - 1
 
 
-def test_br_takes_parts_of_hours(tmp_path: Path) -> None:
+def test_brinterval_accepts_fractions_of_hours(tmp_path: Path) -> None:
     assert load(tmp_path, "BR BRINTERVAL 1.5H").bounded.interval == 5400
 
 
@@ -72,7 +72,7 @@ def test_a_bare_brinterval_is_in_hours(tmp_path: Path) -> None:
         load(tmp_path, "BR BRINTERVAL 97")
 
 
-def test_long_transactions(tmp_path: Path) -> None:
+def test_warnlongtrans_and_orphaned_transactions_are_read(tmp_path: Path) -> None:
     assert load(tmp_path).long == (3600, 300, False, 0)
     assert load(tmp_path, "WARNLONGTRANS 2H CHECKINTERVAL 30m").long[:2] == (7200, 1800)
     assert load(tmp_path, "warnlongtrans 600sec, checkinterval 1MIN").long[:2] == (600, 300)
@@ -80,7 +80,7 @@ def test_long_transactions(tmp_path: Path) -> None:
     assert purged.purge_orphans == 1200
 
 
-def test_a_fingerprint_changes_with_what_is_captured_only(tmp_path: Path) -> None:
+def test_the_capture_fingerprint_changes_only_with_what_is_captured(tmp_path: Path) -> None:
     path = tmp_path / "e.prm"
 
     def of(*lines: str) -> str:
