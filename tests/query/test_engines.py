@@ -89,7 +89,7 @@ def test_the_last_queries_are_logged(tmp_path: Path) -> None:
         *("SELECT 1; SELECT 2", "SELECT 1; COPY rows TO 'x'", "/* ; */ SELECT 1; -- ;\nSELECT 2"),
     ],
 )
-def test_only_select_statements_are_accepted(tmp_path: Path, sql: str) -> None:
+def test_only_a_single_query_is_accepted(tmp_path: Path, sql: str) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
     with pytest.raises(UsageError, match="only questions are asked here"):
         engines.ask("bad", sql, [ROWS])

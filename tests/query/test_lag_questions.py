@@ -197,7 +197,7 @@ def test_percentiles_of_many_heartbeats_exceed_the_exact_ones_by_less_than_one_p
     assert window.total.mean == pytest.approx(sum(lags) / len(lags))
 
 
-def test_missing_heartbeats_are_reported_with_the_usual_number(tmp_path: Path) -> None:
+def test_missing_heartbeats_are_reported_with_the_usual_interval(tmp_path: Path) -> None:
     rows = [heartbeat(NOON + n * 10 * SECOND, 0.5) for n in range(100) if not 40 <= n < 52]
     rows += [heartbeat(NOON + n * 60 * SECOND, 0.5, "south", "north") for n in range(20)]
     (gap,) = lag.gaps(archived(tmp_path, rows))

@@ -172,7 +172,7 @@ def test_invalid_names_are_refused(trail: TrailName, tmp_path: Path) -> None:
         list(read_columnar(tmp_path / "zz000000000"))
 
 
-def test_before_images_of_updates_are_marked_before_when_other_columns_are_left_out(tmp_path: Path) -> None:
+def test_before_images_of_updates_are_marked_as_such_with_any_filter(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     before_image, after_image = encode_image([(0, b"1"), (1, b"was")]), encode_image([(0, b"1"), (1, b"is")])
     rows = [

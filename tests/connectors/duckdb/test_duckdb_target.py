@@ -213,7 +213,7 @@ def test_a_discarded_row_does_not_affect_the_others_of_its_transaction(
     assert sorted(deliveries.content()) == [0, 1, 2, 4, 5, 6, 8, 9, 20]
 
 
-def test_a_large_transaction_is_applied_in_parts_and_rolled_back_to_a_savepoint(
+def test_a_large_transaction_is_applied_while_it_is_read_and_rolled_back_to_a_savepoint(
     deliveries: DuckDBDeliveries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ggshell.pipeline.apply.groups.LARGE_BYTES", 2000)

@@ -146,7 +146,7 @@ def test_positions_have_consistent_times_and_the_startup_checkpoint_belongs_to_t
     )
     redo.change(old, "old2")
     home.writer.flush()
-    until("it is read", lambda: home.checkpoint().read.current.csn == home.writer.scn)  # type: ignore[union-attr]
+    until("the redo is read", lambda: home.checkpoint().read.current.csn == home.writer.scn)  # type: ignore[union-attr]
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
     place = f"({home.writer.scn})"
     until("a checkpoint exists", lambda: place in str(home.run("INFO ext1, SHOWCH").split("BR End Recovery")[-1]))

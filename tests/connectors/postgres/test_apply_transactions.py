@@ -86,7 +86,7 @@ def test_unmapped_tables_are_skipped_and_the_position_advances(replicats: Replic
     assert replicat.applied.position == TrailPosition(0, FIRST_RBA + 4)
 
 
-def test_foreign_keys_are_satisfied_in_commit_order_and_truncates_are_grouped(replicats: Replicats) -> None:
+def test_foreign_keys_hold_in_commit_order_and_tables_are_truncated_together(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("CREATE TABLE child (id integer PRIMARY KEY, parent integer NOT NULL REFERENCES t)")
     child = TableDefinition(TableName("hr", "child"), (Column("id", "integer"), Column("parent", "integer")), (0,))

@@ -116,7 +116,7 @@ def check_lag_history(south: DeploymentEnd, history: dict[str, Any]) -> None:
     assert sum(lag[f"incoming_{part}_lag"] for part in parts) == lag["incoming_lag"]
 
 
-def test_each_end_receives_the_path_of_its_own_heartbeats(ends: tuple[DeploymentEnd, DeploymentEnd]) -> None:
+def test_each_end_receives_path_and_lag_of_its_own_heartbeats(ends: tuple[DeploymentEnd, DeploymentEnd]) -> None:
     north, south = ends
     north.send_heartbeat(BEAT)
     replicate(north, south, EXTRACT, (AHEAD,), REPLICAT)

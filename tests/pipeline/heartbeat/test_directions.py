@@ -94,7 +94,7 @@ def test_a_trail_that_passes_two_paths_names_both(deployment: Deployment) -> Non
     deployment.wait_for("south", [(deployment.database_name("north"), "EXT1", "DP1,DP2", "REP1", None, None)], WAY)
 
 
-def test_killing_any_process_lets_the_age_grow_and_a_restart_resets_it(one_direction: Deployment) -> None:
+def test_the_age_grows_after_a_kill_and_a_restart_delivers_the_waiting_heartbeat(one_direction: Deployment) -> None:
     one_direction.send_heartbeat("north")
     until("the heartbeat arrives", lambda: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == 1)
     for number, group in enumerate(("ext1", "dp1", "rep1"), 2):
@@ -106,7 +106,8 @@ def test_killing_any_process_lets_the_age_grow_and_a_restart_resets_it(one_direc
         assert one_direction.rows("south", age, "gg_lag")[0][0] > first
         one_direction.start(group)
         until(
-            "it arrives", lambda number=number: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == number
+            "the heartbeat arrives",
+            lambda number=number: len(one_direction.rows("south", "*", "gg_heartbeat_history")) == number,
         )  # type: ignore[misc]
     assert len(one_direction.rows("south", "*")) == 1
 
