@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 FIXTURES = {
     "pg": {"server_folder", "demo", "replication", "demo_home"},
@@ -20,6 +21,9 @@ FIXTURES = {
 
 QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
 """What ``--quick`` selects, as ``-m`` writes it."""
+
+settings.register_profile("quick", max_examples=30)
+"""Fewer examples for property tests that do not say how many they need; the whole suite uses the default of 100."""
 
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
 """The events of Python that begin a process."""
@@ -35,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
+        settings.load_profile("quick")
         config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK
     sys.addaudithook(_hear)
 
