@@ -53,7 +53,8 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"connectors"})),
     (False, frozenset({"groups", "query", "check", "logdump"})),
     (False, frozenset({"demo", "connectors.lake"})),
-    (False, frozenset({"cli", "__main__"})),
+    (False, frozenset({"cli"})),
+    (False, frozenset({"__main__"})),
 )
 ROOMS = {name for _, layer in LAYERS for name in layer}
 QUERY_KNOWS = frozenset(

@@ -13,6 +13,8 @@ Span = tuple[int, int]
 _QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 _COMMENT = re.compile(r"(?i)COMMENT(?=\s|$)")
 _TO_THE_END = ("SHELL", "HOST", "SH")
+_SHELL = re.compile(rf"(?i)\s*(?:{'|'.join(_TO_THE_END)})\s")
+_OPTION = re.compile(r"--(?=[A-Za-z])")
 
 
 class Piece(NamedTuple):
@@ -50,10 +52,15 @@ class Statement(NamedTuple):
 
 
 def without_comment(line: str) -> str:
-    """A line without its ``--`` comment. A ``--`` within quotes is not a comment."""
+    """A line without its ``--`` comment.
+
+    A ``--`` within quotes is not a comment, nor is an option of a command of the operating system (``SHELL ls --all``).
+    """
     if "--" not in line:
         return line
     hidden = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line)
+    if _SHELL.match(line):
+        hidden = _OPTION.sub(lambda option: "x" * len(option[0]), hidden)
     place = hidden.find("--")
     while place > 0 and hidden[place - 1] not in " \t;,":
         place = hidden.find("--", place + 1)

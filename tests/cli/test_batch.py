@@ -159,6 +159,7 @@ def test_an_obey_file_with_a_syntax_error_runs_no_statement(with_groups: Shell) 
 def test_shell_commands_run_and_can_be_disabled(shell: Shell) -> None:
     shell.home.ensure()
     assert shell.batch("SHELL echo one; echo two").out == "one\ntwo\n"
+    assert shell.batch("SHELL echo all --long -- a comment").out == "all --long\n"
     failed = shell.batch("HOST exit 7")
     assert failed.code == 1
     assert "code 7" in failed.err
