@@ -47,26 +47,26 @@ class Stored:
         return {str(row[0]): dict(zip(names, row, strict=True)) for row in found}  # type: ignore[arg-type]
 
 
-def differing(chance: random.Random) -> tuple[Workload, dict[str, Values], dict[str, Values]]:
+def differing(rng: random.Random) -> tuple[Workload, dict[str, Values], dict[str, Values]]:
     """The rows of a source, and the rows of a target that differ from them in places."""
-    application = Workload(chance, "insert update delete move", wild=True)
+    application = Workload(rng, "insert update delete move", wild=True)
     source = {str(row["id"]): row for row in application.start()}
-    target = {key: dict(row) for key, row in source.items() if chance.random() < 0.8}
+    target = {key: dict(row) for key, row in source.items() if rng.random() < 0.8}
     for row in target.values():
-        row.update({"name": "mine", "rank": chance.choice([None, "9", "11"])} if chance.random() < 0.6 else {})
+        row.update({"name": "mine", "rank": rng.choice([None, "9", "11"])} if rng.random() < 0.6 else {})
     return application, source, target
 
 
-def conflicts(chance: random.Random, stored: Stored, rules: Rules) -> int:
+def conflicts(rng: random.Random, stored: Stored, rules: Rules) -> int:
     """Apply changes of a source to differing rows; returns the number of conflicts."""
-    images = chance.choice([COMPACT, FULL])
-    application, source, target = differing(chance)
+    images = rng.choice([COMPACT, FULL])
+    application, source, target = differing(rng)
     there = Site(rules, images)
     there.fill(source)
     here = Site(rules, images)
     here.fill(target)
     stored.fill(target)
-    real = Site(rules, images, chance.choice([1, 1000]), real=(stored.target, stored.table))
+    real = Site(rules, images, rng.choice([1, 1000]), real=(stored.target, stored.table))
     for _ in range(25):
         change = application.change(there.rows)
         if isinstance(change, Change):
@@ -87,10 +87,10 @@ def test_postgresql_resolves_conflicts_by_the_rules(request: pytest.FixtureReque
         connection.execute(CREATE)
     found = 0
     for seed in range(rounds(request)):
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         stored = Stored(PostgresTarget(south, "rep1", "/home", None, BEGIN), "public.t")
         try:
-            found += conflicts(chance, stored, random_rules(chance))
+            found += conflicts(rng, stored, random_rules(rng))
         finally:
             stored.target.close()
     assert found > 3 * rounds(request)
@@ -103,10 +103,10 @@ def test_duckdb_resolves_conflicts_by_the_rules(request: pytest.FixtureRequest, 
     connection.close()
     found = 0
     for seed in range(rounds(request)):
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         stored = Stored(DuckTarget(login, "rep1", "/home", None, BEGIN), "main.t")
         try:
-            found += conflicts(chance, stored, random_rules(chance))
+            found += conflicts(rng, stored, random_rules(rng))
         finally:
             stored.target.close()
     assert found > 3 * rounds(request)

@@ -98,9 +98,9 @@ def test_a_flipped_bit_is_reported_and_the_next_good_record_is_found(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     share = 0.2 * rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(41)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(41)
     good = good_records(capsys, sample)
-    for content in flips(sample, chance, share):
+    for content in flips(sample, rng, share):
         sample.put(content)
         dump = opened(capsys, sample, as_json=True)
         check(dump, sample, good)
@@ -121,10 +121,10 @@ def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(42)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(42)
     good = good_records(capsys, sample)
-    cut_files = cuts(sample, chance, min(1.0, 0.8 * rounds))
-    for content in (*cut_files, *splices(sample, chance, int(60 * rounds))):
+    cut_files = cuts(sample, rng, min(1.0, 0.8 * rounds))
+    for content in (*cut_files, *splices(sample, rng, int(60 * rounds))):
         sample.put(content)
         dump = opened(capsys, sample, as_json=True)
         if len(content) > sample.rba:  # A file cut at the end of a record is not damaged.
@@ -137,10 +137,10 @@ def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
 def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(43)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(43)
     file_and_expectation = rf"of {re.escape(str(sample.path))}: expected \S"
-    flipped = list(flips(sample, chance, 0.02))
-    for number, content in enumerate((*flipped, *splices(sample, chance, 5))):
+    flipped = list(flips(sample, rng, 0.02))
+    for number, content in enumerate((*flipped, *splices(sample, rng, 5))):
         sample.put(content)
         dump = opened(capsys, sample, as_json=False)
         text = dump.say(*EVERYTHING, f"pos {sample.rba}", "n", *NAVIGATION)
@@ -154,10 +154,10 @@ def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
 def test_scanning_backwards_finds_the_good_record_before_the_damage(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(44)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(44)
     places = [rba for rba, _ in cut_records(sample.content)]
     earlier = [rba for rba in places if rba < sample.rba]
-    for content in flips(sample, chance, 0.1):
+    for content in flips(sample, rng, 0.1):
         sample.put(content)
         dump = opened(capsys, sample, as_json=True)
         (found,) = objects(dump, f"pos {sample.following}", "sfh prev")[1:]

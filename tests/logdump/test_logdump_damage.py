@@ -37,19 +37,19 @@ def test_flipped_bits_cuts_and_moved_blocks_never_give_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = small_trail(tmp_path).file(0).read_bytes()[:4000]
-    chance = random.Random(5)
+    rng = random.Random(5)
     path = tmp_path / "zz000000000"
     for _ in range(60):
         damaged = bytearray(content)
-        for _ in range(chance.choice((1, 1, 8))):
-            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        for _ in range(rng.choice((1, 1, 8))):
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         read_everything(path, capsys)
-    for size in chance.sample(range(len(content)), 40):
+    for size in rng.sample(range(len(content)), 40):
         path.write_bytes(content[:size])
         read_everything(path, capsys)
     for _ in range(20):
-        first, second = sorted(chance.sample(range(len(content)), 2))
+        first, second = sorted(rng.sample(range(len(content)), 2))
         path.write_bytes(content[:first] + content[second:] + content[first:second])
         read_everything(path, capsys)
 

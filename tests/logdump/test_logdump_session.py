@@ -254,11 +254,11 @@ def test_statements_without_a_file_and_wrong_statements_give_an_error_message(
 def test_counting_in_chunks_equals_counting_record_by_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     kinds_of = [IoType.INSERT, IoType.FIELD_COMP, IoType.DELETE]
     sent = [
-        Tx(csn, [Row(chance.choice([A, B]), chance.choice(kinds_of), b"x" * chance.randrange(90)) for _ in range(size)])
-        for csn, size in enumerate((chance.randrange(1, 9) for _ in range(120)), 1)
+        Tx(csn, [Row(rng.choice([A, B]), rng.choice(kinds_of), b"x" * rng.randrange(90)) for _ in range(size)])
+        for csn, size in enumerate((rng.randrange(1, 9) for _ in range(120)), 1)
     ]
     name = TrailName(tmp_path, "cc")
     write_trail(name, [make_batch([each]) for each in [*sent, Tx(200, [Row(A, IoType.INSERT, b"y" * 150_000)])]])

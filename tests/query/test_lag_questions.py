@@ -42,12 +42,12 @@ def heartbeat(
 
 
 def random_heartbeats(seed: int, count: int = 400) -> list[ArchiveRow]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     found = []
     for number in range(count):
-        remote, local = chance.choice([("north", "south"), ("south", "north")])
-        sent = NOON + number * 30 * SECOND + chance.randrange(SECOND)
-        found.append(heartbeat(sent, chance.expovariate(1.0) + 0.01, remote, local, chance.choice([None, "DP1"])))
+        remote, local = rng.choice([("north", "south"), ("south", "north")])
+        sent = NOON + number * 30 * SECOND + rng.randrange(SECOND)
+        found.append(heartbeat(sent, rng.expovariate(1.0) + 0.01, remote, local, rng.choice([None, "DP1"])))
     return found
 
 
@@ -185,8 +185,8 @@ def test_folder_names_above_an_archive_are_not_partition_columns(tmp_path: Path)
 
 
 def test_percentiles_of_many_heartbeats_exceed_the_exact_ones_by_less_than_one_percent(tmp_path: Path) -> None:
-    chance = random.Random(6)
-    rows = [heartbeat(NOON + number * SECOND, chance.lognormvariate(0, 2)) for number in range(5000)]
+    rng = random.Random(6)
+    rows = [heartbeat(NOON + number * SECOND, rng.lognormvariate(0, 2)) for number in range(5000)]
     (window,) = lag.windows(archived(tmp_path, rows), "DAY")
     lags = sorted((row.received - (row.beat.incoming_heartbeat_ts or 0)) / SECOND for row in rows)
     for share, known in ((0.5, window.total.p50), (0.95, window.total.p95), (0.99, window.total.p99)):

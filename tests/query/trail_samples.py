@@ -94,42 +94,42 @@ def write_trail(
 
 def random_transactions(seed: int, count: int, most: int = 6) -> list[list[Row]]:
     """Transactions over three tables with consistent row histories: inserts before updates, updates before deletes."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     numbers = itertools.count(1)
     existing: list[int] = []
     found = []
     for _ in range(count):
         rows = []
-        for _ in range(chance.randint(1, most)):
-            kind = chance.random()
+        for _ in range(rng.randint(1, most)):
+            kind = rng.random()
             if kind < 0.45 or not existing:
                 number = next(numbers)
                 existing.append(number)
-                rows.append(_hired(number, chance))
+                rows.append(_hired(number, rng))
             elif kind < 0.7:
-                number = chance.choice(existing)
-                salary = None if chance.random() < 0.2 else f"{chance.randint(1, 9999)}.{chance.randint(0, 99):02}"
+                number = rng.choice(existing)
+                salary = None if rng.random() < 0.2 else f"{rng.randint(1, 9999)}.{rng.randint(0, 99):02}"
                 rows.append(update(EMPLOYEES, id=str(number), salary=salary))
             elif kind < 0.8:
-                number, new = existing.pop(chance.randrange(len(existing))), next(numbers)
+                number, new = existing.pop(rng.randrange(len(existing))), next(numbers)
                 existing.append(new)
                 rows.append(key_update(EMPLOYEES, {"id": str(number)}, {"id": str(new), "name": f"moved {new} ü"}))
             elif kind < 0.9:
-                number = existing.pop(chance.randrange(len(existing)))
+                number = existing.pop(rng.randrange(len(existing)))
                 rows.append(delete(EMPLOYEES, id=str(number)))
             else:
-                rows.append(insert(NOTES, id=str(chance.randint(1, 1 << 40)), body="x'\\\n" * chance.randint(0, 30)))
+                rows.append(insert(NOTES, id=str(rng.randint(1, 1 << 40)), body="x'\\\n" * rng.randint(0, 30)))
         found.append(rows)
     return found
 
 
-def _hired(number: int, chance: random.Random) -> Row:
+def _hired(number: int, rng: random.Random) -> Row:
     values = {
         "id": str(number),
-        "name": None if chance.random() < 0.1 else f"name {number}",
-        "salary": f"{chance.randint(1, 9999)}.50",
-        "hired": f"2026-11-{chance.randint(1, 28):02} 10:00:0{chance.randint(0, 9)}.25+00",
-        "active": chance.choice(["t", "f"]),
+        "name": None if rng.random() < 0.1 else f"name {number}",
+        "salary": f"{rng.randint(1, 9999)}.50",
+        "hired": f"2026-11-{rng.randint(1, 28):02} 10:00:0{rng.randint(0, 9)}.25+00",
+        "active": rng.choice(["t", "f"]),
     }
     return insert(EMPLOYEES, **values)
 

@@ -191,12 +191,12 @@ def sample_record(folder: Path, kind: RecordKind) -> SampleRecord:
     return SampleRecord(name, kind.seqno, content, rba, len(record))
 
 
-def _some(every: Sequence[int], chance: random.Random, share: float) -> Sequence[int]:
+def _some(every: Sequence[int], rng: random.Random, share: float) -> Sequence[int]:
     """All positions; of very many a sample that includes both ends; of these a share."""
     if len(every) > _MANY:
         edge = _MANY // 32
-        every = [*every[:edge], *chance.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
-    return every if share >= 1 else chance.sample(every, max(1, round(len(every) * share)))
+        every = [*every[:edge], *rng.sample(every[edge:-edge], 6 * edge), *every[-edge:]]
+    return every if share >= 1 else rng.sample(every, max(1, round(len(every) * share)))
 
 
 def rounds_of(request: pytest.FixtureRequest) -> float:
@@ -204,39 +204,39 @@ def rounds_of(request: pytest.FixtureRequest) -> float:
     return float(request.config.getoption("--rounds")) or 0.1
 
 
-def cuts(shown: SampleRecord, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+def cuts(shown: SampleRecord, rng: random.Random, share: float = 1) -> Iterator[bytes]:
     """The file cut at every length within the record, or at a share of them."""
-    for place in _some(range(shown.rba, shown.rba + shown.size), chance, share):
+    for place in _some(range(shown.rba, shown.rba + shown.size), rng, share):
         yield shown.content[:place]
 
 
-def flips(shown: SampleRecord, chance: random.Random, share: float = 1) -> Iterator[bytes]:
+def flips(shown: SampleRecord, rng: random.Random, share: float = 1) -> Iterator[bytes]:
     """Every single bit of the record flipped, or a share of them."""
-    for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), chance, share):
+    for bit in _some(range(shown.rba * 8, (shown.rba + shown.size) * 8), rng, share):
         changed = bytearray(shown.content)
         changed[bit >> 3] ^= 1 << (bit & 7)
         yield bytes(changed)
 
 
-def splices(shown: SampleRecord, chance: random.Random, count: int) -> Iterator[bytes]:
+def splices(shown: SampleRecord, rng: random.Random, count: int) -> Iterator[bytes]:
     """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with bytes from elsewhere in the
     file."""
     content = shown.content
     while count:
-        first = shown.rba + chance.randrange(shown.size)
-        last = min(shown.rba + shown.size, first + chance.choice([1, 2, 4, 8, 50, shown.size]))
-        other = chance.randrange(len(content))
-        piece = content[other : other + chance.choice([1, 4, 40, 400])]
+        first = shown.rba + rng.randrange(shown.size)
+        last = min(shown.rba + shown.size, first + rng.choice([1, 2, 4, 8, 50, shown.size]))
+        other = rng.randrange(len(content))
+        piece = content[other : other + rng.choice([1, 4, 40, 400])]
         part = content[first:last]
         middle = {
             0: b"",
             1: piece + part,
             2: part + part,
             3: bytes(len(part)),
-            4: chance.randbytes(len(part)),
+            4: rng.randbytes(len(part)),
             5: (piece * len(part))[: len(part)],
             6: part[::-1],
-        }[chance.randrange(7)]
+        }[rng.randrange(7)]
         changed = content[:first] + middle + content[last:]
         if changed != content:
             count -= 1

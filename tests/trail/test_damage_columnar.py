@@ -58,7 +58,7 @@ def test_no_damage_gives_a_wrong_row_or_hides_rows_after_it(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(31)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(31)
     good, faults, error = read(sample.path, OnDamage.TELL, sealed=KINDS[name].sealed)
     assert (faults, error) == ([], None)
     expected = [
@@ -66,7 +66,7 @@ def test_no_damage_gives_a_wrong_row_or_hides_rows_after_it(
         for row in rows_after(sample, good)
         if name != "metadata" and not ("metadata" in name and row["xid"] == "702")
     ]
-    for content in flips(sample, chance, 0.05 * rounds):
+    for content in flips(sample, rng, 0.05 * rounds):
         sample.put(content)
         rows, _, error = read(sample.path, OnDamage.RAISE, sealed=KINDS[name].sealed)
         assert rows == good[: len(rows)]
@@ -85,12 +85,12 @@ def test_no_damage_gives_a_wrong_row_or_hides_rows_after_it(
 @pytest.mark.parametrize("name", KINDS)
 def test_no_cut_or_splice_gives_a_wrong_row(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(32)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(32)
     good = read(sample.path, OnDamage.RAISE, sealed=KINDS[name].sealed)[0]
     mark = mark_file(sample.name).read_bytes()
     ends = [sample.content[: sample.rba]] * 2
     for number, content in enumerate(
-        (*ends, *cuts(sample, chance, min(1.0, 0.15 * rounds)), *splices(sample, chance, int(24 * rounds)))
+        (*ends, *cuts(sample, rng, min(1.0, 0.15 * rounds)), *splices(sample, rng, int(24 * rounds)))
     ):
         sample.put(content)
         mark_file(sample.name).write_bytes(mark if number % 2 else b"")
@@ -110,8 +110,8 @@ def test_reading_a_file_in_ranges_finds_what_reading_it_whole_finds(
     tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(33)
-    for content in (*flips(sample, chance, 0.2 * rounds), *splices(sample, chance, int(60 * rounds))):
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(33)
+    for content in (*flips(sample, rng, 0.2 * rounds), *splices(sample, rng, int(60 * rounds))):
         sample.put(content)
         whole = _range(sample.path)
         points = sync_points(sample.path, 100)

@@ -73,10 +73,10 @@ def test_a_flipped_bit_is_found_and_no_wrong_row_is_delivered(
     tmp_path: Path, name: str, decoder: str, request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(21)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(21)
     good, no_error = read(sample.name)
     assert no_error is None
-    for content in flips(sample, chance, rounds if decoder == "small batches" else 0.2 * rounds):
+    for content in flips(sample, rng, rounds if decoder == "small batches" else 0.2 * rounds):
         sample.put(content)
         rows, error = read(sample.name)
         assert rows == good[: len(rows)]
@@ -89,10 +89,10 @@ def test_a_flipped_bit_is_found_and_no_wrong_row_is_delivered(
 def test_a_cut_within_a_record_is_an_error_with_a_durable_mark_and_waited_for_without(
     tmp_path: Path, name: str, decoder: str, request: pytest.FixtureRequest
 ) -> None:
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(22)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(22)
     good, _ = read(sample.name)
     mark = mark_file(sample.name).read_bytes()
-    for content in cuts(sample, chance, min(1.0, rounds_of(request))):
+    for content in cuts(sample, rng, min(1.0, rounds_of(request))):
         sample.put(content)
         mark_file(sample.name).write_bytes(mark)
         rows, error = read(sample.name)
@@ -110,16 +110,16 @@ def test_a_splice_delivers_no_wrong_row(
     tmp_path: Path, name: str, decoder: str, request: pytest.FixtureRequest
 ) -> None:
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(23)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(23)
     good, _ = read(sample.name)
     mark = mark_file(sample.name).read_bytes()
-    for number, content in enumerate(splices(sample, chance, int(60 * rounds))):
+    for number, content in enumerate(splices(sample, rng, int(60 * rounds))):
         sample.put(content)
         if number % 3:
             mark_file(sample.name).write_bytes(mark)
         else:
             mark_file(sample.name).unlink(missing_ok=True)
-        rows, error = read(sample.name, size=chance.choice([1, 100, 1 << 20]))
+        rows, error = read(sample.name, size=rng.choice([1, 100, 1 << 20]))
         assert rows == good[: len(rows)]
         if number % 3:
             assert error is not None
@@ -133,14 +133,14 @@ def test_a_reader_that_starts_after_the_damage_delivers_correct_rows_or_none(
 ) -> None:
     """It skips everything before its position without checking every byte."""
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, KINDS[name]), random.Random(24)
+    sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(24)
     places = [rba for rba, _ in cut_records(sample.content) if rba > sample.rba]
     if not places:
         pytest.skip("no record follows it in its file")
     starts = {rba: read(sample.name, TrailPosition(sample.seqno, rba))[0] for rba in places}
-    for content in (*flips(sample, chance, 0.5 * rounds), *splices(sample, chance, int(40 * rounds))):
+    for content in (*flips(sample, rng, 0.5 * rounds), *splices(sample, rng, int(40 * rounds))):
         sample.put(content)
-        for rba in chance.sample(places, 1):
+        for rba in rng.sample(places, 1):
             rows, error = read(sample.name, TrailPosition(sample.seqno, rba))
             assert rows == starts[rba][: len(rows)]
             if error is not None:

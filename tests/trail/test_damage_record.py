@@ -16,11 +16,11 @@ RECORDS = {name: kind for name, kind in KINDS.items() if kind.pick is not None}
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_damaged_record_is_refused(tmp_path: Path, name: str) -> None:
-    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(11)
+    sample, rng = sample_record(tmp_path, RECORDS[name]), random.Random(11)
     good = decode_record(sample.record, rba=sample.rba)
     assert (good.checksum is not None, good.place) == (True, sample.rba)
     tried = 0
-    for content in (*cuts(sample, chance), *flips(sample, chance)):
+    for content in (*cuts(sample, rng), *flips(sample, rng)):
         damaged = content[sample.rba : sample.rba + sample.size]
         with pytest.raises(TrailError, match=r"expected .+") as caught:
             decode_record(damaged, rba=sample.rba, file=sample.path)
@@ -35,9 +35,9 @@ def test_a_spliced_record_is_refused_or_has_no_checksum(
 ) -> None:
     """Without its checksum token, a record may pass for one of a program that writes no checksums."""
     rounds = rounds_of(request)
-    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(12)
+    sample, rng = sample_record(tmp_path, RECORDS[name]), random.Random(12)
     refused = 0
-    for content in splices(sample, chance, int(200 * rounds)):
+    for content in splices(sample, rng, int(200 * rounds)):
         damaged = content[sample.rba : len(content) - (len(sample.content) - sample.rba - sample.size)]
         try:
             found = decode_record(damaged, rba=sample.rba)
@@ -59,9 +59,9 @@ def test_a_record_at_a_wrong_rba_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", RECORDS)
 def test_without_checksum_verification_only_trail_errors_occur(tmp_path: Path, name: str) -> None:
     """As Logdump decodes damaged records, and those of other programs."""
-    sample, chance = sample_record(tmp_path, RECORDS[name]), random.Random(13)
+    sample, rng = sample_record(tmp_path, RECORDS[name]), random.Random(13)
     taken = 0
-    for content in (*flips(sample, chance), *splices(sample, chance, 150)):
+    for content in (*flips(sample, rng), *splices(sample, rng, 150)):
         try:
             found = decode_record(content[sample.rba : sample.rba + sample.size], checked=False)
             taken += 1

@@ -114,9 +114,9 @@ def _compare(change: Change, sent: Sent, csn: int) -> None:
 
 @pytest.mark.parametrize("name", ["insert, sole", "metadata", "file header", "fragment, last", "user tokens"])
 def test_an_independent_reader_detects_damage(tmp_path: Path, name: str) -> None:
-    shown, chance = sample_record(tmp_path, KINDS[name]), random.Random(51)
+    shown, rng = sample_record(tmp_path, KINDS[name]), random.Random(51)
     good = list(IndependentReader(tmp_path, "ea").changes())
-    for content in (*flips(shown, chance, 0.5), *splices(shown, chance, 30)):
+    for content in (*flips(shown, rng, 0.5), *splices(shown, rng, 30)):
         shown.put(content)
         read = []
         with pytest.raises((ValueError, IndexError)):

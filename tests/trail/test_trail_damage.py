@@ -16,23 +16,23 @@ from ggshell.trail.reader import TrailReader
 from ggshell.trail.recover import find_end
 
 
-def change(content: bytes, chance: random.Random) -> bytes:
+def change(content: bytes, rng: random.Random) -> bytes:
     """A file with one to three damages: random bytes, a hole, a repeated part, zeros, a flipped bit, a cut."""
     changed = bytearray(content)
-    for _ in range(chance.choice([1, 1, 1, 3])):
-        first = chance.randrange(len(changed) + 1)
-        last = min(len(changed), first + chance.randrange(200))
-        match chance.randrange(6):
+    for _ in range(rng.choice([1, 1, 1, 3])):
+        first = rng.randrange(len(changed) + 1)
+        last = min(len(changed), first + rng.randrange(200))
+        match rng.randrange(6):
             case 0:
-                changed[first:last] = chance.randbytes(last - first)
+                changed[first:last] = rng.randbytes(last - first)
             case 1:
                 del changed[first:last]
             case 2:
-                changed[first:first] = content[chance.randrange(len(content)) :][: chance.randrange(300)]
+                changed[first:first] = content[rng.randrange(len(content)) :][: rng.randrange(300)]
             case 3:
                 changed[first:last] = bytes(last - first)
             case 4 if first < len(changed):
-                changed[first] ^= 1 << chance.randrange(8)
+                changed[first] ^= 1 << rng.randrange(8)
             case _:
                 del changed[first:]
     return bytes(changed)
@@ -40,7 +40,7 @@ def change(content: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_damage_gives_no_wrong_row_and_only_trail_errors(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     name = TrailName(tmp_path, "ea")
     batches = [small(csn, rows=1 + csn % 4, size=csn * 7 % 60) for csn in range(1, 25)]
     write_trail(name, batches, 1500)
@@ -48,13 +48,13 @@ def test_random_damage_gives_no_wrong_row_and_only_trail_errors(tmp_path: Path, 
     files = {seqno: name.file(seqno).read_bytes() for seqno in name.sequences()}
     mark = mark_file(name).read_bytes()
     for number in range(60):
-        seqno = chance.choice(list(files))
-        name.file(seqno).write_bytes(change(files[seqno], chance))
+        seqno = rng.choice(list(files))
+        name.file(seqno).write_bytes(change(files[seqno], rng))
         mark_file(name).write_bytes(mark if number % 2 else b"")
         rows: list[tuple[object, ...]] = []
         with contextlib.closing(TrailReader(name)) as reader:
             try:
-                while (batch := reader.read(chance.choice([200, 5000, 1 << 20]))) is not None:
+                while (batch := reader.read(rng.choice([200, 5000, 1 << 20]))) is not None:
                     rows += read_rows(batch)
             except TrailError as error:
                 assert "RBA" in str(error)

@@ -93,16 +93,16 @@ def test_moved_doubled_or_missing_records_are_refused(tmp_path: Path) -> None:
     head = content[: cut_records(content)[0][0]]
     records = [data for _, data in cut_records(content)]
     good = [row for csn in range(1, 5) for row in read_rows(small(csn))]
-    chance = random.Random(3)
+    rng = random.Random(3)
     for _ in range(60):
         changed = list(records)
-        match chance.randrange(3):
+        match rng.randrange(3):
             case 0:
-                changed.insert(chance.randrange(len(changed)), chance.choice(records))
+                changed.insert(rng.randrange(len(changed)), rng.choice(records))
             case 1:
-                del changed[chance.randrange(len(changed) - 1)]
+                del changed[rng.randrange(len(changed) - 1)]
             case _:
-                chance.shuffle(changed)
+                rng.shuffle(changed)
         if changed == records:
             continue
         name.file(0).write_bytes(head + b"".join(changed))

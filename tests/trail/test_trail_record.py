@@ -150,10 +150,10 @@ def test_every_truncation_and_every_flipped_bit_of_a_record_is_detected(tmp_path
 
 
 def test_random_splices_are_detected(tmp_path: Path) -> None:
-    records, chance = [data for _, data in ours(tmp_path)], random.Random(5)
+    records, rng = [data for _, data in ours(tmp_path)], random.Random(5)
     for _ in range(3000):
-        first, second = chance.choice(records), chance.choice(records)
-        data = first[: chance.randrange(len(first))] + second[chance.randrange(len(second)) :]
+        first, second = rng.choice(records), rng.choice(records)
+        data = first[: rng.randrange(len(first))] + second[rng.randrange(len(second)) :]
         if data in records:
             continue
         with pytest.raises(TrailError):

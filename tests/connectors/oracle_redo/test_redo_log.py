@@ -75,12 +75,12 @@ def test_a_large_transaction_is_spilled_and_still_loses_rolled_back_rows(writer:
 
 @pytest.mark.slow
 def test_ten_thousand_interleaved_transactions_are_returned_whole_in_commit_order(writer: RedoWriter) -> None:
-    chance, count = random.Random(4), 10_000
+    rng, count = random.Random(4), 10_000
     xids = [writer.begin() for _ in range(count)]
     for turn in ("a", "b"):
         for number, xid in enumerate(xids):
             writer.insert(xid, "ITEMS", {"ID": f"{number}{turn}", "NAME": "n"})
-    order = chance.sample(range(count), count)
+    order = rng.sample(range(count), count)
     for number in order:
         if number % 7:
             writer.commit(xids[number])

@@ -281,16 +281,16 @@ def one(replicats: Replicats, query: str) -> tuple[object, ...]:
     return (*row,)
 
 
-def history(chance: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Value]]]:
+def history(rng: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Value]]]:
     """Random transactions, and the resulting table."""
     state: dict[int, tuple[Value, Value]] = {}
     transactions = []
     for csn in range(1, 60):
         rows: list[Row] = []
-        kind = chance.random()
-        for n in range(chance.choice([1, 1, 2, 5, 45])):
-            some = chance.choice(list(state)) if state else None
-            text = chance.choice([None, "", f"t{csn}", "a\\b\t\n", f"{n}"])
+        kind = rng.random()
+        for n in range(rng.choice([1, 1, 2, 5, 45])):
+            some = rng.choice(list(state)) if state else None
+            text = rng.choice([None, "", f"t{csn}", "a\\b\t\n", f"{n}"])
             if some is None or kind < 0.4:
                 identity = max(state, default=0) + 1
                 state[identity] = (text, "1.50")
@@ -319,8 +319,8 @@ def history(chance: random.Random) -> tuple[list[Tx], dict[int, tuple[Value, Val
 def test_random_histories_give_the_same_rows_by_every_method(
     south: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chance = random.Random(seed)
-    transactions, state = history(chance)
+    rng = random.Random(seed)
+    transactions, state = history(rng)
     with session.connect(south) as connection:
         connection.execute("CREATE TABLE t (id integer PRIMARY KEY, a text, b numeric)")
     for bulk_rows, group, limit in ((1 << 30, 1, None), (1, 1000, None), (5, 20, None), (20, 1000, 7)):
@@ -330,7 +330,7 @@ def test_random_histories_give_the_same_rows_by_every_method(
             checkpoint_sql.create(connection, CHECKPOINTS)
         replicats = Replicats(south)
         replicat = replicats.start(group=group, limit=limit)
-        for batch in trail(transactions, chance.choice([3, 17, 100])):
+        for batch in trail(transactions, rng.choice([3, 17, 100])):
             replicat.feed(batch)
         replicat.flush()
         replicats.close()

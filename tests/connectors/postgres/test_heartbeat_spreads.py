@@ -34,16 +34,16 @@ def database(south: str) -> Iterator[psycopg.Connection[Any]]:
 
 def insert_heartbeats(connection: psycopg.Connection[Any], count: int) -> list[Arrival]:
     """Heartbeats over three paths and some hours; some of them without a hop or without their creation time."""
-    chance, found, rows = random.Random(7), list[Arrival](), []
+    rng, found, rows = random.Random(7), list[Arrival](), []
     for number in range(count):
-        path = chance.choice(
+        path = rng.choice(
             [("north", "EXT1", None, "REP1"), ("north", "EXT1", "DP1", "REP1"), ("East", None, None, "R")]
         )
         moment = BEGIN + number * 20 * SECOND
         steps = [moment]
         for _ in range(4):
-            steps.append(steps[-1] + chance.choice([0, chance.randrange(3 * SECOND), -5000]))
-        times = [step if chance.random() < 0.9 else None for step in steps[:-1]]
+            steps.append(steps[-1] + rng.choice([0, rng.randrange(3 * SECOND), -5000]))
+        times = [step if rng.random() < 0.9 else None for step in steps[:-1]]
         rows.append(
             (*path, *(None if each is None else to_datetime(each).replace(tzinfo=None) for each in [*times, steps[-1]]))
         )

@@ -30,9 +30,9 @@ def test_consecutive_ids_are_stored_as_a_range(ids: list[str], text: str) -> Non
 
 
 def test_every_list_is_read_back() -> None:
-    chance = random.Random(14)
+    rng = random.Random(14)
     for _ in range(300):
-        ids = [f"{chance.choice(['', '7.', 'a.0.'])}{chance.randrange(15)}" for _ in range(chance.randrange(40))]
+        ids = [f"{rng.choice(['', '7.', 'a.0.'])}{rng.randrange(15)}" for _ in range(rng.randrange(40))]
         assert unpacked(packed(ids)) == ids
 
 

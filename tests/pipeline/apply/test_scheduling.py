@@ -41,20 +41,20 @@ class Ledger:
 def test_any_interleaving_gives_the_result_of_the_source_order(
     found: list[Keys], appliers: int, seed: int, stretch: int
 ) -> None:
-    serial, parallel, chance = Ledger(), Ledger(), random.Random(seed)
+    serial, parallel, rng = Ledger(), Ledger(), random.Random(seed)
     for number, keys in enumerate(found):
         serial.apply(number, keys)
     scheduler, queues = Scheduler(appliers), [deque[tuple[int, Entry]]() for _ in range(appliers)]
     coming, waiting = deque(enumerate(found)), list[tuple[int, Entry]]()
     while coming or waiting or any(queues):
         busy = [applier for applier in range(appliers) if queues[applier]]
-        if coming and (not busy or chance.random() < 0.6):
+        if coming and (not busy or rng.random() < 0.6):
             number, (writes, reads) = coming.popleft()
             new = entry(number)
             scheduler.note(new, Touched(set(writes), set(reads)))
             waiting.append((number, new))
         elif busy:
-            number, done = queues[chance.choice(busy)].popleft()
+            number, done = queues[rng.choice(busy)].popleft()
             parallel.apply(number, found[number])
             scheduler.complete(done)
         still = []

@@ -61,8 +61,8 @@ without a record of deleted rows, a late change cannot recognize that its row is
 class Workload:
     """Changes at both sites; times and ranks are unique, unless ties are wanted."""
 
-    def __init__(self, chance: random.Random, operations: str, *, falling: bool = False, wild: bool = False) -> None:
-        self._chance = chance
+    def __init__(self, rng: random.Random, operations: str, *, falling: bool = False, wild: bool = False) -> None:
+        self._rng = rng
         self._operations = operations.split()
         self._step = -1 if falling else 1
         self._wild = wild
@@ -71,24 +71,24 @@ class Workload:
 
     def change(self, rows: dict[str, Values]) -> Change | None:
         """A change of one of the rows, or a new row."""
-        kind = self._chance.choice([each for each in self._operations if each != "tie"])
-        row = rows[self._chance.choice(sorted(rows))] if rows else None
+        kind = self._rng.choice([each for each in self._operations if each != "tie"])
+        row = rows[self._rng.choice(sorted(rows))] if rows else None
         if kind == "insert":
-            key = str(self._chance.randrange(1, 8))
+            key = str(self._rng.randrange(1, 8))
             return Change(None, self._values(key)) if key not in rows else None
         if row is None:
             return Change(None, self._values(str(next(self._keys)))) if "delete" in self._operations else None
         if kind == "delete":
             return Change(row, None)
         fresh = self._values(str(row["id"]))
-        chosen = self._chance.sample(["name", "price"], self._chance.randrange(3))
+        chosen = self._rng.sample(["name", "price"], self._rng.randrange(3))
         if self._wild:
-            chosen += self._chance.sample(["rank", "changed"], self._chance.randrange(3))
+            chosen += self._rng.sample(["rank", "changed"], self._rng.randrange(3))
         else:
             chosen += ["changed", "rank"]
         after = {name: fresh[name] if name in chosen else row[name] for name in row}
         if kind == "move":
-            after["id"] = str(self._chance.randrange(1, 8))
+            after["id"] = str(self._rng.randrange(1, 8))
             if after["id"] in rows:
                 after["id"] = row["id"]
         return Change(row, after) if after != row else None
@@ -102,20 +102,20 @@ class Workload:
         rank: str | None = str(5000 + self._step * self._time)
         if "tie" in self._operations:
             rank = str(5000 + self._time // 3)
-        name, price = self._chance.choice(["a", "b", None, "ö"]), str(self._chance.randrange(-50, 50))
+        name, price = self._rng.choice(["a", "b", None, "ö"]), str(self._rng.randrange(-50, 50))
         changed: str | None = f"2026-01-01 00:{self._time // 60:02}:{self._time % 60:02}"
         if self._wild:
-            price = self._chance.choice([price, None])  # type: ignore[assignment]
-            rank = self._chance.choice([None, "9", "10", "100"])
-            changed = self._chance.choice([None, changed, "2026-01-01 00:00:05"])
+            price = self._rng.choice([price, None])  # type: ignore[assignment]
+            rank = self._rng.choice([None, "9", "10", "100"])
+            changed = self._rng.choice([None, changed, "2026-01-01 00:00:05"])
         return {"id": key, "name": name, "price": price, "rank": rank, "changed": changed}
 
 
-def sites(first: Rules, second: Rules, images: ImageRules, chance: random.Random) -> list[tuple[Site, Model]]:
-    return [(Site(rules, images, chance.choice([1, 3, 1000])), Model(rules)) for rules in (first, second)]
+def sites(first: Rules, second: Rules, images: ImageRules, rng: random.Random) -> list[tuple[Site, Model]]:
+    return [(Site(rules, images, rng.choice([1, 3, 1000])), Model(rules)) for rules in (first, second)]
 
 
-def play(application: Workload, pairs: list[tuple[Site, Model]], chance: random.Random) -> None:
+def play(application: Workload, pairs: list[tuple[Site, Model]], rng: random.Random) -> None:
     """Both sites change rows, and each Replicat runs at random points; in the end all changes are applied."""
     written: list[list[Change]] = [[], []]
     applied = [0, 0]
@@ -128,10 +128,10 @@ def play(application: Workload, pairs: list[tuple[Site, Model]], chance: random.
         assert pairs[here][0].rows == pairs[here][1].rows
         return count > 0
 
-    for _ in range(chance.randrange(5, 40)):
-        here = chance.randrange(2)
-        if chance.random() < 0.4:
-            run(here, chance.randrange(1, 6))
+    for _ in range(rng.randrange(5, 40)):
+        here = rng.randrange(2)
+        if rng.random() < 0.4:
+            run(here, rng.randrange(1, 6))
             continue
         site, model = pairs[here]
         change = application.change(site.rows)
@@ -154,14 +154,14 @@ def test_both_sites_end_with_the_same_rows_if_the_method_promises_it(
 ) -> None:
     first, second, operations = PROMISES[promise]
     for seed in seeds(request, 15):
-        chance = random.Random(f"{promise} {seed}")
-        application = Workload(chance, operations, falling="lowest" in promise)
-        pairs = sites(first, second, images, chance)
+        rng = random.Random(f"{promise} {seed}")
+        application = Workload(rng, operations, falling="lowest" in promise)
+        pairs = sites(first, second, images, rng)
         for row in application.start():
             for site, model in pairs:
                 site.target.rows[(str(row["id"]).encode(),)] = dict(enumerate(_encoded(row)))
                 model.rows[str(row["id"])] = row
-        play(application, pairs, chance)
+        play(application, pairs, rng)
         assert pairs[0][0].rows == pairs[1][0].rows, f"seed {seed}"
 
 
@@ -174,18 +174,18 @@ METHODS = {
 }
 
 
-def random_rules(chance: random.Random) -> Rules:
+def random_rules(rng: random.Random) -> Rules:
     """A method for each conflict, sometimes with a column group of its own."""
 
     def method(conflict: str) -> tuple[str, str]:
-        found = chance.choice(METHODS[conflict])
-        return found, chance.choice(["rank", "changed"]) if found.startswith(("USEMAX", "USEMIN")) else ""
+        found = rng.choice(METHODS[conflict])
+        return found, rng.choice(["rank", "changed"]) if found.startswith(("USEMAX", "USEMIN")) else ""
 
     rules = {conflict: [(*method(conflict), "")] for conflict in METHODS}
     for conflict in ("INSERTROWEXISTS", "UPDATEROWEXISTS"):
-        if chance.random() < 0.4:
+        if rng.random() < 0.4:
             rules[conflict].insert(0, (*method(conflict), "name rank"))
-    if chance.random() < 0.4:
+    if rng.random() < 0.4:
         rules["UPDATEROWEXISTS"].append(("USEDELTA", "", "price"))
     return rules
 
@@ -196,9 +196,9 @@ def test_every_method_resolves_every_conflict_as_the_manual_says(
     request: pytest.FixtureRequest, images: ImageRules
 ) -> None:
     for seed in seeds(request, 150):
-        chance = random.Random(seed)
-        pairs = sites(random_rules(chance), random_rules(chance), images, chance)
-        play(Workload(chance, "insert update delete move", wild=True), pairs, chance)
+        rng = random.Random(seed)
+        pairs = sites(random_rules(rng), random_rules(rng), images, rng)
+        play(Workload(rng, "insert update delete move", wild=True), pairs, rng)
 
 
 ROW: Values = {"id": "1", "name": "one", "price": "10", "rank": "1", "changed": "2026-01-01 00:00:00"}

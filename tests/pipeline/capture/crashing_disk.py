@@ -86,12 +86,12 @@ class CrashingDisk:
         except KeyError:
             raise DiskError(f"no file {path}") from None
 
-    def crash(self, chance: random.Random) -> None:
+    def crash(self, rng: random.Random) -> None:
         """Keep durable names, any of the pending ones, and at least the synced part of each file."""
         files = dict(self._names)
         names = dict(self._durable)
         for kind, path, new in self._pending:
-            if chance.random() < 0.5:
+            if rng.random() < 0.5:
                 continue
             if kind == "remove":
                 names.pop(path, None)
@@ -102,9 +102,9 @@ class CrashingDisk:
             elif path in files:
                 names[path] = files[path]
         for file in set(names.values()):
-            kept = chance.randint(file.durable, len(file.content))
+            kept = rng.randint(file.durable, len(file.content))
             lost = len(file.content) - kept
-            file.content = file.content[:kept] + bytes(lost if chance.random() < 0.5 else 0)
+            file.content = file.content[:kept] + bytes(lost if rng.random() < 0.5 else 0)
             file.durable = len(file.content)
         self._names, self._durable = dict(names), dict(names)
         self._pending.clear()

@@ -21,20 +21,20 @@ OPEN = 10_000
 
 def interleaved(seed: int) -> tuple[list[Entry], list[tuple[int, list[bytes]]]]:
     """A log, and the expected result: the CSNs with their rows."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     log: list[Entry] = []
     rows: dict[int, list[bytes]] = {}
-    for xid in chance.sample(range(1, OPEN + 1), OPEN):
+    for xid in rng.sample(range(1, OPEN + 1), OPEN):
         log.append(Entry(len(log) + 1, len(log), "B", xid))
         rows[xid] = []
-    for xid in chance.choices(range(1, OPEN + 1), k=3 * OPEN):
-        content = b"%d/%d" % (xid, len(rows[xid])) * chance.choice((1, 1, 50))
+    for xid in rng.choices(range(1, OPEN + 1), k=3 * OPEN):
+        content = b"%d/%d" % (xid, len(rows[xid])) * rng.choice((1, 1, 50))
         log.append(Entry(len(log) + 1, len(log), "C", xid, 0, content))
         rows[xid].append(content)
     expected = []
-    for xid in chance.sample(range(1, OPEN + 1), OPEN):
+    for xid in rng.sample(range(1, OPEN + 1), OPEN):
         place = len(log) + 1
-        if chance.random() < 0.1:
+        if rng.random() < 0.1:
             log.append(Entry(place, place, "R", xid))
             continue
         log.append(Entry(place, place, "K", xid, place))
