@@ -1,4 +1,4 @@
-"""Live replication for the fault tests, once a module, and how often each fault is repeated."""
+"""Live replication for the fault tests, once per module."""
 
 from __future__ import annotations
 

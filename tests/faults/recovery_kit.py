@@ -1,6 +1,6 @@
-"""A way with a Replicat of each kind, work for it, and whether its target is exact; for tests of recoveries.
+"""A pipeline with a Replicat of any kind, a workload for it, and a comparison of its target, for tests of recoveries.
 
-The ledger has no key, so that a row which comes twice stands there twice.
+The ledger has no key, so a row that is applied twice is in it twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS = {
 
 
 def open_pipeline(kind: str, root: Path, north: str, south: str) -> Pipeline:
-    """Two processes that run, of an Extract and of a Replicat of a kind."""
+    """Start a pipeline with a Replicat of a kind."""
     added, parameters, maps = KINDS[kind]
     pipeline = Pipeline(root, north, south)
     pipeline.add_replicat = f"ADD REPLICAT rep1, {added}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"  # type: ignore[attr-defined]
@@ -39,12 +39,12 @@ def open_pipeline(kind: str, root: Path, north: str, south: str) -> Pipeline:
     return pipeline
 
 
-def added_again(pipeline: Pipeline) -> str:
-    return str(getattr(pipeline, "add_replicat"))  # noqa: B009 - a fixture's own mark
+def add_replicat_statement(pipeline: Pipeline) -> str:
+    return str(getattr(pipeline, "add_replicat"))  # noqa: B009 - set by open_pipeline
 
 
-def work(pipeline: Pipeline, first: int, last: int) -> None:
-    """A transaction for each line, and an item that each of them changes."""
+def write_lines(pipeline: Pipeline, first: int, last: int) -> None:
+    """Commit one transaction per line; each inserts a line and changes an item."""
     with psycopg.connect(pipeline.north) as connection:
         for line in range(first, last + 1):
             connection.execute("INSERT INTO a.ledger VALUES (%s, 'x')", [line])
@@ -59,8 +59,8 @@ def ledger(run: object, schema: str) -> list[tuple[object, ...]]:
     return run(f"SELECT line, count(*) FROM {schema}.ledger GROUP BY 1 ORDER BY 1")  # type: ignore[operator,no-any-return]
 
 
-def same(pipeline: Pipeline) -> None:
-    """Every line once, every item as in the source, once everything has arrived."""
+def wait_and_compare(pipeline: Pipeline) -> None:
+    """Wait until everything has arrived; assert that every line is there once and every item equals the source."""
     until(
         "everything arrives",
         lambda: (
@@ -76,7 +76,7 @@ def same(pipeline: Pipeline) -> None:
 
 
 def kill(pipeline: Pipeline, group: tuple[str, object]) -> None:
-    """kill -9, and wait until it is seen."""
+    """Kill a process with kill -9 and wait until it is reported as abended."""
     entry = read_process_file(pipeline.home.process(*group))  # type: ignore[arg-type]
     assert entry is not None
     os.kill(entry.pid, signal.SIGKILL)

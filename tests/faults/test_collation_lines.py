@@ -1,4 +1,4 @@
-"""Texts that are equal without being the same: keys and rows of nondeterministic collations, and orders of ICU."""
+"""Strings that are equal but not identical: keys and rows with nondeterministic collations, and ICU sort orders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDS = {
     "citext": ("CREATE EXTENSION citext;", "citext", "citext", "text"),
     "icu": (COLLATIONS, "text COLLATE {s}.nocase", "varchar(20) COLLATE {s}.nocase", "text COLLATE {s}.natural"),
 }
-"""What makes 'abc' equal to 'ABC': what is made first, a long and a short column of it, and one that is only ordered so."""
+"""Ways to make 'abc' equal to 'ABC': setup, a long and a short column type, and one that only sorts that way."""
 TABLES = """
 CREATE TABLE {s}.folded (word {long} PRIMARY KEY, n int);
 CREATE TABLE {s}.coded (id int PRIMARY KEY, code {short} NOT NULL UNIQUE);
@@ -59,14 +59,14 @@ def pipeline(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: 
     pipeline.close()
 
 
-def agree(pipeline: Pipeline, *names: str) -> None:
-    """Wait for the last row; then the same bytes stand on both sides."""
+def wait_and_compare(pipeline: Pipeline, *names: str) -> None:
+    """Wait for the last row; then assert that both sides have the same bytes."""
     pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
+    until("the last row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
     for name in names:
         source = pipeline.in_north(f'SELECT t::text FROM a.{name} t ORDER BY t::text COLLATE "C"')
         until(
-            f"{name} is the same",
+            f"{name} has the same rows",
             lambda name=name, source=source: (  # type: ignore[misc]
                 pipeline.in_south(f'SELECT t::text FROM b.{name} t ORDER BY t::text COLLATE "C"') == source
             ),
@@ -74,8 +74,8 @@ def agree(pipeline: Pipeline, *names: str) -> None:
         )
 
 
-def test_a_key_is_found_however_it_is_written(pipeline: Pipeline) -> None:
-    """One row and many at once: changed, written differently, deleted, inserted again in another case."""
+def test_a_key_is_found_in_any_case(pipeline: Pipeline) -> None:
+    """Single rows and many at once: updated, changed in case, deleted, and inserted again in another case."""
     for table in ("folded", "counted", "plain"):
         pipeline.in_north(
             f"INSERT INTO a.{table} SELECT 'Word' || g, g FROM generate_series(1, 60) g",
@@ -90,11 +90,11 @@ def test_a_key_is_found_however_it_is_written(pipeline: Pipeline) -> None:
         )
     pipeline.in_south("UPDATE b.plain SET word = word")
     pipeline.start("rep1")
-    agree(pipeline, "folded", "counted", "plain")
+    wait_and_compare(pipeline, "folded", "counted", "plain")
 
 
-def test_of_equal_rows_without_a_key_the_same_one_goes(pipeline: Pipeline) -> None:
-    """Equal is not the same: 'abc' and 'ABC' both stand there, and one of them is changed or deleted."""
+def test_of_equal_rows_without_a_key_the_identical_one_is_changed(pipeline: Pipeline) -> None:
+    """The table has both 'abc' and 'ABC', and one of them is updated or deleted."""
     pipeline.in_north(
         "INSERT INTO a.loose VALUES ('abc', 1), ('ABC', 1), ('Abc', 1), ('abc', 1)",
         "DELETE FROM a.loose WHERE word::text COLLATE \"C\" = 'Abc'",
@@ -102,11 +102,11 @@ def test_of_equal_rows_without_a_key_the_same_one_goes(pipeline: Pipeline) -> No
         "DELETE FROM a.loose WHERE ctid = (SELECT max(ctid) FROM a.loose WHERE word::text COLLATE \"C\" = 'abc')",
     )
     pipeline.start("rep1")
-    agree(pipeline, "loose")
+    wait_and_compare(pipeline, "loose")
 
 
-def test_equal_keys_keep_their_order_beside_each_other(pipeline: Pipeline) -> None:
-    """Transactions of one row each take the same few keys, unique codes and parents in turns, each in another case."""
+def test_transactions_with_equal_keys_keep_their_order(pipeline: Pipeline) -> None:
+    """Small transactions use the same few keys, unique codes and parents repeatedly, each time in another case."""
     chance = random.Random(11)
     with psycopg.connect(pipeline.north, autocommit=True) as connection:
         for number in range(150):
@@ -118,10 +118,10 @@ def test_equal_keys_keep_their_order_beside_each_other(pipeline: Pipeline) -> No
             connection.execute("DELETE FROM a.coded WHERE code = %s", [word])
             connection.execute("INSERT INTO a.coded VALUES (%s, %s)", [number, word])
     pipeline.start("rep1")
-    agree(pipeline, "folded", "child", "coded")
+    wait_and_compare(pipeline, "folded", "child", "coded")
 
 
-def test_two_keys_that_the_target_takes_for_one_are_told(pipeline: Pipeline) -> None:
+def test_two_keys_that_are_equal_in_the_target_are_reported(pipeline: Pipeline) -> None:
     pipeline.in_north("INSERT INTO a.plain VALUES ('abc', 1)", "INSERT INTO a.plain VALUES ('ABC', 2)")
     pipeline.start("rep1")
     report = pipeline.abended_report(REP1)

@@ -1,4 +1,4 @@
-"""Every kind of value at its limits, and partitions that come and go, from one database to another through real processes."""
+"""Values of every type at their limits, and changing partitions, replicated between databases by real processes."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def start(pipeline: Pipeline, *tables: str) -> None:
     )
 
 
-def agree(pipeline: Pipeline, *names: str) -> None:
-    """Wait for the last row; then both sides print the same."""
+def wait_and_compare(pipeline: Pipeline, *names: str) -> None:
+    """Wait for the last row; then assert that both sides print the same."""
     pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
+    until("the last row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1)
     for name in names:
         source = pipeline.in_north(f"SELECT t::text FROM a.{name} t ORDER BY 1")
         assert source, "there is something to compare"
         assert pipeline.in_south(f"SELECT t::text FROM b.{name} t ORDER BY 1") == source, name
 
 
-def test_values_at_their_limits_arrive_are_changed_and_are_found_again(pipeline: Pipeline) -> None:
-    """Inserted, changed, moved to another key, and, in a table without a key, found by all that they are."""
+def test_values_at_their_limits_are_replicated_updated_and_found(pipeline: Pipeline) -> None:
+    """Values are inserted, updated, given another key and, in a table without a key, found by all columns."""
     pipeline.in_north(TYPES.format(s="a"), "ALTER TABLE a.alike REPLICA IDENTITY FULL")
     pipeline.in_south(TYPES.format(s="b"))
     start(pipeline, "limits", "alike")
@@ -89,12 +89,12 @@ def test_values_at_their_limits_arrive_are_changed_and_are_found_again(pipeline:
         "DELETE FROM a.alike WHERE ctid IN (SELECT min(ctid) FROM a.alike"
         " GROUP BY n::text, f::text, d, j::text, p::text, bits)",
     )
-    agree(pipeline, "limits", "alike")
+    wait_and_compare(pipeline, "limits", "alike")
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["to partitions", "to one table"])
-def test_partitions_come_and_go_in_mid_stream(pipeline: Pipeline, plain: bool) -> None:
-    """Rows move from one to another; one is split off, emptied beside, and attached again; another one is made."""
+def test_partitions_change_during_replication(pipeline: Pipeline, plain: bool) -> None:
+    """Rows move between partitions; one is detached, emptied and attached again, and another one is created."""
     pipeline.in_north(PARTED.format(s="a"))
     pipeline.in_south(
         "CREATE TABLE b.parted (id int, day date, v text, PRIMARY KEY (id, day))" if plain else PARTED.format(s="b")
@@ -119,11 +119,11 @@ def test_partitions_come_and_go_in_mid_stream(pipeline: Pipeline, plain: bool) -
     pipeline.in_north(
         "DELETE FROM a.parted WHERE id < 10", "INSERT INTO a.parted_23 VALUES (200, '2023-01-01', 'last')"
     )
-    agree(pipeline, "parted")
+    wait_and_compare(pipeline, "parted")
 
 
-def test_a_rewrite_between_savepoints_and_columns_in_another_order(pipeline: Pipeline) -> None:
-    """DDL that is rolled back, DDL that stays, and a target that has the columns elsewhere and some of its own."""
+def test_a_table_rewrite_between_savepoints_and_another_column_order(pipeline: Pipeline) -> None:
+    """DDL that is rolled back, DDL that is committed, and a target with another column order and extra columns."""
     pipeline.in_north("CREATE TABLE a.grows (id int PRIMARY KEY, n int, v text)")
     pipeline.in_south("CREATE TABLE b.grows (own text DEFAULT 'own', late int, v text, id bigint PRIMARY KEY, n text)")
     start(pipeline, "grows")
@@ -142,7 +142,7 @@ def test_a_rewrite_between_savepoints_and_columns_in_another_order(pipeline: Pip
         connection.execute("UPDATE a.grows SET late = id, n = n WHERE id BETWEEN 100 AND 200")
         connection.execute("RELEASE SAVEPOINT two")
     pipeline.in_north("INSERT INTO a.items VALUES (778, 'end', 0)")
-    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 778")[0][0] == 1)
+    until("the last row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 778")[0][0] == 1)
     rewritten = "CASE WHEN id > 5000 OR id BETWEEN 100 AND 200 THEN n ELSE n / 10 END"
     source = pipeline.in_north(f"SELECT 'own', late, v, id, ({rewritten})::text FROM a.grows ORDER BY id")
     assert len(source) == 3001

@@ -1,4 +1,4 @@
-"""Rows that real systems of this kind got wrong, from one database to another through real processes: afterwards both agree."""
+"""Data that other replication products have handled wrongly, replicated by real processes: both sides are equal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ("toast", "clock", "worded", "parent", "child", "whole", "byindex", "gro
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """A way of these tables that runs."""
+    """A running pipeline with these tables."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nGETTRUNCATES\nTABLE a.*;\n")
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP a.*, TARGET b.*;\n")
@@ -47,17 +47,19 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
     pipeline.close()
 
 
-def agree(pipeline: Pipeline) -> None:
+def wait_and_compare(pipeline: Pipeline) -> None:
     """Wait for the last row, then compare whole tables."""
     pipeline.in_north("INSERT INTO a.items VALUES (777, 'end', 0)")
-    until("the end arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1, 60)
+    until(
+        "the last row arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.items WHERE id = 777")[0][0] == 1, 60
+    )
     for name in NAMES:
         source = pipeline.in_north(f"SELECT * FROM a.{name} t ORDER BY t::text")
         assert pipeline.in_south(f"SELECT * FROM b.{name} t ORDER BY t::text") == source, name
 
 
-def test_values_keys_and_identities(pipeline: Pipeline) -> None:
-    """TOAST that an update leaves alone, hours that the clock skips and repeats, keys of another collation, every identity."""
+def test_values_keys_and_replica_identities_are_replicated(pipeline: Pipeline) -> None:
+    """Unchanged TOAST values, skipped and repeated hours, keys with another collation, and every replica identity."""
     pipeline.in_north(
         "INSERT INTO a.toast SELECT g, 0, string_agg(md5(i::text), ''), decode(repeat('00ff', 9000), 'hex')"
         " FROM generate_series(1, 3) g, generate_series(1, 4000) i GROUP BY g",
@@ -81,15 +83,15 @@ def test_values_keys_and_identities(pipeline: Pipeline) -> None:
         "INSERT INTO a.turned VALUES (1, 'one', 11), (2, NULL, 22)",
         "UPDATE a.turned SET c = 33, b = 'two' WHERE a = 2",
     )
-    agree(pipeline)
+    wait_and_compare(pipeline)
     assert pipeline.in_south("SELECT a, b, c, extra FROM b.turned ORDER BY a") == [
         (1, "one", 11, "ours"),
         (2, "two", 33, "ours"),
     ]
 
 
-def test_tables_change_while_they_are_read(pipeline: Pipeline) -> None:
-    """A rewrite and a new column in mid-stream, within a transaction and between two; a TRUNCATE that takes children along."""
+def test_tables_change_during_capture(pipeline: Pipeline) -> None:
+    """A rewrite and a new column within a transaction and between two, and a TRUNCATE that cascades to children."""
     pipeline.in_south(
         "ALTER TABLE b.grows ALTER COLUMN n TYPE bigint", "ALTER TABLE b.grows ADD COLUMN late text DEFAULT 'd'"
     )
@@ -112,21 +114,21 @@ def test_tables_change_while_they_are_read(pipeline: Pipeline) -> None:
         "INSERT INTO a.parent VALUES (9)",
         "INSERT INTO a.child VALUES (9, 9)",
     )
-    agree(pipeline)
+    wait_and_compare(pipeline)
 
 
-def test_an_identity_that_logs_nothing_is_reported_and_replaced_where_asked(pipeline: Pipeline) -> None:
-    """REPLICA IDENTITY NOTHING: an update could not be found again."""
+def test_replica_identity_nothing_is_reported_and_replaced_on_request(pipeline: Pipeline) -> None:
+    """With REPLICA IDENTITY NOTHING, the row of an update could not be found."""
     pipeline.run("STOP EXTRACT ext1")
     pipeline.in_north("ALTER TABLE a.grows REPLICA IDENTITY NOTHING")
     pipeline.start("ext1")
     refusal = "a.grows: its replica identity is NOTHING"
-    until("INFO says so", lambda: refusal in pipeline.run("INFO EXTRACT ext1, DETAIL"))
+    until("INFO reports it", lambda: refusal in pipeline.run("INFO EXTRACT ext1, DETAIL"))
     pipeline.run("STOP EXTRACT ext1")
     text = pipeline.home.parameters("ext1").read_text()
     pipeline.write("ext1", text.replace("TABLE a.*", "DDLOPTIONS ADDTRANDATA\nTABLE a.*"))
     pipeline.start("ext1")
     begins = "Table a.grows is now captured. Changes made before its ADD TRANDATA"
-    until("it is replaced", lambda: begins in pipeline.home.report("EXT1").read_text())
+    until("the identity is replaced", lambda: begins in pipeline.home.report("EXT1").read_text())
     pipeline.in_north("INSERT INTO a.grows VALUES (1, 1)", "UPDATE a.grows SET n = 2")
-    agree(pipeline)
+    wait_and_compare(pipeline)

@@ -1,4 +1,4 @@
-"""``scripts/faults`` at a small size: no fault loses anything or has anything applied twice.
+"""``scripts/faults`` at a small size: no fault causes a loss or a repetition.
 
 ``--rounds`` makes the runs longer; each has its seed, so that a run can be made again.
 """
@@ -28,11 +28,11 @@ FEW = [
     ("files", "classic", 2),
     ("files --case while", "classic", 2),
 ]
-"""Which faults against which kinds, and how many rounds; ``scripts/faults`` does all to all."""
+"""Faults, kinds of Replicat and rounds; ``scripts/faults`` runs every combination."""
 
 
-def faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
-    """Run it; the exit code, its objects, and what it complained of."""
+def run_faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
+    """Run ``scripts/faults``; returns exit code, JSON objects and standard error."""
     path = os.pathsep.join([str(SCRIPTS), str(SCRIPTS.parent)])
     command = [sys.executable, "-m", "faultruns", "--json", *words]
     result = subprocess.run(
@@ -42,11 +42,9 @@ def faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
 
 
 @pytest.mark.parametrize(("name", "kind", "few"), FEW)
-def test_nothing_is_lost_and_nothing_comes_twice(
-    name: str, kind: str, few: int, request: pytest.FixtureRequest
-) -> None:
+def test_no_fault_causes_loss_or_repetition(name: str, kind: str, few: int, request: pytest.FixtureRequest) -> None:
     rounds = request.config.getoption("--rounds") or few
-    code, found, complaint = faults(*name.split(), "--kind", kind, "--rounds", str(rounds), "--seed", "5")
+    code, found, complaint = run_faults(*name.split(), "--kind", kind, "--rounds", str(rounds), "--seed", "5")
     assert code == 0, complaint
     (outcome,) = found
     assert list(outcome)[:5] == ["fault", "rounds", "lost", "twice", "seconds"]
@@ -56,10 +54,8 @@ def test_nothing_is_lost_and_nothing_comes_twice(
     assert int(str(outcome["transactions"])) > 0
 
 
-def test_the_verdict_counts_what_is_missing_and_what_is_there_twice(
-    north: str, south: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A count that could not fail would prove nothing."""
+def test_the_verdict_counts_missing_and_repeated_rows(north: str, south: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that the counts of the verdict can be other than zero."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     from faultruns.verdict import Verdict, compare
 

@@ -26,7 +26,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_every_damage_changes_the_file(table: object, tmp_path: Path) -> None:
-    """A damage that left the file as it was would prove nothing."""
+    """A damage without effect on the file would prove nothing."""
     older = tmp_path / "older"
     older.write_bytes(b"older")
     for name, damage in table.DAMAGES.items():  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ def test_every_damage_changes_the_file(table: object, tmp_path: Path) -> None:
         assert not path.is_file() or path.read_bytes() != b"as it should be", name
 
 
-def test_every_hint_names_a_remedy_of_the_table(table: object, tmp_path: Path) -> None:
+def test_every_hint_matches_a_remedy_of_the_table(table: object, tmp_path: Path) -> None:
     (tmp_path / "REP1.cpr.previous").write_text("")
     hints = [RESTORE, damaged("ea000000000", 7, "a record").hint, remedy(tmp_path)]
     for path in (tmp_path / "REP1.cpr", tmp_path / "EXT1.cpe"):
@@ -47,7 +47,7 @@ def test_every_hint_names_a_remedy_of_the_table(table: object, tmp_path: Path) -
         assert any(re.search(pattern, hint) for pattern, _ in table.REMEDIES), hint  # type: ignore[attr-defined]
 
 
-def test_every_kind_of_file_that_has_a_place_has_a_row(table: object) -> None:
+def test_every_kind_of_file_with_a_location_has_a_row(table: object) -> None:
     rows = {each.name for each in (*table.FILES, *table.REDO_FILES)}  # type: ignore[attr-defined]
     assert {kind for _, kind in table.PLACES} <= rows  # type: ignore[attr-defined]
 
@@ -68,7 +68,7 @@ def test_the_table_has_every_file_with_every_damage(table: object) -> None:
 
 
 def test_a_remedy_counts_only_in_a_message_that_names_the_file(table: object, tmp_path: Path) -> None:
-    """A report of another group names dirprm/dp1.prm: a lock that was lost was then put back without any message."""
+    """Regression: a message about dirprm/dp1.prm in the report of another group counted as a remedy for a lost lock."""
     lock, prm = tmp_path / "dirpcs" / ".REP1.replicat.lock", tmp_path / "dirprm" / "rep1.prm"
     other, own = f"(no parameter file {tmp_path}/dirprm/dp1.prm)", f"{prm}: a parameter is missing"
     told = table.Told  # type: ignore[attr-defined]

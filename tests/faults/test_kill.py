@@ -1,4 +1,4 @@
-"""kill -9 of each process in mid-load, then START: nothing is lost, nothing comes twice.
+"""kill -9 of each process under load, then START: nothing is lost and nothing is applied twice.
 
 The load never stops while processes die.  Which moment each kill hits is decided by a seed, so that rounds differ and runs
 do not.
@@ -38,11 +38,11 @@ def _kill(replication: Replication, victim: Victim) -> None:
     entry = read_process_file(path)
     assert entry is not None
     os.kill(entry.pid, signal.SIGKILL)
-    replication.until(f"{victim.file} is seen dead", lambda: state_of(path)[0] is ProcessState.ABENDED, 10)
+    replication.until(f"{victim.file} is reported as abended", lambda: state_of(path)[0] is ProcessState.ABENDED, 10)
 
 
 @pytest.mark.parametrize("name", VICTIMS)
-def test_a_killed_process_goes_on_where_it_was(
+def test_a_killed_process_resumes_without_loss_or_repetition(
     replication: Replication, name: str, request: pytest.FixtureRequest
 ) -> None:
     victim, chance = VICTIMS[name], random.Random(name)

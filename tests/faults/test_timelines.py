@@ -1,4 +1,4 @@
-"""A source on a new timeline, put back, or another one: it is followed where nothing can be missing, else refused."""
+"""A source on a new timeline, restored, or replaced: accepted only if no change can be missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = "INSERT INTO a.items SELECT n, repeat('x', 100), 1 FROM generate_series({
 
 @pytest.fixture
 def source(server_folder: Path, port: int) -> Iterator[PostgresServer]:
-    """A server whose data folder the test may put back."""
+    """A server whose data folder the test can restore."""
     name = f"{port}"
     server = PostgresServer(server_folder / f"data-{name}", server_folder / f"s-{name}", port, find_binaries())
     server.initialise(SETTINGS)
@@ -43,7 +43,7 @@ def source(server_folder: Path, port: int) -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def pipeline(tmp_path: Path, source: PostgresServer, south: str) -> Iterator[Pipeline]:
-    """A way on which one row has arrived."""
+    """A running pipeline that has replicated one row."""
     pipeline = Pipeline(tmp_path / "home", source.dsn(), south)
     pipeline.add()
     pipeline.start()
@@ -54,7 +54,7 @@ def pipeline(tmp_path: Path, source: PostgresServer, south: str) -> Iterator[Pip
 
 
 def signal(server: PostgresServer, name: str) -> None:
-    """Have the server's next start be a recovery (its end is a new timeline) or a standby."""
+    """Make the next start of the server a recovery, which ends on a new timeline, or a standby."""
     path = server.data / f"{name}.signal"
     path.touch()
     owner = server.data.stat()
@@ -72,7 +72,7 @@ def copy(folder: Path, to: Path) -> None:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
-def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
+def test_a_timeline_that_begins_after_the_captured_changes_is_accepted(
     pipeline: Pipeline, source: PostgresServer, running: bool
 ) -> None:
     if not running:
@@ -81,7 +81,7 @@ def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
     source.stop()
     signal(source, "recovery")
     source.start()
-    until("it takes rows again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    until("the source accepts writes again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
     assert timeline(source) == 2
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     if not running:
@@ -91,18 +91,18 @@ def test_a_timeline_that_begins_behind_what_was_captured_is_followed(
     assert "GGS-00505" in pipeline.home.report("EXT1").read_text()
 
 
-def test_a_source_in_recovery_is_waited_for(pipeline: Pipeline, source: PostgresServer) -> None:
+def test_extract_waits_for_a_source_in_recovery(pipeline: Pipeline, source: PostgresServer) -> None:
     source.stop()
     signal(source, "standby")
     source.start()
-    until("Extract finds it in recovery", lambda: "is in recovery" in pipeline.home.report("EXT1").read_text())
+    until("Extract reports the recovery", lambda: "is in recovery" in pipeline.home.report("EXT1").read_text())
     pipeline.in_north("SELECT pg_promote()")
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     pipeline.wait_for_rows(2)
     pipeline.assert_same_rows()
 
 
-def test_a_target_in_recovery_is_waited_for(tmp_path: Path, north: str, source: PostgresServer) -> None:
+def test_replicat_waits_for_a_target_in_recovery(tmp_path: Path, north: str, source: PostgresServer) -> None:
     target = source
     with contextlib.closing(Pipeline(tmp_path / "home", north, target.dsn())) as pipeline:
         pipeline.add()
@@ -113,14 +113,14 @@ def test_a_target_in_recovery_is_waited_for(tmp_path: Path, north: str, source: 
         signal(target, "standby")
         target.start()
         pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-        until("Replicat finds it in recovery", lambda: "is in recovery" in pipeline.home.report("REP1").read_text())
+        until("Replicat reports the recovery", lambda: "is in recovery" in pipeline.home.report("REP1").read_text())
         pipeline.in_south("SELECT pg_promote()")
         pipeline.wait_for_rows(2)
         pipeline.assert_same_rows()
 
 
-def put_back(pipeline: Pipeline, source: PostgresServer) -> None:
-    """Capture goes on behind a copy of the source, which then takes the source's place; it has the slot."""
+def restore_source(pipeline: Pipeline, source: PostgresServer) -> None:
+    """Capture more rows than a copy of the source has, then replace the source, including its slot, with the copy."""
     pipeline.run("STOP EXTRACT ext1")
     source.stop()
     copy(source.data, source.data.with_name("data-copy"))
@@ -133,11 +133,13 @@ def put_back(pipeline: Pipeline, source: PostgresServer) -> None:
     copy(source.data.with_name("data-copy"), source.data)
 
 
-def test_a_timeline_that_left_before_is_refused_however_long_it_is(pipeline: Pipeline, source: PostgresServer) -> None:
-    put_back(pipeline, source)
+def test_a_timeline_that_begins_before_the_captured_changes_is_refused(
+    pipeline: Pipeline, source: PostgresServer
+) -> None:
+    restore_source(pipeline, source)
     signal(source, "recovery")
     source.start()
-    until("it takes rows again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
+    until("the source accepts writes again", lambda: pipeline.in_north("SELECT pg_is_in_recovery()") == [(False,)])
     pipeline.in_north(MANY.format(5000, 15_000))
     for _ in range(2):
         pipeline.start("ext1")
@@ -147,9 +149,9 @@ def test_a_timeline_that_left_before_is_refused_however_long_it_is(pipeline: Pip
     assert pipeline.in_south("SELECT count(*), max(id) FROM b.items") == [(2000, 2000)]
 
 
-def test_a_source_that_was_put_back_is_refused(pipeline: Pipeline, source: PostgresServer) -> None:
-    """Without a recovery there is no new timeline: its log ends too early."""
-    put_back(pipeline, source)
+def test_a_restored_source_is_refused(pipeline: Pipeline, source: PostgresServer) -> None:
+    """Without a recovery the timeline is the same, but the log ends too early."""
+    restore_source(pipeline, source)
     source.start()
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'another two', 2)")
     pipeline.start("ext1")
@@ -187,8 +189,8 @@ def unused_port(port: int) -> int:
     return port + 1
 
 
-def follow(source: PostgresServer, standby: PostgresServer) -> None:
-    """Make the standby of a copy that is taken while the source works."""
+def start_standby(source: PostgresServer, standby: PostgresServer) -> None:
+    """Create the standby from a backup of the running source."""
     with psycopg.connect(source.dsn(), autocommit=True) as connection:
         connection.execute("SELECT pg_create_physical_replication_slot('standby', true)")
         connection.execute("SELECT pg_backup_start('standby', true)")
@@ -210,7 +212,7 @@ def follow(source: PostgresServer, standby: PostgresServer) -> None:
 
 
 def promote(pipeline: Pipeline, source: PostgresServer, standby: PostgresServer) -> None:
-    """The source fails once the standby has everything; the standby takes its place."""
+    """Stop the source when the standby has everything, and promote the standby in its place."""
     end = pipeline.in_north("SELECT pg_current_wal_lsn()::text")[0][0]
     pipeline.north, former = standby.dsn(), pipeline.north
     replayed = f"SELECT pg_last_wal_replay_lsn() >= '{end}'"
@@ -224,7 +226,7 @@ def promote(pipeline: Pipeline, source: PostgresServer, standby: PostgresServer)
 def test_a_promoted_standby_without_the_slot_is_refused(
     pipeline: Pipeline, source: PostgresServer, standby: PostgresServer
 ) -> None:
-    follow(source, standby)
+    start_standby(source, standby)
     pipeline.run("STOP EXTRACT ext1")
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'not captured', 2)")
     promote(pipeline, source, standby)
@@ -232,16 +234,16 @@ def test_a_promoted_standby_without_the_slot_is_refused(
     assert "GGS-00412" in pipeline.abended_report(EXT1)
     pipeline.run("DBLOGIN USERIDALIAS north", "REGISTER EXTRACT ext1", "START EXTRACT ext1")
     report = pipeline.abended_report(EXT1)
-    assert "GGS-00503" in report, "a new slot begins behind the row that was not captured"
+    assert "GGS-00503" in report, "a new slot begins after the row that was not captured"
 
 
-def test_a_promoted_standby_that_has_the_slot_is_followed(
+def test_a_promoted_standby_with_the_slot_is_accepted(
     pipeline: Pipeline, source: PostgresServer, standby: PostgresServer
 ) -> None:
-    """As slots of PostgreSQL 17 and later are kept in step (failover), at its latest before the source fails."""
+    """With a failover slot of PostgreSQL 17 or later, which is synchronized before the source fails."""
     if int(pipeline.in_north("SHOW server_version_num")[0][0]) < 170_000:
-        pytest.skip("slots are kept in step since PostgreSQL 17")
-    follow(source, standby)
+        pytest.skip("slots are synchronized since PostgreSQL 17")
+    start_standby(source, standby)
     pipeline.run("STOP EXTRACT ext1")
     slot = "SELECT active FROM pg_replication_slots WHERE slot_name = 'ggs_ext1'"
     until("the slot is free", lambda: pipeline.in_north(slot) == [(False,)])
@@ -254,13 +256,13 @@ def test_a_promoted_standby_that_has_the_slot_is_followed(
         connection.execute("ALTER SYSTEM SET sync_replication_slots = on")
         connection.execute("SELECT pg_reload_conf()")
 
-    def in_step() -> bool:
-        """The standby takes a slot over once it has come behind where the standby began, so let it move."""
+    def is_synchronized() -> bool:
+        """The standby copies a slot only after it has advanced past the standby's start, so advance it."""
         pipeline.in_north("SELECT pg_log_standby_snapshot()", "UPDATE a.items SET price = price + 1 WHERE id = 1")
         with psycopg.connect(standby.dsn(), autocommit=True) as connection:
             return connection.execute(kept).fetchone() == (1,)
 
-    until("the standby has the slot", in_step)
+    until("the standby has the slot", is_synchronized)
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'captured', 2)")
     pipeline.wait_for_rows(2)
     pipeline.run("STOP EXTRACT ext1")

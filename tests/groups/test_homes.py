@@ -210,8 +210,8 @@ def test_a_home_that_is_moved_after_a_kill_finds_the_rows_of_its_threads(
     """Each thread of a coordinated Replicat has a row with its own key."""
     pipeline = recovery_kit.open_pipeline("coordinated", tmp_path / "home", north, south)
     try:
-        recovery_kit.work(pipeline, 1, 20)
-        recovery_kit.same(pipeline)
+        recovery_kit.write_lines(pipeline, 1, 20)
+        recovery_kit.wait_and_compare(pipeline)
         recovery_kit.kill(pipeline, REP1)
         keys = rows_of(pipeline)
         assert len(keys) > 2
@@ -219,8 +219,8 @@ def test_a_home_that_is_moved_after_a_kill_finds_the_rows_of_its_threads(
         pipeline.home.root.rename(tmp_path / "moved")
         pipeline.home = Home(tmp_path / "moved")
         pipeline.start()
-        recovery_kit.work(pipeline, 21, 40)
-        recovery_kit.same(pipeline)
+        recovery_kit.write_lines(pipeline, 21, 40)
+        recovery_kit.wait_and_compare(pipeline)
         assert rows_of(pipeline) == keys
     finally:
         pipeline.close()

@@ -11,14 +11,14 @@ A file in ``cases/`` holds cases in SQL, divided by lines that begin with ``---`
     --- source, --- target             SQL, in order, while everything runs
     --- equal: t, u (a, b)             waits until these tables are the same on both sides (all columns, or those named)
     --- holds: query = text            waits until a query at each target gives this text
-    --- holds stopped: query = text    the same at once, of Replicats that have abended
+    --- holds stopped: query = text    the same at once, for Replicats that have abended
     --- abends: text                   waits until every Replicat has abended, with this text in its report
     --- reports: text                  waits until every Replicat's report holds this text
-    --- settles                        waits until all has arrived or the Replicat has abended, at each target
+    --- settles                        waits until everything has arrived or the Replicat has abended, at each target
     --- start                          starts what has abended
     --- differs: reason                PostgreSQL's own subscription behaves differently; says how and why
 
-Everything else is a comment of SQL's own.
+Other comments are SQL comments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS = ("source", "target", "equal", "holds", "holds stopped", "abends", "repor
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a case does or expects while the groups run."""
+    """One action or expectation of a case while the groups run."""
 
     kind: str
     text: str

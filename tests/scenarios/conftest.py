@@ -1,4 +1,4 @@
-"""One running replication for all cases of a module; after a case that fails, its successors get a new one."""
+"""One running replication for all cases of a module; after a failed case, the next one gets a new replication."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def replication(
     with ExitStack() as stack:
         made: list[Running] = []
 
-        def give(cases: Sequence[Case], first: Case) -> Running:
+        def running_for(cases: Sequence[Case], first: Case) -> Running:
             if made and made[-1].usable:
                 return made[-1]
             cases = cases[cases.index(first) :]
@@ -37,12 +37,12 @@ def replication(
         def _servers() -> list[PostgresServer]:
             return [north_server, *(south_server for _ in KINDS)]
 
-        yield give
+        yield running_for
 
 
 @contextmanager
 def _database(server: PostgresServer) -> Iterator[str]:
-    """A database whose large transactions are streamed, however small they are."""
+    """A database that streams even small transactions."""
     with contextmanager(new_database)(server) as dsn:
         with psycopg.connect(dsn, autocommit=True) as connection:
             name = connection.info.dbname

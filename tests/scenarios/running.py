@@ -1,4 +1,4 @@
-"""What the cases run on: one source, one Extract, and a target for each kind of Replicat, all reading one trail."""
+"""The replication for the cases: one source, one Extract, and a target for each kind of Replicat, all on one trail."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ggshell.home.home import Home
 KINDS = {"classic": "", "parallel": "PARALLEL, ", "coordinated": "COORDINATED MAXTHREADS 3, "}
 REPLICATS = {kind: f"REP{number}" for number, kind in enumerate(KINDS, start=1)}
 SECONDS = 20
-"""How long a machine that does much else may take to deliver a case's rows."""
+"""The time limit to deliver the rows of a case on a busy machine."""
 MARKS = "CREATE SCHEMA scenario; CREATE TABLE scenario.marks (mark int PRIMARY KEY);"
 
 
 Replication = Callable[[Sequence[Case], Case], "Running"]
-"""All cases of a module, and the one that comes now; gives what it runs on, which has all from this case on."""
+"""Takes all cases of a module and the current one; returns a replication that has the tables of all remaining cases."""
 
 
 class Sql:
-    """One database, asked through psql: an independent client that shares no code with what is tested."""
+    """One database, queried through psql: an independent client that shares no code with the program."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -41,7 +41,7 @@ class Sql:
         self._connection.close()
 
     def has_mark(self, mark: int) -> bool:
-        """Whether a mark has arrived; asked often, so over one connection."""
+        """Whether a mark has arrived; queried often, so over one connection."""
         query = "SELECT EXISTS (SELECT FROM scenario.marks WHERE mark = %s)"
         return self._connection.execute(query, [mark]).fetchone() == (True,)
 
@@ -82,7 +82,7 @@ class Running:
             store.add(kind, sql.dsn, "")
 
     def begin(self, cases: Sequence[Case]) -> None:
-        """Make the cases' tables on both sides, add the groups and start them."""
+        """Create the tables of the cases on both sides, add the groups and start them."""
         self._make_tables(cases)
         self._write_parameters(cases)
         self._add(cases)
@@ -136,14 +136,14 @@ class Running:
         )
 
     def statements(self, *statements: str) -> str:
-        """Run statements as a batch; everything that was printed."""
+        """Run statements as a batch; returns the output."""
         result = run_ggshell("--home", self.home.root, "--auto-manager", "-c", "\n".join(statements), timeout=120)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 
     def play(self, case: Case) -> None:
-        """Do what a case says, step by step."""
-        self.usable = False  # until the end is reached: a case that fails may leave anything behind
+        """Run the steps of a case."""
+        self.usable = False  # until the last step: the state after a failed case is undefined
         for step in case.steps:
             self._step(case, step)
         self.usable = True
@@ -156,25 +156,25 @@ class Running:
                 for sql in self.targets.values():
                     sql.run(step.text, case.schema)
             case "equal":
-                self.equal(case, _names(step.text))
+                self.wait_until_equal(case, _names(step.text))
             case "holds":
-                self.holds(case, step.text)
+                self.wait_for_result(case, step.text)
             case "holds stopped":
                 query, _, wanted = step.text.rpartition(" = ")
                 assert {sql.run(f"{query};", case.schema) for sql in self.targets.values()} == {wanted}
             case "abends":
-                self.abend(step.text)
+                self.wait_for_abends(step.text)
             case "reports":
                 text = step.text.format(schema=case.schema)
                 self._until_all(f"the report holds {text}", lambda kind: text in self.report(kind))
             case "start":
                 self.start_abended()
             case "settles":
-                self.settles()
+                self.wait_until_settled()
 
-    def equal(self, case: Case, tables: Sequence[str]) -> None:
-        """Everything written so far arrives, and then each table is the same on both sides."""
-        self.arrives()
+    def wait_until_equal(self, case: Case, tables: Sequence[str]) -> None:
+        """Wait until all changes have arrived and each table is the same on both sides."""
+        self.wait_for_mark()
         for table in tables:
             wanted = self.source.digest(table, case.schema)
 
@@ -198,27 +198,27 @@ class Running:
             for line in difflib.unified_diff(wanted, rows, "source", kind, lineterm="", n=0)
         )[:3000]
 
-    def holds(self, case: Case, text: str) -> None:
+    def wait_for_result(self, case: Case, text: str) -> None:
         query, _, wanted = text.rpartition(" = ")
-        self.arrives()
+        self.wait_for_mark()
         self._until_all(
             f"{case.name}: {query} gives {wanted}",
             lambda kind: self.targets[kind].run(f"{query};", case.schema).replace("\n", " ") == wanted,
         )
 
-    def abend(self, text: str) -> None:
+    def wait_for_abends(self, text: str) -> None:
         self._until_all(f"abends with {text}", lambda kind: self.state(kind) is ProcessState.ABENDED, alive=False)
         for kind in KINDS:
             assert text in self.report(kind), self.report(kind)[-3000:]
 
-    def arrives(self) -> None:
-        """A mark that is written now is at every target: so is all that was committed before it, but what runs in parallel."""
+    def wait_for_mark(self) -> None:
+        """Wait until a mark written now is at every target; so are earlier changes, except those applied in parallel."""
         self.marks += 1
         self.source.write_mark(self.marks)
         self._until_all(f"mark {self.marks} arrives", lambda kind: self.targets[kind].has_mark(self.marks))
 
-    def settles(self) -> bool:
-        """Wait until a mark has arrived or the Replicat has abended, at every target; whether all have arrived."""
+    def wait_until_settled(self) -> bool:
+        """Wait until a mark has arrived or the Replicat has abended at every target; returns whether all have arrived."""
         self.marks += 1
         self.source.write_mark(self.marks)
         arrived: dict[str, bool] = {}
@@ -246,7 +246,7 @@ class Running:
             until(f"{kind}: {what}", lambda kind=kind: done(kind) or (alive and self._alive(kind, what)), SECONDS)  # type: ignore[misc]
 
     def _alive(self, kind: str, what: str) -> bool:
-        """False; raises when the groups that should deliver have ended."""
+        """Always False; raises if a group that should deliver has abended."""
         assert self.state(kind) is not ProcessState.ABENDED, f"{what}: {kind} abended\n{self.report(kind)[-3000:]}"
         extract = self.home.process("EXT1", GroupKind.EXTRACT)
         assert state_of(extract)[0] is not ProcessState.ABENDED, self.home.report("EXT1").read_text()[-3000:]

@@ -1,4 +1,4 @@
-"""Changes of a table's shape while rows flow, as cases: each in both orders, the target first and the source first.
+"""Schema changes during replication, as cases: each in both orders, the target first and the source first.
 
 Rows are written before, between and after the two changes. In the order *source first* a Replicat may
 abend; then the target is changed and the Replicat started again. Either way both sides are equal at the end.
@@ -197,7 +197,7 @@ SHAPES = [
 
 
 def cases(sample: int | None = None) -> list[Case]:
-    """Each change in both orders; of the changes of types ``sample``, chosen once and for all, where it is given."""
+    """Each change in both orders; with ``sample``, only so many type changes, always the same ones."""
     types = TYPES if sample is None else random.Random(1).sample(TYPES, sample)
     return [
         Case(

@@ -1,4 +1,4 @@
-"""PostgreSQL's own tests of logical replication as cases, on every kind of Replicat."""
+"""PostgreSQL's own tests of logical replication, as cases for every kind of Replicat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table changes its shape while rows flow: both sides are equal afterwards, whichever side changed first."""
+"""The schema of a table changes during replication: both sides are equal afterwards, whichever side changes first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scenarios.running import Replication
 from scenarios.schema_changes import cases
 
 SAMPLE = 8
-"""Changes of types in a default run; ``--rounds`` takes all."""
+"""Number of type changes in a default run; ``--rounds`` runs all."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
