@@ -1,4 +1,4 @@
-"""Hand-made batches for tests of trail, route and apply."""
+"""Builds batches for tests of trail, pump and apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ggshell.types import Csn
 
 
 class Row(NamedTuple):
-    """One change: its table, operation type, data area, place in the log, whether it is an update's before image, and the
+    """One change: its table, operation type, data area, log position, whether it is the before image of an update, and the
     bytes of its user tokens."""
 
     table: TableDefinition
@@ -35,7 +35,7 @@ class Tx(NamedTuple):
 
 
 def make_batch(transactions: Sequence[Tx]) -> ChangeBatch:
-    """A batch as capture makes it."""
+    """A batch as capture creates it."""
     rows = [row for transaction in transactions for row in transaction.rows]
     tables = tuple(dict.fromkeys(row.table for row in rows))
     pieces, first = [], 0
@@ -61,7 +61,7 @@ def make_batch(transactions: Sequence[Tx]) -> ChangeBatch:
 
 
 def read_rows(batch: ChangeBatch) -> list[tuple[int, TableDefinition, int, bytes, int, bool, bool, bool, bytes]]:
-    """Everything a batch says of each row: csn, table, operation, data, position, whether it begins and ends, whether it is a
+    """Every row of a batch: CSN, table, operation, data, position, whether it begins and ends its transaction, whether it is a
     before image, its user tokens."""
     result = []
     tokens = batch.user_tokens

@@ -1,4 +1,4 @@
-"""A network that loses everything from one moment on: a proxy that takes bytes and passes none on."""
+"""A network that loses everything from a given moment: a proxy that accepts bytes and forwards none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 class BlackHole:
-    """Listens at ``port`` for a server on this machine; after ``swallow`` nothing arrives, and nobody hears why."""
+    """Forwards ``port`` to a server on this machine; after ``swallow`` nothing arrives and no error is reported."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -23,7 +23,7 @@ class BlackHole:
         self._passing.clear()
 
     def pass_on(self) -> None:
-        """Connections from now on work; those there were end at both ends."""
+        """Forward new connections; the existing ones are closed on both sides."""
         self._passing.set()
         for each in self._sockets[1:]:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Checkpoints made by hand, for tests that need a group without a database."""
+"""Builds checkpoints, for tests that need a group without a database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def path(group: str, source: str = "./dirdat/ea", target: str = "./dirdat/pa") -
 
 
 def replicat(group: str, trail: str = "./dirdat/ea", seqno: int = 0) -> Checkpoint:
-    """A Replicat that stands in a file of a trail."""
+    """A Replicat that is positioned in a file of a trail."""
     read = ReadCheckpoint(SourceType.TRAIL, trail, *[TrailPosition(seqno, 100), 0] * 3)
     return Checkpoint(group, GroupKind.REPLICAT, read, created=1)
 

@@ -1,4 +1,4 @@
-"""Runs ``ggshell`` as a process of its own, forked from one that has loaded the libraries already.
+"""Runs ``ggshell`` as a separate process, forked from one that has already loaded the libraries.
 
 A command is a real process with the real command line and its own streams, directory and environment.  The imports, most
 of a short command's CPU time, are paid once for each worker of the tests.
@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 
 def run_ggshell(*words: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line with these words; its exit code and what it printed."""
+    """Run the command line with these words; returns exit code and output."""
     with tempfile.TemporaryDirectory(prefix="ggs-run-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         process = {
@@ -57,7 +57,7 @@ def _ask(server: subprocess.Popen[bytes], request: dict[str, Any], timeout: floa
 
 
 _ENVIRONMENT = dict(os.environ)
-"""As it was before a test changed it: the process outlives the test that starts it."""
+"""The environment before any test changed it: the process outlives the test that starts it."""
 
 _idle: list[subprocess.Popen[bytes]] = []
 """Idle processes that commands are forked from: one, unless threads run commands at the same time."""
@@ -72,13 +72,13 @@ def _start_server() -> subprocess.Popen[bytes]:
 
 
 def serve() -> None:
-    """Fork for each request that comes; answer with the child's number, and with its exit code when it has ended."""
+    """Fork for each request; answer with the pid of the child, and with its exit code when it has ended."""
     from ggshell.cli import commands
     from ggshell.cli.main import main
 
     _load("duckdb", "psycopg", "pyparsing", "ggshell.cli.batch", "ggshell.cli.session")
     _load(*(module.name for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}.")))
-    gc.freeze()  # or each child copies what it only counts
+    gc.freeze()  # otherwise each child copies pages when it updates reference counts
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -92,7 +92,7 @@ def serve() -> None:
 
 
 def _run(request: dict[str, Any], main: Callable[[list[str]], int]) -> NoReturn:
-    """What a child does.  Only its output is completed: to clear away all modules takes as long as to load them."""
+    """Run the command in the child.  Only its output is flushed: unloading all modules takes as long as loading them."""
     code = 1
     try:
         _become(request)

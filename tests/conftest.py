@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("marks",)
 
-# The suite starts over a thousand Pythons; each starts in two thirds of the time where the first may keep what it compiled.
+# The suite starts Python over a thousand times; with bytecode files each start takes two thirds of the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # No test depends on the configuration file of the user who runs it.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
-# Java's second compiler pays off after minutes; here each of a dozen Javas lives for seconds.
+# Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
@@ -55,7 +55,7 @@ SLOWEST = (
     "cli/",
     "pipeline/",
 )
-"""Where the tests with servers, processes and Spark are: they come first, so that no worker is alone with one at the end."""
+"""The folders with servers, processes and Spark: they run first, so that no worker is left with a slow file at the end."""
 
 
 def _path(item: pytest.Item) -> str:
@@ -73,11 +73,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """A file stays with one worker, and all files that ask Spark stay with one: a second Java costs 20 s of CPU time."""
+    """Run each file on one worker, and all files that use Spark on the same one: a second Java costs 20 s of CPU time."""
     from xdist.scheduler import LoadFileScheduling
 
     @cache
-    def asks_spark(file: str) -> bool:
+    def uses_spark(file: str) -> bool:
         return (
             re.search(r"\b(warm|spark|spark_log): ", (config.rootpath / file).read_text(encoding="utf-8")) is not None
         )
@@ -85,7 +85,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            return "spark" if asks_spark(file) else file
+            return "spark" if uses_spark(file) else file
 
     return Scheduling(config, log)
 
@@ -97,7 +97,7 @@ def free_port() -> int:
 
 
 UNSAFE = {"fsync": "off"}
-"""A test's server survives no crash of the machine; a crash of the server itself loses nothing with this."""
+"""Without fsync a crash of the machine would lose data; a crash of the server loses nothing."""
 
 
 def _serve(folder: Path, name: str) -> PostgresServer:
@@ -111,7 +111,7 @@ def _serve(folder: Path, name: str) -> PostgresServer:
 
 @pytest.fixture
 def port() -> int:
-    """A port that nobody uses."""
+    """An unused port."""
     return free_port()
 
 
@@ -139,7 +139,7 @@ def south_server(server_folder: Path) -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def north(north_server: PostgresServer) -> Iterator[str]:
-    """The DSN of a new, empty database on the north server; its slots go with it."""
+    """The DSN of a new, empty database on the north server; it is dropped with its slots after the test."""
     yield from new_database(north_server)
 
 
@@ -151,7 +151,7 @@ def south(south_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def java() -> None:
-    """Spark can run here; without a Java the test is skipped with the reason."""
+    """Spark can run here; without Java the test is skipped with the reason."""
     try:
         find_java()
     except StateError as error:
@@ -160,7 +160,7 @@ def java() -> None:
 
 @pytest.fixture(scope="session")
 def warm(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
-    """The session as the shell holds it: local, two cores.  One for all folders: a process has one Java for Spark."""
+    """A Spark session as in the shell: local, two cores.  One for all folders, because a process has one Java for Spark."""
     home = tmp_path_factory.mktemp("spark")
     (home / "dirtmp").mkdir()
     session = WarmSession(QuerySettings(master="local[2]", memory="1g"), home / "dirrpt" / "spark.log")
@@ -170,7 +170,7 @@ def warm(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmS
 
 @pytest.fixture(scope="session")
 def spark(warm: WarmSession) -> SparkSession:
-    """The same as PySpark knows it; ``ggtrail`` is registered."""
+    """The PySpark session, in which ``ggtrail`` is registered."""
     return warm.get()
 
 

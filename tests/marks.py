@@ -1,6 +1,6 @@
-"""Which tests are quick: the marks ``pg``, ``spark`` and ``slow``, given by rule, and the proof that the others start nothing.
+"""Which tests are quick: sets the marks ``pg``, ``spark`` and ``slow`` by rule, and checks that other tests start no process.
 
-``--quick`` runs what has none of the marks.  A quick test must not start a process: in a quick run it fails if it does.
+``--quick`` runs the tests without these marks.  A quick test that starts a process fails in a quick run.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ FIXTURES = {
     "spark": {"java", "lake"},
     "slow": {"start"},
 }
-"""The fixtures that start PostgreSQL, Java and other processes: a test that uses one of them, at any remove, gets the mark."""
+"""The fixtures that start PostgreSQL, Java and other processes: a test that uses one, even indirectly, gets the mark."""
 
 QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
-"""What ``--quick`` selects, as ``-m`` writes it."""
+"""What ``--quick`` selects, as an expression for ``-m``."""
 
 settings.register_profile("quick", max_examples=30)
 """Fewer examples for property tests that do not say how many they need; the whole suite uses the default of 100."""
 
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
-"""The events of Python that begin a process."""
+"""The audit events of Python that start a process."""
 
 _started: list[str] = []
 
@@ -41,18 +41,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         settings.load_profile("quick")
         config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK
-    sys.addaudithook(_hear)
+    sys.addaudithook(_record_start)
 
 
-def _hear(event: str, arguments: tuple[object, ...]) -> None:
-    """Note the start of a process.  Other threads may belong to an earlier test, or to Spark's session."""
+def _record_start(event: str, arguments: tuple[object, ...]) -> None:
+    """Record the start of a process.  Other threads can belong to an earlier test or to the Spark session."""
     if event in STARTS and threading.current_thread() is threading.main_thread():
         _started.append(f"{event} {arguments[1] if len(arguments) > 1 else ''}".strip())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the marks; tests and modules that need one for another reason carry it themselves."""
+    """Set the marks; tests and modules that need one for another reason set it themselves."""
     for item in items:
         for mark, fixtures in FIXTURES.items():
             if fixtures & set(getattr(item, "fixturenames", ())):

@@ -1,4 +1,4 @@
-"""A whole pipeline with real processes, from a table in north to the same table in south, for tests that damage a part."""
+"""A complete pipeline with real processes, from a table in north to the same table in south."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Pipeline:
         return _execute(self.south, statements)
 
     def run(self, *statements: str, fails: bool = False) -> str:
-        """Run statements as a batch; everything that was printed."""
+        """Run statements as a batch; returns the output."""
         return self._run([], statements, fails=fails)
 
     def run_as(self, form: str, *statements: str) -> str:
-        """The same with an output format."""
+        """Run statements as a batch with an output format."""
         return self._run(["--format", form], statements, fails=False)
 
     def _run(self, options: list[str], statements: tuple[str, ...], *, fails: bool) -> str:
@@ -62,7 +62,7 @@ class Pipeline:
         return result.stdout + result.stderr
 
     def add(self, tables: str = "a.items", kind: str = "") -> None:
-        """Add everything; nothing runs yet.  ``kind``: words of ADD REPLICAT before EXTTRAIL, with their comma."""
+        """Add all groups without starting them.  ``kind``: words of ADD REPLICAT before EXTTRAIL, with their comma."""
         self.run(
             "DBLOGIN USERIDALIAS north",
             f"ADD TRANDATA {tables}",
@@ -75,7 +75,7 @@ class Pipeline:
         )
 
     def start_both_directions(self, extract: str = "", replicat: str = "") -> None:
-        """EXT1 and REP1 carry schema s from north to south, EXT2 and REP2 back; with more lines in their files."""
+        """Replicate schema s from north to south (EXT1, REP1) and back (EXT2, REP2); with extra lines in their files."""
         statements: list[str] = []
         for number, here, there in ((1, "north", "south"), (2, "south", "north")):
             trail = f"./dirdat/e{number}"
@@ -108,7 +108,7 @@ class Pipeline:
         return state_of(self.home.process(*group))[0] in ALIVE
 
     def csns(self, count: int) -> list[str]:
-        """The CSNs of the transactions in the trail, once there are so many."""
+        """Wait until a number of transactions is in the trail; returns their CSNs."""
         name = TrailName.parse("./dirdat/ea", self.home.root)
 
         def found() -> list[str]:
@@ -120,7 +120,7 @@ class Pipeline:
         return found()
 
     def insert(self, *numbers: int) -> None:
-        """A row in north for each number, each in a transaction of its own."""
+        """Insert a row into north for each number, each in its own transaction."""
         for number in numbers:
             self.in_north(f"INSERT INTO a.items VALUES ({number}, 'row {number}', {number})")
 

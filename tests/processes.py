@@ -1,4 +1,4 @@
-"""Waiting for what other processes do, for tests that start them."""
+"""Waits for other processes, for tests that start them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
 def until(what: str, done: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for something that another process does; the limit grows with the machine's load.
 
-    It pauses for twice as long as a look takes: a look that connects or runs a command must not take the core from the process
-    that it waits for.
+    It pauses for twice as long as a check takes: a check that connects or runs a command must not take the core from
+    the process that it waits for.
     """
     limit, pause = Limit(seconds), threading.Event()
     begun = time.monotonic()
@@ -34,5 +34,5 @@ def until(what: str, done: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def until_state(home: Home, group: str, kind: GroupKind, state: ProcessState, seconds: float = 60) -> None:
-    """Wait until a group's process file says, truly, that it is in a state."""
+    """Wait until a group is in a state, according to its process file and its process."""
     until(f"{group} is {state}", lambda: state_of(home.process(group, kind))[0] is state, seconds)

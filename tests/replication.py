@@ -1,4 +1,4 @@
-"""A home in which the quickstart's own script has set up replication, for tests that disturb it while it works."""
+"""A home in which the script of the quickstart has set up replication, for tests that disturb it while it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ARRIVAL_SECONDS = 60.0
 
 
 class Replication:
-    """A home in which everything of the quickstart runs, without a Manager that would restart what a test kills."""
+    """A home in which the quickstart runs, without a Manager that would restart what a test kills."""
 
     def __init__(self, servers: DemoServers) -> None:
         self.servers = servers
@@ -34,7 +34,7 @@ class Replication:
         self._pause = threading.Event()
 
     def ggshell(self, *words: str) -> str:
-        """Run the command line; its output.  Fails the test when it ends with an error."""
+        """Run the command line; returns its output.  Fails the test if the command fails."""
         result = run_ggshell("--home", self.home, *words, timeout=90)
         assert result.returncode == 0, f"{words}:\n{result.stdout}{result.stderr}"
         return result.stdout
@@ -57,7 +57,7 @@ class Replication:
         return subprocess.Popen([*command, "--dsn", self.servers.dsn("north")], stdout=subprocess.PIPE, text=True)
 
     def wait(self, seconds: float) -> None:
-        """Let the load go on for a moment of a length that the test's seed decides."""
+        """Let the load run for a time that depends on the seed of the test."""
         self._pause.wait(seconds)
 
     def until(self, what: str, done: Callable[[], bool], seconds: float = ARRIVAL_SECONDS) -> None:
@@ -67,7 +67,7 @@ class Replication:
             self._pause.wait(0.05)
 
     def wait_for_everything(self) -> None:
-        """Wait until a transaction committed now has gone both ways."""
+        """Wait until a transaction committed now has reached both targets."""
         marker = send_marker(self.servers.dsn("north"))
         with psycopg.connect(self.servers.dsn("south"), autocommit=True) as target:
             for schema in TARGETS:

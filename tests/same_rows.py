@@ -1,4 +1,4 @@
-"""What COMPARE finds between two schemas of the demo, for tests that need no shell."""
+"""Compares two schemas of the demo as COMPARE does, for tests that need no shell."""
 
 from __future__ import annotations
 

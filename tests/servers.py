@@ -1,4 +1,4 @@
-"""A database on a server of the tests, for as long as a test or a module needs it."""
+"""Temporary databases on the servers of the tests."""
 
 from __future__ import annotations
 

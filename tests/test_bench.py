@@ -1,4 +1,4 @@
-"""The bench's own arithmetic and its interface: ratios point the right way, every object has the agreed fields."""
+"""The arithmetic and the interface of the benches: the direction of ratios, and the fields of every object."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> Any:
     return figures
 
 
-def test_a_rate_is_better_when_it_is_more(figures: Any) -> None:
+def test_a_higher_rate_is_better(figures: Any) -> None:
     figure = figures.more_is_better("extract", "case", "rows/s", [80.0, 90.0, 10.0], [100.0, 100.0, 100.0], "peer", 0.7)
     assert (figure.ours, figure.ratio, figure.holds) == (80.0, 0.8, True)
 
 
-def test_a_time_is_better_when_it_is_less(figures: Any) -> None:
+def test_a_shorter_time_is_better(figures: Any) -> None:
     figure = figures.less_is_better("startup", "case", "ms", [100.0], [150.0], "peer", 2.0)
     assert (figure.ratio, figure.holds) == (1.5, False)
     assert "MISSED" in str(figure)
@@ -42,7 +42,7 @@ def test_json_has_the_agreed_fields(figures: Any) -> None:
     assert list(json.loads(line)) == ["bench", "case", "unit", "ours", "peer", "peer_name", "ratio", "goal", "holds"]
 
 
-def test_sides_take_turns_and_the_first_changes(figures: Any) -> None:
+def test_the_sides_alternate_and_so_does_the_first_one(figures: Any) -> None:
     order: list[str] = []
 
     def side(name: str) -> Any:
@@ -60,7 +60,7 @@ def test_percentiles(figures: Any) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_bench_is_wrong_usage() -> None:
+def test_an_unknown_bench_is_a_usage_error() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
     result = subprocess.run(
         [sys.executable, "-m", "benches", "speed"], env=environment, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""scripts/commit-subjects finds subjects of more than 72 characters, in a whole clone and in a shallow one."""
+"""scripts/commit-subjects finds subjects of more than 72 characters, in a full clone and in a shallow one."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_subjects_are_counted_in_characters_to_72(repository: Path) -> None:
+def test_a_subject_has_at_most_72_characters(repository: Path) -> None:
     commit(repository, "ü" * 72)
     assert check(repository) == (0, "")
     commit(repository, "x" * 73, "short")
-    code, said = check(repository)
-    assert (code, "has 73 characters, more than 72: xxx" in said) == (1, True)
+    code, errors = check(repository)
+    assert (code, "has 73 characters, more than 72: xxx" in errors) == (1, True)
 
 
-def test_only_the_last_twenty_count(repository: Path) -> None:
+def test_only_the_last_twenty_commits_are_checked(repository: Path) -> None:
     commit(repository, "x" * 73, *(f"commit {number}" for number in range(20)))
     assert check(repository) == (0, "")
 
 
-def test_what_is_pushed_does_not_count_once_something_is_not(repository: Path, tmp_path: Path) -> None:
+def test_pushed_commits_are_not_checked_if_there_are_unpushed_ones(repository: Path, tmp_path: Path) -> None:
     commit(repository, "x" * 73)
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--depth", "1", repository.as_uri(), str(clone))
@@ -61,8 +61,8 @@ def test_what_is_pushed_does_not_count_once_something_is_not(repository: Path, t
     commit(clone, "short")
     assert check(clone) == (0, "")
     commit(clone, "y" * 80)
-    code, said = check(clone)
-    assert (code, said.count("more than 72")) == (1, 1)
+    code, errors = check(clone)
+    assert (code, errors.count("more than 72")) == (1, 1)
 
 
 def test_an_unpacked_archive_and_an_empty_repository_have_no_commits(repository: Path, tmp_path: Path) -> None:

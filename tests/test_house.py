@@ -169,7 +169,7 @@ def test_every_room_is_in_a_layer() -> None:
     assert [str(file.relative_to(ROOT)) for file in files if own_room(file) == "__init__"] == []
 
 
-def test_imports_run_downwards_only() -> None:
+def test_imports_go_to_lower_layers_only() -> None:
     wrong = [
         str(found)
         for file in sources("ggshell")
@@ -179,7 +179,7 @@ def test_imports_run_downwards_only() -> None:
     assert wrong == []
 
 
-def test_each_library_has_one_home() -> None:
+def test_each_library_is_imported_in_one_place() -> None:
     wrong = []
     for file in sources("ggshell"):
         place = file.relative_to(PACKAGE).as_posix()
@@ -213,8 +213,8 @@ def _kinds_known(file: Path) -> list[str]:
     return found + [f"{where}:{getattr(each, 'lineno', 0)}" for each in ast.walk(tree(file)) if _asks_the_kind(each)]
 
 
-def test_only_a_connector_knows_its_kind_of_database() -> None:
-    """Nothing outside connectors/ imports a kind of database, or asks which kind it has."""
+def test_only_a_connector_depends_on_its_kind_of_database() -> None:
+    """Nothing outside connectors/ imports a kind of database or tests for one."""
     others = [file for file in sources("ggshell") if not file.is_relative_to(PACKAGE / "connectors")]
     assert [each for file in others for each in _kinds_known(file)] == []
 
@@ -239,13 +239,13 @@ def test_no_function_is_long() -> None:
     assert wrong == []
 
 
-def test_no_file_has_a_name_that_says_nothing() -> None:
+def test_no_file_has_a_meaningless_name() -> None:
     every = sources("ggshell", "scripts", "tests")
     wrong = [str(file) for file in every if EMPTY_NAMES & {file.stem, *file.relative_to(ROOT).parts}]
     assert wrong == []
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [
         str(file.relative_to(ROOT))
         for file in sources("ggshell", "scripts", "tests")
@@ -271,7 +271,7 @@ def _swallows(node: ast.AST) -> bool:
 
 
 @pytest.mark.parametrize("habit", [_waits_blindly, _swallows], ids=["sleeps", "swallows an error"])
-def test_nothing_sleeps_and_nothing_is_swallowed(habit: object) -> None:
+def test_no_code_sleeps_or_swallows_an_error(habit: object) -> None:
     assert callable(habit)
     wrong = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
@@ -317,8 +317,8 @@ SHARED_CODES = {
 """The codes that several files use, with the one meaning of each."""
 
 
-def test_a_code_that_two_files_use_means_one_thing() -> None:
-    """Finding: GGS-00541, and three more, meant something else in each of two files."""
+def test_a_code_used_in_two_files_has_one_meaning() -> None:
+    """Regression: GGS-00541 and three other codes had different meanings in two files."""
     users: dict[str, set[str]] = {}
     for file in sources("ggshell"):
         for node in ast.walk(tree(file)):
@@ -331,7 +331,7 @@ def test_a_code_that_two_files_use_means_one_thing() -> None:
     assert {code for code, files in users.items() if len(files) > 1} == SHARED_CODES.keys()
 
 
-def test_errors_are_made_in_one_file() -> None:
+def test_error_classes_are_defined_in_one_file() -> None:
     """The tree of errors is one file; elsewhere a class may only be a private signal."""
     wrong = [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
@@ -352,7 +352,7 @@ def _loaded_by(*modules: str) -> list[str]:
 
 @pytest.mark.slow
 def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libraries() -> None:
-    """Start-up time is a feature: they are imported where they are first needed."""
+    """Start-up time is a feature: heavy libraries are imported where they are first needed."""
     files = (ROOT / "ggshell" / "cli" / "commands").glob("*.py")
     commands = [f"ggshell.cli.commands.{file.stem}" for file in files if file.stem != "__init__"]
     assert _loaded_by("ggshell.cli.main", "ggshell.groups.manager", *commands) == []
@@ -363,12 +363,12 @@ def test_sql_names_are_quoted_in_one_place() -> None:
     assert found == ["types.py"]
 
 
-def test_no_two_test_modules_have_one_name() -> None:
+def test_test_modules_have_different_names() -> None:
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
-def test_json_is_read_in_one_place() -> None:
-    """A text that is nested without end is an error of the text there, and a traceback elsewhere."""
+def test_json_is_parsed_in_one_place() -> None:
+    """Elsewhere, excessively nested text would cause a traceback instead of an error."""
     found = [file for file in sources("ggshell") if file.name != "files.py" and "json.loads(" in file.read_text()]
     assert found == []

@@ -1,4 +1,4 @@
-"""Links between the pages lead somewhere: every file that is linked exists, and every heading that is named is in it."""
+"""Links between the pages are valid: every linked file exists and has the linked heading."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _without_code(text: str) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """The anchors that a code host makes of a page's headings: lower case, no punctuation, hyphens for blanks."""
+    """The anchors that a code host derives from the headings of a page: lower case, no punctuation, hyphens for spaces."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     wrong = []
     for link in _LINK.findall(_without_code(page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", link):
@@ -47,7 +47,7 @@ def test_every_document_is_linked_from_the_first_page() -> None:
     assert documents - {link.partition("#")[0] for link in links} == set()
 
 
-def test_the_tests_that_hold_pairs_of_decoders_together_exist() -> None:
+def test_the_tests_that_compare_pairs_of_decoders_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`(test_\w+)` in \[([^\]]+)\]", text)
     assert len(named) > 10

@@ -38,7 +38,7 @@ def test_quick():
 
 
 def run(folder: Path, *options: str) -> str:
-    """Run the tests above with the rules of this suite; what pytest prints."""
+    """Run the tests above with the rules of this suite; returns the output of pytest."""
     (folder / "test_sample.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    pg:\n    spark:\n    slow:\n")
     command = [sys.executable, "-m", "pytest", "-p", "marks", "-p", "no:cacheprovider", "-v", "-n", "0", *options]
@@ -54,7 +54,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_quick_test_that_starts_a_process_fails_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_quick_test_that_starts_a_process_fails_with_the_remedy(tmp_path: Path) -> None:
     printed = run(tmp_path, "--quick")
     assert "2 passed, 2 deselected, 1 error" in printed
     assert "ERROR at teardown of test_that_looks_quick_and_is_not" in printed
@@ -62,13 +62,13 @@ def test_a_quick_test_that_starts_a_process_fails_and_says_what_to_do(tmp_path: 
 
 
 @pytest.mark.slow
-def test_quick_leaves_out_what_has_a_mark_or_a_fixture_that_starts_something(tmp_path: Path) -> None:
+def test_quick_excludes_tests_with_a_mark_or_a_fixture_that_starts_a_process(tmp_path: Path) -> None:
     printed = run(tmp_path, "--quick", "-k", "not looks_quick")
     assert "test_quick PASSED" in printed
     assert "1 passed, 3 deselected" in printed
 
 
-def test_no_quick_test_of_this_run_has_a_fixture_that_starts_something(request: pytest.FixtureRequest) -> None:
+def test_no_quick_test_of_this_run_has_a_fixture_that_starts_a_process(request: pytest.FixtureRequest) -> None:
     starting = set().union(*marks.FIXTURES.values())
     wrong = [
         item.nodeid

@@ -1,4 +1,4 @@
-"""Progress has one format, whatever the work is."""
+"""Progress has the same format for any work."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ggshell.progress_text import progress_text
         (12_000, 0, 2.5, "12,000 rows"),
     ],
 )
-def test_progress_says_how_much_is_done_and_how_long_it_takes(done: int, whole: int, seconds: float, text: str) -> None:
+def test_progress_shows_the_amount_done_and_the_time_left(done: int, whole: int, seconds: float, text: str) -> None:
     assert progress_text(done, whole, "rows", seconds) == text
 
 
-def test_an_estimate_is_named_and_dropped_when_it_was_too_small() -> None:
+def test_an_estimated_total_is_marked_and_omitted_when_exceeded() -> None:
     assert progress_text(5, 10, "rows", estimated=True) == "5 of about 10 rows, 50 %"
     assert progress_text(11, 10, "rows", estimated=True) == "11 rows"

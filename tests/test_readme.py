@@ -1,4 +1,4 @@
-"""What README, docs and the scripts tell people to type is understood, and the examples run as they are written."""
+"""Statements in README, docs and scripts are valid, and the examples run as written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def _given() -> Iterator[object]:
-    """Every statement of the pages and scripts, with where it is from."""
+    """Every statement of the pages and scripts, with its source."""
     for page, text in PAGES.items():
         scripts = [*re.findall(r'ggshell (?!logdump)[^"\n]*-c "([^"]+)"', text), *blocks(text, "ggsci")]
         scripts += re.findall(r"ggshell [^\n]*- <<'EOP'\n(.*?)^EOP$", text, re.DOTALL | re.MULTILINE)
@@ -53,7 +53,7 @@ def _given() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("statement", "kind"), list(_given()))
-def test_statements_that_are_shown_are_understood(statement: str, kind: str) -> None:
+def test_statements_in_the_pages_are_valid(statement: str, kind: str) -> None:
     assert parse(statement, kind).key
 
 
@@ -65,13 +65,13 @@ PARAMETER_FILES = [
 
 
 @pytest.mark.parametrize("text", PARAMETER_FILES)
-def test_parameter_files_that_are_shown_are_accepted(text: str) -> None:
+def test_parameter_files_in_the_pages_are_accepted(text: str) -> None:
     found = check_sources([("shown.prm", text)]).findings
     assert [finding for finding in found if finding.severity is FindingSeverity.ERROR] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_python_that_is_shown_compiles(page: str) -> None:
+def test_python_in_the_pages_compiles(page: str) -> None:
     for code in blocks(PAGES[page], "python"):
         compile(code, page, "exec")
 
@@ -85,7 +85,7 @@ def test_the_first_page_is_short() -> None:
 
 
 def section(title: str) -> str:
-    """A section of README, to the next one."""
+    """A section of README, up to the next one."""
     text = README[README.index(f"## {title}") :]
     return text[: text.index("\n## ")]
 
@@ -103,7 +103,7 @@ def run_blocks(text: str, written: str, home: Path) -> str:
 
 @pytest.fixture
 def demo_home() -> Iterator[Path]:
-    """A home with demo servers; nothing is left of either."""
+    """A home with demo servers; both are removed after the test."""
     folder = Path(tempfile.mkdtemp(prefix="ggs-tour-", dir="/tmp"))
     yield folder
     end_processes(folder)
@@ -111,8 +111,8 @@ def demo_home() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_tour_runs_as_it_is_written(demo_home: Path) -> None:
-    """With the pages that go on in the home of the tour."""
+def test_the_tour_runs_as_written(demo_home: Path) -> None:
+    """Includes the pages that continue in the home of the tour."""
     text = section("Five-minute tour") + PAGES["docs/checking-scripts.md"] + PAGES["docs/duckdb.md"]
     printed = run_blocks(text, "/tmp/tour", demo_home)  # noqa: S108 - as README says
     assert "Total operations" in printed
@@ -128,7 +128,7 @@ def test_the_tour_runs_as_it_is_written(demo_home: Path) -> None:
     assert [each for each in demo_home.glob("dirpcs/*") if each.suffix in (".pce", ".pcr", ".pcm")] == []
 
 
-def test_ten_lines_replicate_two_databases_of_one_s_own(demo_home: Path, north: str, south: str) -> None:
+def test_the_ten_line_example_replicates_two_other_databases(demo_home: Path, north: str, south: str) -> None:
     """The example of README with the logins of two other databases."""
     for dsn in (north, south):
         with psycopg.connect(dsn, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""scripts/recording draws a terminal session as an SVG that plays without a script; the picture in docs/ is such a one."""
+"""scripts/recording draws a terminal session as an animated SVG without scripts; docs/ has such a picture."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def drawn() -> str:
     return draw(film(SESSION, COLUMNS, LINES), COLUMNS, LINES, "a < session")
 
 
-def test_a_picture_is_xml_with_the_texts_in_the_order_of_their_times(drawn: str) -> None:
+def test_a_picture_is_xml_with_the_texts_in_order_of_time(drawn: str) -> None:
     assert list(groups(drawn).values()) == ["$", "l", "s", "1", "busy", "a < b|& c", "2", "ready", "$ exit|…"]
 
 
-def test_each_text_appears_when_the_terminal_wrote_it_and_goes_when_it_was_replaced(drawn: str) -> None:
+def test_each_text_appears_when_it_was_written_and_disappears_when_it_was_replaced(drawn: str) -> None:
     found = times(drawn, 6.0 + HOLD)
     spans = {text: found[name] for name, text in groups(drawn).items()}
     assert spans["$"] == [0.0]
@@ -67,7 +67,7 @@ def test_each_text_appears_when_the_terminal_wrote_it_and_goes_when_it_was_repla
     assert found["scroll"] == pytest.approx([0.0, 6.0], abs=0.01)
 
 
-def test_text_that_was_replaced_is_hidden_where_animations_are_off(drawn: str) -> None:
+def test_replaced_text_is_hidden_if_animations_are_off(drawn: str) -> None:
     hidden = [group for group in elements(drawn, "g") if group.get("class") == "h"]
     assert ["".join(group.itertext()) for group in hidden] == ["1", "busy", "2"]
     style = elements(drawn, "style")[0].text or ""
@@ -84,7 +84,7 @@ def test_colors_follow_the_reader_and_reverse_video_is_filled(drawn: str) -> Non
     assert "prefers-color-scheme:dark" in drawn
 
 
-def test_the_transcript_is_what_remains(drawn: str) -> None:
+def test_the_transcript_is_the_remaining_text(drawn: str) -> None:
     assert elements(drawn, "desc")[0].text == "$ ls\na < b  & c\nready\n$ exit\n…"
 
 
@@ -97,7 +97,7 @@ def test_a_picture_has_no_script_and_loads_nothing(whose: str, drawn: str) -> No
 
 
 def test_the_picture_of_the_tour_shows_the_tour() -> None:
-    """It is small, shows every part of the tour, and nothing of the machine that recorded it."""
+    """It is small, shows every part of the tour, and nothing about the machine that recorded it."""
     picture = PICTURE.read_text(encoding="utf-8")
     assert len(picture.encode()) < 200_000
     transcript = elements(picture, "desc")[0].text or ""

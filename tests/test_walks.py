@@ -1,4 +1,4 @@
-"""scripts/walks counts the files that a piece of work enters, and nothing else."""
+"""scripts/walks counts the files that a piece of work enters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_divider_begins_a_piece_with_each_call() -> None:
     assert tracer.pieces == [["language/pages.py"], ["quantities.py"], ["quantities.py", "language/pages.py"]]
 
 
-def test_within_a_function_nothing_else_counts() -> None:
+def test_within_counts_only_the_files_of_that_function() -> None:
     tracer = Tracer(within=("quantities.py", "read_hours"))
     with tracer.on():
         argument("EXTSEQNO")
@@ -46,7 +46,7 @@ def test_within_a_function_nothing_else_counts() -> None:
     assert tracer.pieces == [[], ["quantities.py"]]
 
 
-def test_what_a_module_does_when_it_is_loaded_is_not_a_part_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_import_of_a_module_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ggshell.logdump.filters", raising=False)
     tracer = Tracer()
     with tracer.on():
@@ -54,7 +54,7 @@ def test_what_a_module_does_when_it_is_loaded_is_not_a_part_of_the_work(monkeypa
     assert tracer.pieces == [[]]
 
 
-def test_the_pieces_of_a_run_are_kept(tmp_path: Path) -> None:
+def test_the_pieces_of_a_run_are_saved(tmp_path: Path) -> None:
     result = tmp_path / "pieces.json"
     assert traced_run(Tracer(), lambda: int(read_size("3")), result) == 3
     pieces, modules = pieces_of(result)

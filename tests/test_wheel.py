@@ -1,4 +1,4 @@
-"""What users install is the wheel: it is built, put into an environment of its own, and used from another folder."""
+"""The wheel that users install is built, installed into a new environment, and used from another folder."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of a new environment that holds the wheel; its dependencies come from the present one."""
+    """The programs of a new environment with the wheel; its dependencies come from the current environment."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = folder / "lib" / version / "site-packages"
-    # Only the installed libraries: the checkout's own editable install must not shine through.
+    # Only the installed libraries: the editable install of the checkout must not be visible.
     (packages / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
     install = [
         "-m",
@@ -68,7 +68,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-def test_the_wheel_carries_the_manual_the_types_and_the_demo(wheel: Path) -> None:
+def test_the_wheel_contains_the_manual_the_types_and_the_demo(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.startswith("ggshell/_grammar/commands/") and name.endswith(".md") for name in names)
     assert "ggshell/_grammar/messages/ggs-00503.md" in names
@@ -81,25 +81,25 @@ def test_the_package_comes_from_the_wheel(programs: Path, tmp_path: Path) -> Non
     assert Path(result.stdout.strip()).is_relative_to(programs.parent)
 
 
-def test_its_version_is_the_package_s(programs: Path, tmp_path: Path) -> None:
+def test_its_version_is_that_of_the_package(programs: Path, tmp_path: Path) -> None:
     result = _run(programs / "ggshell", "--version", folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert ggshell.__version__ in result.stdout
 
 
-def test_help_is_read_from_the_pages_inside(programs: Path, tmp_path: Path) -> None:
+def test_help_is_read_from_the_pages_of_the_wheel(programs: Path, tmp_path: Path) -> None:
     result = _run(programs / "ggshell", "-c", "HELP ADD EXTRACT", folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "ADD EXTRACT" in result.stdout
 
 
-def test_a_statement_is_parsed_and_carried_out_in_another_folder(programs: Path, tmp_path: Path) -> None:
+def test_a_statement_runs_in_another_folder(programs: Path, tmp_path: Path) -> None:
     result = _run(programs / "ggshell", "-c", "INFO ALL", folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "Lag at Chkpt" in result.stdout
 
 
-def test_a_wrong_statement_is_refused_before_anything_runs(programs: Path, tmp_path: Path) -> None:
+def test_an_invalid_statement_is_refused_before_anything_runs(programs: Path, tmp_path: Path) -> None:
     result = _run(programs / "ggshell", "-c", "ADD EXTRAKT e1, TRANLOG", folder=tmp_path)
     assert result.returncode == 3
     assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""How long a test waits before it fails: limits are said for a machine that does nothing else, and grow with what it does."""
+"""How long a test waits before it fails: limits are set for an idle machine and grow with its load."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 
 def slowness() -> float:
-    """How many tasks share a core of this machine now; 1 at least."""
+    """The number of tasks that share a core of this machine now; at least 1."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class Limit:
-    """A limit of so many seconds, counted from now."""
+    """A time limit in seconds, counted from now."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
