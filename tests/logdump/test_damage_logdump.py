@@ -1,5 +1,4 @@
-"""Logdump on every damaged record: it reports where and what, shows no damaged record as good, and finds the next good
-one."""
+"""Logdump on every damaged record: it reports where and what, and finds the next good record."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A Java process that is killed or runs out of memory: one line reports it, and the next query succeeds again.
 
-It runs in a process of its own, as a process has at most one Spark session and the other tests share theirs."""
+It runs in a process of its own, as a process has at most one Spark session and the other tests share theirs.
+"""
 
 from __future__ import annotations
 

@@ -148,8 +148,7 @@ def test_every_conversion_that_depends_on_the_session_time_zone_is_reported(nort
 
 
 def _stored(connection: psycopg.Connection, number: int, source: str, value: str, zone: str) -> str | None:
-    """The value that a target column stores for a source value when both sessions use a time zone; None if it is
-    refused."""
+    """The value that a target column stores for a source value in sessions with a time zone; None if it is refused."""
     connection.execute(f"SET TimeZone = '{zone}'")
     (text,) = connection.execute(f"SELECT '{value}'::{source}::text").fetchone() or ("",)
     try:

@@ -1,7 +1,8 @@
 """Sample records of every kind, each in a small trail of its own, and all kinds of damage to one.
 
 The trail of a sample contains a good transaction before and after the record, so that a test can check both what must be
-delivered and where reading continues."""
+delivered and where reading continues.
+"""
 
 from __future__ import annotations
 
@@ -219,8 +220,7 @@ def flips(shown: SampleRecord, rng: random.Random, share: float = 1) -> Iterator
 
 
 def splices(shown: SampleRecord, rng: random.Random, count: int) -> Iterator[bytes]:
-    """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with bytes from elsewhere in the
-    file."""
+    """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with others of the file."""
     content = shown.content
     while count:
         first = shown.rba + rng.randrange(shown.size)

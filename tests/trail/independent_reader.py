@@ -1,6 +1,7 @@
 """A trail reader written from FORMAT.md alone: it uses the standard library and no code of the project.
 
-It is deliberately slow and simple.  Anything that the format calls damage raises ValueError."""
+It is deliberately slow and simple.  Anything that the format calls damage raises ValueError.
+"""
 
 from __future__ import annotations
 

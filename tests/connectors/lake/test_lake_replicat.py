@@ -95,8 +95,7 @@ def test_a_lake_contains_every_change_once_and_the_current_rows_of_each_table(la
 
 @pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
 def test_a_kill_within_a_batch_applies_nothing_twice(lake: Lake) -> None:
-    """The process is killed between the tables of a batch; the batch comes again and is larger, as Spark's checkpoint is lost
-    too."""
+    """The process is killed between two tables of a batch; a larger batch is delivered again, as Spark's checkpoint is lost."""
     lake.write(
         [person(1, "Ada", "1"), place(1)], [key_update(PEOPLE, 1, 2), person(1, "Bo", "2")], [key_update(PLACES, 1, 2)]
     )

@@ -122,9 +122,7 @@ BAD = "insert into SHOP.ITEMS values (this cannot be read);"
 
 
 def with_unreadable_row(writer: RedoWriter) -> list[str]:
-    """Ten transactions, the fifth of which has an unreadable row between two good ones, and one that is open all the time;
-    returns
-    the ids of the good rows."""
+    """Ten transactions, the fifth with an unreadable row, and one open all the time; returns the ids of the good rows."""
     around = writer.begin()
     writer.insert(around, "ITEMS", {"ID": "around"})
     for number in range(10):

@@ -120,8 +120,7 @@ def _delete_before(folder: Path, start: LogPosition) -> None:
 
 
 def test_rows_that_were_restored_after_a_restart_are_not_captured_again(tmp_path: Path) -> None:
-    """As Bounded Recovery does: the rows of a transaction up to a cursor are restored, and the log is read from an earlier
-    position."""
+    """As in Bounded Recovery: rows up to a cursor are restored, and the log is read from an earlier position."""
     writer = RedoWriter(tmp_path / "log")
     xid, other = writer.begin(), writer.begin()
     for number in range(10):

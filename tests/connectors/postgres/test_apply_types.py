@@ -209,8 +209,7 @@ def test_generated_and_identity_columns_partitions_and_unusual_names(south: str)
 
 @pytest.fixture
 def numbered(south: str) -> Iterator[Replicats]:
-    """Tables with an identity column GENERATED ALWAYS: ``i`` outside its key, ``k`` as its key, ``parents`` with child
-    rows."""
+    """Tables with an identity column GENERATED ALWAYS: ``i`` outside its key, ``k`` as its key, ``parents`` with children."""
     with session.connect(south) as connection:
         connection.execute(
             "CREATE TABLE i (id integer PRIMARY KEY, n integer GENERATED ALWAYS AS IDENTITY, v text, long text,"

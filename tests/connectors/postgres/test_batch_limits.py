@@ -1,5 +1,4 @@
-"""The limits of BATCHSQL, and an error within a batch: each operation is applied once, whatever was tried in batches
-before."""
+"""The limits of BATCHSQL, and an error within a batch: each operation is applied exactly once."""
 
 from __future__ import annotations
 

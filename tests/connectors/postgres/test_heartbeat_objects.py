@@ -1,5 +1,4 @@
-"""The heartbeat objects: created completely or not at all, with the given settings, and the effects of an incoming
-heartbeat."""
+"""The heartbeat objects: created completely or not at all, their settings, and the effects of an incoming heartbeat."""
 
 from __future__ import annotations
 

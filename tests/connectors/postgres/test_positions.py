@@ -18,8 +18,7 @@ FILL = "INSERT INTO p SELECT g, repeat('x', 50) FROM generate_series(%s::int, %s
 
 @pytest.fixture
 def source(north: str) -> Iterator[tuple[str, int]]:
-    """A database with a captured table p and an excluded one; large transactions are streamed.  Also the position of the
-    slot."""
+    """A database with a captured and an excluded table, which streams large transactions; and the position of the slot."""
     with session.connect(north) as connection:
         connection.execute("ALTER SYSTEM SET logical_decoding_work_mem = '64kB'")
         connection.execute("SELECT pg_reload_conf()")
@@ -39,8 +38,7 @@ def run(dsn: str, *statements: str) -> None:
 
 
 def test_reading_from_any_commit_returns_what_committed_after_it(source: tuple[str, int], tmp_path: Path) -> None:
-    """Commits and begins at the same position, many rows at one position, empty transactions, messages: reading can resume at
-    each."""
+    """Reading resumes at positions shared by commits, begins, many rows, empty transactions and messages."""
     dsn, start = source
     for number in range(4):
         run(dsn, f"INSERT INTO p VALUES ({number})")

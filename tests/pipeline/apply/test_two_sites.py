@@ -1,5 +1,4 @@
-"""Two sites that change the same rows: each has the rows that the rules of the manual give, and both the same where
-promised."""
+"""Two sites that change the same rows: each ends with the rows that the rules of the manual give."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ TABLES = tuple(TableDefinition(TableName("s", name), (Column("a", "integer"),), 
 
 
 def batch(pieces: list[tuple[int, list[int], bool, bool]], times: dict[int, int] | None = None) -> ChangeBatch:
-    """A batch of (csn, table number per row, begins, ends); a transaction's commit time is its CSN, unless ``times`` gives
-    another."""
+    """A batch of (csn, table number per row, begins, ends); the commit time is the CSN, unless ``times`` gives another."""
     tables = [table for _, rows, _, _ in pieces for table in rows]
     count = len(tables)
     made, first = [], 0
