@@ -345,7 +345,7 @@ def test_error_classes_are_defined_in_one_file() -> None:
 
 
 def _loaded_by(*modules: str) -> list[str]:
-    """Which of the heavy libraries a fresh interpreter has loaded behind these modules."""
+    """The heavy libraries that a new interpreter has loaded after importing these modules."""
     code = f"import sys, {', '.join(modules)}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 

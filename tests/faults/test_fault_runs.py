@@ -1,6 +1,6 @@
 """``scripts/faults`` at a small size: no fault causes a loss or a repetition.
 
-``--rounds`` makes the runs longer; each has its seed, so that a run can be made again.
+``--rounds`` makes the runs longer; each has its seed, so a run can be repeated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """kill -9 of each process under load, then START: nothing is lost and nothing is applied twice.
 
-The load never stops while processes die.  Which moment each kill hits is decided by a seed, so that rounds differ and runs
+The load does not stop while processes are killed.  A seed determines the time of each kill, so rounds differ and runs
 do not.
 """
 

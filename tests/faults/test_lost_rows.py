@@ -1,5 +1,4 @@
-"""Rows of the checkpoint tables are gone that say what a Replicat has applied: what it says then is true, and following it
-makes the target exact."""
+"""Lost rows of the checkpoint tables: Replicat reports what is uncertain, and following its hint makes the target exact."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def pipeline(request: pytest.FixtureRequest, tmp_path: Path, north: str, south: 
 
 
 def kill_with_lines_past_the_row(pipeline: Pipeline) -> None:
-    """Lines are applied above the group's row, which cannot move over an item that somebody has locked; then the process is
-    killed."""
+    """Kill Replicat after it has applied lines past the group's row, which cannot pass the change of a locked item."""
     with psycopg.connect(pipeline.south) as holder:
         holder.execute("SELECT FROM b.items WHERE id = 3 FOR UPDATE")
         with psycopg.connect(pipeline.north, autocommit=True) as source:

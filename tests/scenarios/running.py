@@ -49,7 +49,7 @@ class Sql:
         self._connection.execute("INSERT INTO scenario.marks VALUES (%s)", [mark])
 
     def run(self, text: str, schema: str = "") -> str:
-        """Run SQL, each statement a transaction of its own unless the text says BEGIN; what it prints, without headings."""
+        """Run SQL, each statement in its own transaction unless the text has BEGIN; returns the output without headings."""
         command = [str(find_binaries() / "psql"), self.dsn, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]
         path = f"\\set schema {schema}\nSET search_path = {schema}, public;\n" if schema else ""
         result = subprocess.run(command, input=path + text, capture_output=True, text=True, check=False, timeout=600)

@@ -16,12 +16,12 @@ KEY = "id int PRIMARY KEY"
 
 
 class Change(NamedTuple):
-    """A table, the rows of its old shape, what changes, and the rows of its new shape; ``{n}``: a number that no row has yet.
+    """A table, the rows of its old shape, the change, and the rows of its new shape; ``{n}``: a number that no row has yet.
 
-    ``rounds``: a target of the old shape takes new rows without an error, and keeps less of them; the report names the column,
-    so the order *source first* writes old rows until the target follows. ``refused``: what a target of the new shape says to
-    old rows, and ``back`` makes it take them. ``converts``: USING makes other values of old ones, which no target can know, so
-    the source comes first.
+    ``rounds``: a target of the old shape accepts new rows without an error but rounds them; the report names the column, so
+    the order *source first* writes old rows until the target follows. ``refused``: the error of a target of the new shape for
+    old rows; ``back`` makes it accept them. ``converts``: USING computes other values from old ones, which no target can know,
+    so the source is changed first.
     """
 
     name: str
