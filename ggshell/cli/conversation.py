@@ -182,9 +182,7 @@ def recalled(history: list[str], text: str) -> str:
             f"the history does not contain this statement: {text}", hint="list the statements with HISTORY"
         )
     if "*******" in found:
-        raise StateError(
-            "a statement with a password cannot be repeated: the history does not keep passwords", hint="type it again"
-        )
+        raise StateError("the history does not keep passwords: this statement cannot be repeated", hint="type it again")
     return found
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 
 import pytest
 from cli.shell import Shell
 
+import ggshell
 from ggshell.connectors.logged_in import LoggedIn
 from ggshell.connectors.registry import connector_for
-from ggshell.language.redaction import redacted, starred, without_secrets
+from ggshell.language.redaction import masked, redacted, starred, without_secrets
 
 SECRET = "hunter2secret"
 
@@ -97,7 +100,7 @@ def test_a_heredoc_session_shows_no_secret(shell: Shell) -> None:
     text = f"dblogin userid u@localhost:1/d password {SECRET} nonsense\nhistory\n!dblogin\nexit\n"
     out = shell.session(text)
     assert SECRET not in out
-    assert "a statement with a password cannot be repeated" in out
+    assert "the history does not keep passwords" in out
 
 
 def test_view_params_masks_passwords(shell: Shell) -> None:
@@ -105,3 +108,15 @@ def test_view_params_masks_passwords(shell: Shell) -> None:
     shell.home.parameters("ext1").write_text(f"EXTRACT ext1\nUSERID ogg, PASSWORD {SECRET}\n")
     answer = shell.run("--format", "json", "-c", "VIEW PARAMS ext1")
     assert json.loads(answer.out)["rows"] == [["EXTRACT ext1"], ["USERID ogg, PASSWORD *******"]]
+
+
+def test_masking_leaves_the_messages_of_the_program_as_they_are() -> None:
+    """A hint such as "check the password (ALTER …" would lose the word after the password."""
+    changed = []
+    for file in sorted(Path(ggshell.__file__).parent.rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "").endswith("Error"):
+                texts = [*call.args, *(word.value for word in call.keywords if word.arg == "hint")]
+                literals = (ast.literal_eval(text) for text in texts if isinstance(text, ast.Constant))
+                changed += [text for text in literals if isinstance(text, str) and masked(text) != text]
+    assert changed == []

@@ -86,9 +86,9 @@ def _repair(
 
 def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, repaired: bool) -> Listing:
     real, bad = sum(each.real for each in found), [each for each in found if each.problem]
-    text = f"{real:,} rows differ" if real else ""
+    text = f"{real:,} row{'' if real == 1 else 's'} differ{'s' if real == 1 else ''}" if real else ""
     if bad:
-        text += f"{', ' if text else ''}{len(bad)} tables cannot be compared"
+        text += f"{', ' if text else ''}{len(bad)} table{'' if len(bad) == 1 else 's'} cannot be compared"
     hint = "" if repaired else "use REPAIR file to write a script that makes the target match the source"
     errors = (DatabaseError(text, code="GGS-00720", hint=hint),) if text else ()
     rows = [_row(table, each) for table in found for each in table.differences]

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 from ggshell.links import LINKS, Blocker, Link, Seen
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOGIN = re.compile(r"(?P<user>[^@/:\s]+)@(?P<host>/[^:]*|[^:/\s]+)(:(?P<port>\d+))?/(?P<db>[^/\s]+)")
 _SESSION = "-c timezone=UTC -c datestyle=ISO,MDY -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
 CONNECT_SECONDS, BESIDE_SECONDS = 10, 2
+_NOT_REACHED: Final = ("connection refused", "could not translate host name", "no route to host", "timeout expired")
+_UNREACHABLE: Final = "start the server, or correct host and port of the login: ALTER CREDENTIALSTORE REPLACE USER …"
 _ODBC_NAMES = {
     "host": ("servername", "hostname", "server", "host"),
     "port": ("portnumber", "port"),
@@ -139,7 +141,7 @@ def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
     text = " ".join(text.split())
     lowered = text.lower()
     if state == "28P01" or "password authentication failed" in lowered or "no password supplied" in lowered:
-        return DatabaseError(f"login failed: {text}", hint="check user and password (ALTER CREDENTIALSTORE … REPLACE)")
+        return DatabaseError(f"login failed: {text}", hint="correct the login: ALTER CREDENTIALSTORE REPLACE USER …")
     if "database" in lowered and "does not exist" in lowered:
         return DatabaseError(f"login failed: {text}", hint="check the database name in the login")
     if "wal_level" in lowered:
@@ -154,7 +156,8 @@ def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
     if state == "42501" or "must be superuser or replication role" in lowered or "permission denied" in lowered:
         return DatabaseError(f"a privilege is missing: {text}", hint="grant it: ALTER ROLE … REPLICATION, or GRANT …")
     if state[:2] in ("08", "57", "53") or (operational and not state):
-        return ConnectionLostError(f"the database is not responding: {text}")
+        hint = _UNREACHABLE if any(reason in lowered for reason in _NOT_REACHED) else ""
+        return ConnectionLostError(f"the database is not responding: {text}", hint=hint)
     return DatabaseError(f"the database returned an error: {text}")
 
 
