@@ -195,7 +195,7 @@ def test_a_thread_beyond_maxthreads_is_refused_with_its_line(pipeline: Pipeline)
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, THREAD (9);\n")
     pipeline.start("rep1")
     report = pipeline.abended_report(REP1)
-    assert "thread 9 is asked for, the group has 1 to 4" in report
+    assert "thread 9 does not exist: the group has threads 1 to 4" in report
     assert "rep1.prm:3" in report
 
 

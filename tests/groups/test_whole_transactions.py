@@ -75,7 +75,7 @@ def test_transabort_abends_after_its_retries(pipeline: Pipeline, kind: str) -> N
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)")
     report = pipeline.abended_report(REP1)
     assert report.count("GGS-00563") == 2
-    assert "(try 2 of 2)" in report
+    assert "(attempt 2 of 2)" in report
     assert "b.items (id = 2) failed" in report
     assert ids(pipeline) == [2]
 
@@ -85,7 +85,7 @@ def test_a_stop_does_not_wait_for_the_delay(pipeline: Pipeline) -> None:
     pipeline.in_south("INSERT INTO b.items VALUES (2, 'in the way', 0)")
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    until("Replicat waits", lambda: count_in_report(pipeline, "tried again in 60 seconds (try 1)") == 1)
+    until("Replicat waits", lambda: count_in_report(pipeline, "will be retried in 60 seconds (attempt 1)") == 1)
     pipeline.run("STOP REPLICAT rep1")
     until_state(pipeline.home, *REP1, ProcessState.STOPPED)
     pipeline.in_south("DELETE FROM b.items")
@@ -101,7 +101,7 @@ def test_a_large_transaction_is_tried_again(pipeline: Pipeline, kind: str) -> No
         "INSERT INTO a.items VALUES (1, 'one', 1)", LARGE.format(2, 7), "INSERT INTO a.items VALUES (8, 'x', 8)"
     )
     pipeline.start()
-    until("the transaction is tried again", lambda: count_in_report(pipeline, "GGS-00563") >= 2)
+    until("the transaction is retried", lambda: count_in_report(pipeline, "GGS-00563") >= 2)
     assert ids(pipeline) == [1, 7]
     pipeline.in_south("DELETE FROM b.items WHERE id = 7")
     pipeline.wait_for_rows(8)

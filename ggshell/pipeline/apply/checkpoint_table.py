@@ -54,20 +54,20 @@ def group_key(group: str, keys: str) -> int:
 
 def row_gone(group: str, table: TableName | None, known: CheckpointRow | None = None) -> RowGoneError:
     """Return the error for a group that has run but no longer has a row; ``known``: the row in its checkpoint file."""
-    text = f"REPLICAT {group.upper()} has no row in checkpoint table {table}, though it has run"
+    text = f"REPLICAT {group.upper()} has no row in checkpoint table {table}, although it has run before"
     if known is not None:
         said = f"applied up to CSN {known.csn}" if known.csn is not None else "nothing applied"
         text += f"; its checkpoint file says {said}, and the target may hold more"
     return RowGoneError(
         text,
-        hint="restore the row; or look up the last transaction that the target holds, and"
-        f" START REPLICAT {group.upper()}, AFTERCSN csn makes a row from there (0 for none)",
+        hint="restore the row; or find the last transaction that the target holds;"
+        f" START REPLICAT {group.upper()}, AFTERCSN csn creates a row that continues after it (0: from the beginning)",
     )
 
 
 def names_gone(group: str, what: str, low: Csn | None) -> RowGoneError:
     """Return the error for a group that has its row, but has lost the ids of the transactions applied above it."""
-    return RowGoneError(f"REPLICAT {group.upper()} has run, and {what} is gone", low=str(low or ""))
+    return RowGoneError(f"REPLICAT {group.upper()} has run before, but {what} is missing", low=str(low or ""))
 
 
 def uncertain(group: str, error: RowGoneError, low: str, high: str) -> RowGoneError:
@@ -75,8 +75,8 @@ def uncertain(group: str, error: RowGoneError, low: str, high: str) -> RowGoneEr
     reason = error.message.partition(";")[0]
     upper = f"up to CSN {high}" if high else "that its trail had"
     return RowGoneError(
-        f"{reason}: everything up to CSN {low or 0} is applied, and any of the transactions above it {upper} may be, since"
-        " the group applies them beside each other",
+        f"{reason}: everything up to CSN {low or 0} is applied, and any of the transactions above it {upper} may be,"
+        " because the group applies them in parallel",
         hint="restore the rows of both checkpoint tables; or empty its tables, load them again, and START REPLICAT"
         f" {group.upper()}, AFTERCSN the CSN that the load reports",
     )
@@ -89,7 +89,7 @@ def to_columns(row: CheckpointRow) -> Columns:
     if row.split is not None:
         joined = f"{joined}," * bool(joined) + f"{row.split.xid}+{row.split.operations}"
     if len(joined) > LONGEST_IDS:
-        raise ApplyError(f"{len(ids)} transactions share CSN {row.csn}: LOG_CMPLT_XIDS cannot hold their ids")
+        raise ApplyError(f"{len(ids)} transactions share CSN {row.csn}: LOG_CMPLT_XIDS cannot store their ids")
     upper, last = (row.split.csn, row.split.xid) if row.split is not None else (row.csn, row.xid)
     return Columns(
         row.position.seqno,

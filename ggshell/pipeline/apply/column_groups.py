@@ -64,7 +64,7 @@ def _group(
     if rule.method is Method.DELTA:
         others = {place for place in columns if not _is_number(mapping, place)}
         if others:
-            text = f"USEDELTA is for numbers, which {names_of(mapping, others)} cannot hold"
+            text = f"USEDELTA requires numeric columns, not {names_of(mapping, others)}"
             raise _wrong(mapping, text, "name numeric columns in COLS", code="OGG-01901")
     if not rule.by:
         return ColumnGroup(rule.method, columns, key)
@@ -72,7 +72,7 @@ def _group(
     column = mapping.column(by)
     order = order_of(column.base_type or column.type_name)
     if order is None:
-        text = f"{rule.method} cannot compare {rule.by}: values of type {column.type_name} have no order of their own"
+        text = f"{rule.method} cannot compare {rule.by}: values of type {column.type_name} have no order"
         raise _wrong(mapping, text, "name a column of numbers, dates, times or text", code="OGG-01901")
     return ColumnGroup(rule.method, columns, key, by, order)
 
@@ -131,8 +131,8 @@ def require_befores(mapping: TableMapping, compared: frozenset[int], held: Colle
         return
     wanted = "LOGALLSUPCOLS" if operation == "UPDATE" else "NOCOMPRESSDELETES or LOGALLSUPCOLS"
     raise ApplyError(
-        f"COMPARECOLS (ON {operation} …) compares {names_of(mapping, missing)}, whose values before the change the record does"
-        " not hold",
+        f"COMPARECOLS (ON {operation} …) compares {names_of(mapping, missing)}; the record does not contain their values before"
+        " the change",
         code="OGG-01920",
         hint=f"set {wanted} in Extract's parameter file, and ADD TRANDATA {mapping.source.name}, ALLCOLS",
     )
@@ -149,7 +149,7 @@ def _place(mapping: TableMapping, name: str, what: str, clause: str = "RESOLVECO
     found = [place for place, column in enumerate(mapping.columns) if column and column.name.lower() == wanted]
     if not found:
         text = f"{clause} ({what}, …) names column {name}, which {mapping.target.name} does not get from the source"
-        hint = f"correct the column's name; where a wildcard takes the table, write MAP {mapping.source.name} before it"
+        hint = f"correct the column's name; if a wildcard selects the table, write MAP {mapping.source.name} before it"
         raise _wrong(mapping, text, f"{hint}, without this column", code="OGG-00201")
     return found[0]
 

@@ -183,7 +183,7 @@ def _held(image: Image, columns: Sequence[int] | frozenset[int], conflict: Confl
     missing = [index for index in columns if index not in image]
     if missing:
         text = (
-            f"{conflict} is resolved with the whole row, of which the record does not hold {names_of(mapping, missing)}"
+            f"{conflict} is resolved with the whole row, but the record does not contain {names_of(mapping, missing)}"
         )
         raise _lacking(mapping, text)
     return {index: image[index] for index in columns}
@@ -195,7 +195,7 @@ def _wins(conflict: Conflict, group: ColumnGroup, rows: _Rows, mapping: TableMap
         return group.method is Method.OVERWRITE
     name = mapping.column(group.by).name
     if group.by not in rows.whole:
-        raise _lacking(mapping, f"{conflict} is resolved by {name}, of which the record holds no value")
+        raise _lacking(mapping, f"{conflict} is resolved by {name}, but the record does not contain its value")
     mine, theirs = rows.whole[group.by], rows.here.get(group.by)
     equal = group.method in (Method.MAX_EQUAL, Method.MIN_EQUAL)
     if mine is None or theirs is None:
@@ -218,13 +218,13 @@ def _deltas(rows: _Rows, columns: frozenset[int], mapping: TableMapping) -> Imag
             continue
         name = names_of(mapping, [index])
         if index not in rows.before:
-            raise _lacking(mapping, f"USEDELTA needs the old value of {name}, which the record does not hold")
+            raise _lacking(mapping, f"USEDELTA needs the old value of {name}, which the record does not contain")
         values = [image.get(index) for image in rows]
         if values[0] == values[1]:
             continue
         numbers = [number_in(value.decode()) for value in values if value is not None]
         if len(numbers) < len(values) or not all(isinstance(number, int | Decimal) for number in numbers):
-            text = f"USEDELTA cannot add up {name}: one of its values is NULL or not a finite number"
+            text = f"USEDELTA cannot add values of {name}: one of its values is NULL or not a finite number"
             raise ApplyError(text, code="OGG-01907", hint="resolve columns that may be NULL with another method")
         before, after, here = (Decimal(str(number)) for number in numbers)
         found[index] = format(EXACT.add(here, EXACT.subtract(after, before)), "f").encode()

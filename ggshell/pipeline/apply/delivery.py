@@ -231,7 +231,7 @@ class Delivery:
             self._refused(refusal)
             refusal = self._target.mark()
             if refusal is not None:
-                raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+                raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         self._group.spans.clear()
         self._group.size = 0
 
@@ -382,7 +382,7 @@ class Delivery:
             if not refusal.transient or self._blame.aborts(refusal, transaction):
                 break
         if refusal is not None and refusal.transient and not self._blame.aborts(refusal, transaction):
-            raise ConnectionLostError(f"the target broke a transaction off {ATTEMPTS} times: {refusal.text}")
+            raise ConnectionLostError(f"the target aborted a transaction {ATTEMPTS} times: {refusal.text}")
         left = self._blame.find(transaction, scope)
         # No single row is refused without an answer; a refusal now concerns rows together, or comes from the commit.
         refusal = self._finish(transaction, left)

@@ -107,7 +107,7 @@ class RaisedErrors:
             self._discard.write(Discarded(source.name, source.name, word, place, before, after, text))
         if response in (Response.DISCARD, Response.IGNORE):
             return None
-        hint = f"REPERROR ({number}, DISCARD) or another response lets Replicat go on"
+        hint = f"REPERROR ({number}, DISCARD) or another response lets Replicat continue"
         raise ApplyError(text, where=f"trail file {place.seqno}, RBA {place.rba}", hint=hint)
 
 

@@ -118,14 +118,14 @@ class Blame:
         place = TrailPosition(batch.seqno, int(batch.rba[piece.first]))
         rule = self.responses.to(refusal)
         if refusal.transient and rule.response is not Response.TRANSABORT:
-            raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         verdict = self._whole_answer(rule, piece.header, refusal, scope)
         if verdict is not None:
             return self.pass_over(spans, verdict)
         raise ApplyError(
             f"the target refuses to commit transaction {piece.header.xid} (CSN {piece.header.csn}): {refusal.text}",
             where=_where(place),
-            hint="fix what the target's constraint names, then START REPLICAT: it goes on with this transaction",
+            hint="fix what the target's constraint names, then START REPLICAT: it continues with this transaction",
             place=place,
         )
 
@@ -168,7 +168,7 @@ class Blame:
         rule = self.responses.to(refusal, mapping)
         if refusal.transient and rule.response is not Response.TRANSABORT:
             self._target.rollback()
-            raise ConnectionLostError(f"the target broke a transaction off: {refusal.text}")
+            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         if rule.response is Response.EXCEPTION and not discards:
             if self._told(batch, row, mapping, refusal):
                 return left

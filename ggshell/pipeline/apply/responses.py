@@ -157,8 +157,8 @@ class WholeAnswers:
         self._tries[name] = done + 1
         of = f" of {rule.retries}" if rule.retries is not None else ""
         raise TransactionAbortedError(
-            f"{_transaction(header)} is rolled back, and tried again in {rule.delay:g} seconds"
-            f" (try {done + 1}{of}): {refusal.text}",
+            f"{_transaction(header)} is rolled back and will be retried in {rule.delay:g} seconds"
+            f" (attempt {done + 1}{of}): {refusal.text}",
             pause=rule.delay,
         )
 
@@ -173,7 +173,7 @@ class WholeAnswers:
         """
         if self._verdicts.setdefault((header.csn, header.xid), verdict) is verdict:
             raise TransactionAbortedError(
-                f"{_transaction(header)} is rolled back, and read again to be passed over whole"
+                f"{_transaction(header)} is rolled back and will be skipped as a whole"
                 f" ({verdict.response}): {verdict.refusal.text}"
             )
 

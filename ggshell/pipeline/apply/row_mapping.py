@@ -183,7 +183,7 @@ def _key(
         return ()
     if source.key:
         raise ApplyError(
-            f"COLMAP leaves out what finds rows of {table.name}",
+            f"COLMAP leaves out columns that identify rows of {table.name}",
             code="GGS-00511",
             where=rule.clauses.place,
             hint="map the key's columns, or name others with KEYCOLS",

@@ -43,7 +43,7 @@ def thread_rule(thread: str, threadrange: str, most: int, *, barrier: bool, wher
     if thread:
         found = _THREAD.fullmatch(thread.strip())
         if not found:
-            raise ParameterError(f"THREAD {thread} is not one number in parentheses", where=where, hint="THREAD (2)")
+            raise ParameterError(f"THREAD {thread} is not a number in parentheses", where=where, hint="THREAD (2)")
         rule = rule._replace(first=int(found[1]), last=int(found[1]))
     if threadrange:
         found = _RANGE.fullmatch(threadrange.strip())
@@ -55,7 +55,7 @@ def thread_rule(thread: str, threadrange: str, most: int, *, barrier: bool, wher
         rule = rule._replace(first=int(found[1]), last=int(found[2]), columns=columns)
     if not 1 <= rule.first <= rule.last <= most:
         raise ParameterError(
-            f"thread {rule.last} is asked for, the group has 1 to {most}",
+            f"thread {rule.last} does not exist: the group has threads 1 to {most}",
             where=where,
             hint="MAXTHREADS of ADD REPLICAT",
         )
@@ -109,7 +109,7 @@ def _thread_of(batch: ChangeBatch, row: int, table: TableDefinition, rule: Threa
         values = dict(decode_image(image))
         if not all(index in values for index in wanted):
             raise ApplyError(
-                f"THREADRANGE of {table.name} needs columns that a record lacks",
+                f"THREADRANGE of {table.name} requires columns that a record does not contain",
                 hint="use the key's columns, or log the others with ADD TRANDATA … COLS",
             )
         text = b"\0".join(b"\1" if values[index] is None else values[index] or b"" for index in wanted)

@@ -116,7 +116,7 @@ class OpenTransaction:
         except OSError as error:
             raise DiskError(
                 f"cannot spill transaction {self.xid} to {folder}: {error.strerror}",
-                hint="make room, or raise CACHESIZE",
+                hint="free space, or raise CACHESIZE",
             ) from error
         # The next message begins a new chunk: chunks in the file precede those in memory.
         self.chunks = [chunk for chunk in self.chunks if chunk.spilled]

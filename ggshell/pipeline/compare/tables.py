@@ -94,7 +94,7 @@ def table_pairs(databases: Databases, patterns: Iterable[str], target: str) -> l
     found = ((pattern, name) for pattern in patterns for name in databases[0].tables(pattern))
     wanted = dict.fromkeys(name for pattern, name in found if name not in own or not set("*?") & set(pattern))
     if not wanted:
-        raise NotFoundError("no table is to be compared", hint="COMPARE … TABLE schema.*")
+        raise NotFoundError("there is no table to compare", hint="COMPARE … TABLE schema.*")
     return [(name, _target_name(name, target)) for name in wanted]
 
 

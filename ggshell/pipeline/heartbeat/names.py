@@ -84,6 +84,6 @@ def heartbeat_names(schema: str, table: str = "") -> HeartbeatNames | None:
     """
     parts = split_name(table) if table else [DEFAULT_TABLE]
     if len(parts) > 2:
-        raise ValueError(f"a heartbeat table is written schema.table: {table!r}")
+        raise ValueError(f"a heartbeat table must have the form schema.table: {table!r}")
     owner = parts[0] if len(parts) == 2 else (split_name(schema)[-1] if schema else "")
     return HeartbeatNames(owner, parts[-1]) if owner else None

@@ -86,13 +86,13 @@ class Scope:
         if name.quoted and side is Side.PLAIN:
             return nodes.constant(name.name, literal=True)  # older files write literals this way
         known = {column.name for column in self.definition.columns}
-        hint = did_you_mean(name.name, known) or "a text stands in single quotes"
+        hint = did_you_mean(name.name, known) or "a text must be in single quotes"
         return self.refuse(f"table {self.definition.name} has no column {name.name}", name, hint)
 
     def side(self, tree: Expression, side: Side) -> Node:
         """A column's value in one image of the row."""
         if not isinstance(tree, ColumnReference) or tree.qualifier:
-            self.refuse("a column's name stands here", tree)
+            self.refuse("a column name is expected here", tree)
         return self._of_side(tree, side)
 
     def index(self, name: ColumnReference) -> int | None:
@@ -109,7 +109,7 @@ class Scope:
         query, wanted = name.qualifier.lower(), name.name.lower()
         if query not in self.queries:
             hint = did_you_mean(name.qualifier, self.queries) or "SQLEXEC (ID name, …) gives a query a name"
-            self.refuse(f"no SQLEXEC is called {name.qualifier or name.name}", name, hint)
+            self.refuse(f"there is no SQLEXEC named {name.qualifier or name.name}", name, hint)
 
         def evaluate(rows: Rows) -> list[Value]:
             found = rows.results.get(query)

@@ -140,7 +140,7 @@ def _require_fit(conflict: Conflict, groups: Sequence[Resolution], place: str) -
             hint = f"use one of {', '.join(method for method in Method if method in allowed)}"
             raise _error(f"{conflict} cannot be resolved with {group.method}", place, hint, code="OGG-01901")
         if group.columns and conflict not in BY_GROUPS:
-            text = f"{conflict} is about whole rows: COLS is not valid"
+            text = f"{conflict} resolves whole rows: COLS is not valid"
             raise _error(text, place, "write (DEFAULT, method)", code="OGG-01901")
     names = [name.lower() for group in groups for name in group.columns or ("DEFAULT",)]
     for name in names:

@@ -22,7 +22,7 @@ MAPPING = TableMapping(TABLE, TARGET, TARGET.columns, (0,), True)
     [
         ("(DEFAULT, USEMAX (nothing))", "OGG-00201", "nothing"),
         ("(g, OVERWRITE, COLS (nothing)), (DEFAULT, IGNORE)", "OGG-00201", "nothing"),
-        ("(g, USEDELTA, COLS (price, name)), (DEFAULT, IGNORE)", "OGG-01901", "name cannot hold"),
+        ("(g, USEDELTA, COLS (price, name)), (DEFAULT, IGNORE)", "OGG-01901", "not name"),
         ("(g, USEDELTA, COLS (price))", "GGS-00511", "no rule for name, rank, changed"),
         ("(DEFAULT, USEMAX (lasting))", "OGG-01901", "interval"),
     ],

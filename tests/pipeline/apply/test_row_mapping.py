@@ -186,7 +186,7 @@ def test_other_tables_and_their_tokens_pass_unchanged() -> None:
 @pytest.mark.parametrize(
     ("colmap", "error", "text"),
     [
-        ("(a = a)", ApplyError, "leaves out what finds rows"),
+        ("(a = a)", ApplyError, "leaves out columns that identify rows"),
         ("(USEDEFAULTS, d = a)", StatementError, "no column d"),
         ("(USEDEFAULTS, a = nothing)", StatementError, "has no column nothing"),
     ],

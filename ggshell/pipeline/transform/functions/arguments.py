@@ -29,7 +29,7 @@ def text(tree: Expression, scope: Scope) -> Node:
     def character(match: re.Match[str]) -> str:
         code = int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8)
         if not code:
-            scope.refuse("a text holds no character with the code 0", tree)
+            scope.refuse("a text cannot contain the character with code 0", tree)
         return chr(code)
 
     return nodes.constant(_ESCAPE.sub(character, node.constant), literal=True)
@@ -56,7 +56,7 @@ def fixed_number(tree: Expression, scope: Scope) -> int:
     found = scope.compile(tree).constant
     number = to_number(found) if found is not None else None
     if not isinstance(number, int):
-        scope.refuse("a whole number stands here", tree)
+        scope.refuse("a whole number is expected here", tree)
     return number
 
 
@@ -64,5 +64,5 @@ def fixed_text(tree: Expression, scope: Scope) -> str:
     """A text constant. Raises StatementError for anything else."""
     found = scope.compile(tree).constant
     if not isinstance(found, str):
-        scope.refuse("a text in single quotes stands here", tree)
+        scope.refuse("a text in single quotes is expected here", tree)
     return found

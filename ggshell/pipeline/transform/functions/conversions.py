@@ -130,7 +130,7 @@ def _number(call: Call, scope: Scope) -> Node:
 def _range(call: Call, scope: Scope) -> Node:
     part, total = fixed_number(call.arguments[0], scope), fixed_number(call.arguments[1], scope)
     if not 1 <= part <= total:
-        scope.refuse(f"@RANGE asks for part {part} of {total}", call, page="range")
+        scope.refuse(f"@RANGE requests part {part} of {total}", call, page="range")
     named = scope.all(call.arguments[2:])
     if not named:
         columns = scope.definition.columns
@@ -144,7 +144,7 @@ def _range(call: Call, scope: Scope) -> Node:
         for values in zip(*(node.evaluate(rows) for node in parts), strict=True):
             if any(isinstance(value, State) for value in values):
                 raise GgsError(
-                    f"@RANGE met a row of {scope.definition.name} one of whose columns is NULL or missing",
+                    f"@RANGE read a row of {scope.definition.name} in which a column is NULL or missing",
                     code="GGS-00520",
                     hint="name columns that are in every record (ADD TRANDATA … COLS)",
                 )

@@ -224,7 +224,7 @@ def _date(call: Call, scope: Scope) -> Node:
 def _difference(call: Call, scope: Scope) -> Node:
     unit = fixed_text(call.arguments[0], scope).upper()
     if unit not in ("DD", "SS"):
-        scope.refuse("@DATEDIFF knows 'DD' and 'SS'", call.arguments[0], page="datediff")
+        scope.refuse("@DATEDIFF supports 'DD' and 'SS'", call.arguments[0], page="datediff")
 
     def between(first: str, second: str) -> Value:
         begin, end = _plain_moment(first), _plain_moment(second)

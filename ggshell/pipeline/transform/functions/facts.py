@@ -79,7 +79,9 @@ def _getenv(call: Call, scope: Scope) -> Node:
     found = _of_process(kind, detail, words, scope)
     if found is None:
         shown = ", ".join(f"'{word}'" for word in (kind, *words))
-        scope.refuse(f"@GETENV knows no ({shown})", call, "HELP @GETENV lists what there is", "getenv")
+        scope.refuse(
+            f"@GETENV does not support ({shown})", call, "HELP @GETENV lists the supported arguments", "getenv"
+        )
     return found
 
 
@@ -88,7 +90,7 @@ def _word(tree: Expression, scope: Scope) -> str:
         return tree.text
     if isinstance(tree, ColumnReference) and not tree.qualifier:
         return tree.name
-    return scope.refuse("the arguments of @GETENV are texts in quotes", tree, page="getenv")
+    return scope.refuse("the arguments of @GETENV must be texts in quotes", tree, page="getenv")
 
 
 def _of_process(kind: str, detail: str, words: list[str], scope: Scope) -> Node | None:
@@ -225,7 +227,7 @@ _PER_ROW: Final[Mapping[str, Mapping[str, Callable[[Rows], list[Value]]]]] = {
 def _getval(call: Call, scope: Scope) -> Node:
     name = call.arguments[0]
     if not isinstance(name, ColumnReference) or not name.qualifier:
-        scope.refuse("@GETVAL takes a query's name, a dot, and the name of a result", name, page="getval")
+        scope.refuse("@GETVAL requires the name of a query, a dot and the name of a result", name, page="getval")
     return scope.result(name)
 
 
