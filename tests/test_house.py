@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -177,6 +178,49 @@ def test_imports_go_to_lower_layers_only() -> None:
         if found.module.split(".")[0] == "ggshell" and not may_import(own_room(file), room(found.module))
     ]
     assert wrong == []
+
+
+def test_imports_are_one_block_that_the_imports_for_the_type_checker_end() -> None:
+    wrong = []
+    for file in sources("ggshell", "tests", "scripts"):
+        ended = False
+        for node in tree(file).body:
+            if ended and isinstance(node, ast.Import | ast.ImportFrom):
+                wrong.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+            ended = ended or (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
+    assert wrong == []
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree without the imports for the type checker."""
+    yield node
+    if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"):
+        for child in ast.iter_child_nodes(node):
+            yield from _executed(child)
+
+
+def _imported_modules(file: Path, modules: Mapping[str, Path]) -> Iterator[str]:
+    """The modules of ggshell that a file imports; for ``from package import name``, the module of that name if it is one."""
+    for node in _executed(tree(file)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name in modules)
+        elif isinstance(node, ast.ImportFrom):
+            named = [f"{node.module}.{name.name}" for name in node.names]
+            yield from [name for name in named if name in modules] or [str(node.module)]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count as well.
+
+    ``language`` is left out: the notation of a page is itself a language, and each of its parts needs the other.
+    """
+    files = [file for file in sources("ggshell") if file.name != "__init__.py" and own_room(file) != "language"]
+    modules = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+    graph = {name: set(_imported_modules(file, modules)) & set(modules) for name, file in modules.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_each_library_is_imported_in_one_place() -> None:

@@ -13,7 +13,7 @@ from ggshell.cli.groups import View
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, ProcessError, StateError
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessFile, ProcessState, alive, state_of
+from ggshell.groups.state import ProcessFile, ProcessState, alive, end_descriptor, state_of
 from ggshell.home.home import Home
 
 START_SECONDS = 60.0
@@ -116,14 +116,9 @@ def kill(home: Home, found: View) -> int:
 
 def wait_for_end(entry: ProcessFile, timeout: float = END_SECONDS) -> bool:
     """Wait until a process has ended; returns False if it has not within the time limit."""
-    if not alive(entry):
-        return True
-    if not hasattr(os, "pidfd_open"):
-        return _wait_for_closed_socket(entry.socket, timeout)
-    try:
-        descriptor = os.pidfd_open(entry.pid)
-    except ProcessLookupError:
-        return True
+    descriptor = end_descriptor(entry)
+    if descriptor is None:
+        return not alive(entry) or _wait_for_closed_socket(entry.socket, timeout)
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)

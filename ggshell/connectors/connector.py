@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ggshell.pipeline.apply.applier import NamingTarget, Turns
     from ggshell.pipeline.apply.target import GroupTarget, Target
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
-    from ggshell.pipeline.transform.queries import QueryDatabase
+    from ggshell.pipeline.transform.environment import QueryDatabase
 
 
 class DatabaseFacts(NamedTuple):

@@ -9,24 +9,17 @@ The trail reader is imported and used only if START named a position.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.home.checkpoint import GroupOptions
+from ggshell.home.events import Severity
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.pipeline.apply.target import CheckpointRow
-    from ggshell.record.change import ChangeBatch
-
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from ggshell.home.events import Severity
-
-if TYPE_CHECKING:
     from ggshell.record.change import ChangeBatch
 
 Tell = Callable[[Severity, str, str], None]

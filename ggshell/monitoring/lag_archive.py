@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.clock import to_datetime
+from ggshell.clock import Clock, to_datetime
 from ggshell.errors import DiskError
+from ggshell.home.home import Home
 from ggshell.monitoring.heartbeat_lag import parts_between, path_text
 from ggshell.monitoring.spreads import HOPS, PERIODS, Arrival, Spread
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
@@ -22,10 +23,6 @@ from ggshell.pipeline.heartbeat.row import Beat
 
 if TYPE_CHECKING:
     import duckdb
-
-
-from ggshell.clock import Clock
-from ggshell.home.home import Home
 
 _PLACES = range(2, 21)
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,23 +20,16 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from ggshell.errors import NotFoundError
+from ggshell.errors import NotFoundError, StateError
 from ggshell.files import write_atomically
 from ggshell.query.dialect import SPARK_SETTINGS
 from ggshell.query.settings import QuerySettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-import re
-import shutil
-from typing import NamedTuple
-
-from ggshell.errors import StateError
 
 _OPTIONS: Final = {
     "spark.ui.enabled": "false",

@@ -6,6 +6,8 @@ Answers are plain Python values, identical for both engines. The last queries ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,10 +22,6 @@ from ggshell.query.views import PARTS, FirstHalf, QueryAnswer, RowsView, View, t
 
 if TYPE_CHECKING:
     from ggshell.query.session import WarmSession
-
-
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 
 KEPT = 20
 WARM_SHARE = 4

@@ -8,30 +8,21 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import socket
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ggshell.clock import SystemClock
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 from ggshell.progress_text import progress_text
 from ggshell.query.dialect import SPARK_SETTINGS
-from ggshell.query.driver import Driver
+from ggshell.query.driver import Driver, session_builder
 from ggshell.query.settings import QuerySettings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-import re
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-
-from ggshell.query.driver import session_builder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

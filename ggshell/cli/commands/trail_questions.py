@@ -12,15 +12,13 @@ from ggshell.cli.session import Session
 from ggshell.cli.trail_queries import answered, trails_of
 from ggshell.cli.trails import trail_places
 from ggshell.errors import NotFoundError, TrailError, UsageError
+from ggshell.language.values import split_list
 
 if TYPE_CHECKING:
     from ggshell.query.questions.asof import Moment
     from ggshell.query.questions.gaps import Stand, TrailFinding
     from ggshell.query.questions.trails import QueriedTrails
     from ggshell.query.views import QueryAnswer
-
-
-from ggshell.language.values import split_list
 
 
 def key_values(body: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
@@ -22,7 +23,7 @@ from ggshell.groups.progress import ReadingProgress
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
-from ggshell.links import LINKS
+from ggshell.links import LINKS, Link, Seen
 from ggshell.parameters.loading import load_replicat
 from ggshell.parameters.table_patterns import TableFilter
 from ggshell.query.driver import java_process
@@ -37,12 +38,6 @@ from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
-
-from ggshell.links import Link, Seen
 
 CHECK_SECONDS = 0.5
 BATCH_BYTES = "64MB"

@@ -9,27 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
 from ggshell.connectors.postgres.describe import resolve, table_id
+from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import NotFoundError
 from ggshell.pipeline.compare.drill import Key, KeyRange, RangeSum, Values
+from ggshell.pipeline.heartbeat.names import INCOMING, OUTGOING
 from ggshell.types import TableName, quote, quote_table
 
 if TYPE_CHECKING:
     import psycopg
 
     from ggshell.pipeline.compare.tables import ComparedColumns, ComparedTable
-
-
-from typing import TYPE_CHECKING
-
-from ggshell.pipeline.heartbeat.names import INCOMING, OUTGOING
-
-if TYPE_CHECKING:
-    import psycopg
 
 _SEEDS = (0, 4711)
 _SUMS = "count(*), " + ", ".join(f"coalesce(sum(hashtextextended(content, {seed})), 0)::text" for seed in _SEEDS)
@@ -40,36 +34,6 @@ SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attcollation <> 
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary
  WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attnum"""
-
-
-class ComparedColumn(NamedTuple):
-    """A column from the catalog; ``key`` is its place in the primary key, or None."""
-
-    name: str
-    type: str
-    is_text: bool
-    is_generated: bool
-    identity: str
-    key: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PostgresColumns:
-    """What is compared of a table: the columns with stored values, and those that identify a row (none: all do)."""
-
-    columns: tuple[ComparedColumn, ...]
-
-    @property
-    def key(self) -> tuple[ComparedColumn, ...]:
-        return tuple(sorted((each for each in self.columns if each.key is not None), key=lambda each: each.key or 0))
-
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.key)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
 
 
 class PostgresComparison(NamedTuple):
@@ -100,14 +64,7 @@ class PostgresComparison(NamedTuple):
         return str(execute(self.connection, "SELECT date_trunc('second', now())::text")[0][0])
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
-        from ggshell.connectors.postgres.repair import script
-
         return script(found, when, replicated=replicated)
-
-
-def postgres_columns(columns: ComparedColumns) -> PostgresColumns:
-    """The columns with their types; none for a table that could not be compared."""
-    return columns if isinstance(columns, PostgresColumns) else PostgresColumns(())
 
 
 class PostgresTableSide:

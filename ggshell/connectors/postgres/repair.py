@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ggshell.connectors.postgres.compare_side import ComparedColumn, PostgresColumns, postgres_columns
+from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
 from ggshell.pipeline.compare.drill import Difference, DifferenceKind, Values
 from ggshell.pipeline.compare.tables import ComparedTable
 from ggshell.types import TableName, quote, quote_table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres import session
 from ggshell.errors import ConnectionLostError, DatabaseError
-from ggshell.pipeline.transform.queries import Result
+from ggshell.pipeline.transform.environment import Result
 from ggshell.pipeline.transform.values import State, Value
 from ggshell.types import TableName, quote, quote_table, split_name
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.pipeline.transform.values import Value
 
-if TYPE_CHECKING:
-    from ggshell.pipeline.transform.queries import QueryDatabase
-
 Facts = Mapping[str, Value]
+Result = Mapping[str, Value]
+"""What a query or procedure returned, by column."""
 
 
 def _nothing(*_: object) -> Facts:
@@ -21,6 +20,32 @@ def _nothing(*_: object) -> Facts:
 
 def _no_count(*_: object) -> int | None:
     return None
+
+
+class QueryDatabase(Protocol):
+    """The database that queries run in.
+
+    ``settle`` makes sure that earlier rows are applied, if this database is also the target. ``query`` and ``procedure`` can
+    raise DatabaseError and ConnectionLostError.
+    """
+
+    settle: Callable[[], None]
+
+    def query(self, text: str, values: Mapping[str, Value]) -> Result | None:
+        """The first row of a query, by column; None if it returns no row. Parameters are written ``:name`` or ``?``."""
+        ...
+
+    def procedure(self, name: str, values: Mapping[str, Value]) -> Result | None:
+        """The results of a procedure or function: its output parameters, and RETURN_VALUE."""
+        ...
+
+    def close(self) -> None:
+        """Release the connection: there are no more queries."""
+        ...
+
+    def report(self, text: str, /) -> None:
+        """Report a query that failed."""
+        ...
 
 
 @dataclass(slots=True)

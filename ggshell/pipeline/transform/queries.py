@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ggshell.errors import ConnectionLostError, DatabaseError, StatementError
 from ggshell.language.clauses import Query
 from ggshell.pipeline.transform.clauses import Clauses
 from ggshell.pipeline.transform.compiler import Scope
+from ggshell.pipeline.transform.environment import QueryDatabase, Result
 from ggshell.pipeline.transform.nodes import Node
 from ggshell.pipeline.transform.rows import Rows
 from ggshell.pipeline.transform.values import State, Value
 from ggshell.record.operation import NO_OPERATIONS, OPERATIONS
 
-Result = Mapping[str, Value]
 NOTHING: Result = {}
 LONGEST = 255
 """The most bytes of a text in a result, unless MAXVARCHARLEN sets another limit."""
@@ -38,32 +38,6 @@ class Exec(StrEnum):
     SOURCEROW = "SOURCEROW"
     TRANSACTION = "TRANSACTION"
     ONCE = "ONCE"
-
-
-class QueryDatabase(Protocol):
-    """The database that queries run in.
-
-    ``settle`` makes sure that earlier rows are applied, if this database is also the target. ``query`` and ``procedure`` can
-    raise DatabaseError and ConnectionLostError.
-    """
-
-    settle: Callable[[], None]
-
-    def query(self, text: str, values: Mapping[str, Value]) -> Result | None:
-        """The first row of a query, by column; None if it returns no row. Parameters are written ``:name`` or ``?``."""
-        ...
-
-    def procedure(self, name: str, values: Mapping[str, Value]) -> Result | None:
-        """The results of a procedure or function: its output parameters, and RETURN_VALUE."""
-        ...
-
-    def close(self) -> None:
-        """Release the connection: there are no more queries."""
-        ...
-
-    def report(self, text: str, /) -> None:
-        """Report a query that failed."""
-        ...
 
 
 class _Compiled(NamedTuple):

@@ -1,0 +1,44 @@
+"""What COMPARE reads of a PostgreSQL table: its columns, and those that identify a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ggshell.pipeline.compare.tables import ComparedColumns
+
+
+class ComparedColumn(NamedTuple):
+    """A column from the catalog; ``key`` is its place in the primary key, or None."""
+
+    name: str
+    type: str
+    is_text: bool
+    is_generated: bool
+    identity: str
+    key: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresColumns:
+    """What is compared of a table: the columns with stored values, and those that identify a row (none: all do)."""
+
+    columns: tuple[ComparedColumn, ...]
+
+    @property
+    def key(self) -> tuple[ComparedColumn, ...]:
+        return tuple(sorted((each for each in self.columns if each.key is not None), key=lambda each: each.key or 0))
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.key)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def postgres_columns(columns: ComparedColumns) -> PostgresColumns:
+    """The columns with their types; none for a table that could not be compared."""
+    return columns if isinstance(columns, PostgresColumns) else PostgresColumns(())
