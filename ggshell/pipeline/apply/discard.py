@@ -47,7 +47,7 @@ class DiscardFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists() or not self._append
             text = layout(discarded)
-            if not new and self.path.stat().st_size + len(text) > self._limit:
+            if not new and self.path.stat().st_size + len(text.encode()) > self._limit:
                 raise DiskError(f"discard file {self.path} is full", code="OGG-01172", hint="move it away")
             with self.path.open("w" if new else "a", encoding="utf-8") as file:
                 if new:

@@ -56,6 +56,15 @@ def test_a_full_or_unwritable_file_is_an_error(tmp_path: Path) -> None:
         DiscardFile(path / "below", "R", FakeClock()).write(ONE)
 
 
+def test_the_limit_counts_bytes_and_not_characters(tmp_path: Path) -> None:
+    path = tmp_path / "r.dsc"
+    DiscardFile(path, "R", FakeClock()).write(ONE)
+    wide = ONE._replace(after=[("v", "€" * (400 << 10))])
+    with pytest.raises(DiskError, match="full"):
+        DiscardFile(path, "R", FakeClock(), megabytes=1).write(wide)
+    assert path.stat().st_size < 1 << 20
+
+
 def test_a_rolled_file_is_kept_under_a_number_and_the_next_one_has_its_own_header(tmp_path: Path) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
     for number in range(12):
