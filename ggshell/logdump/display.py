@@ -16,6 +16,8 @@ _TIME: Final = re.compile(
     r"(?:(\d\d?)(?::(\d\d?)(?::(\d\d?)(?:\.(\d{3}\.\d{3}|\d{1,6})\d*)?)?)?)?\s*(Z?)",
     re.ASCII,
 )
+_OFFSET: Final = re.compile(r"([+-]?)(\d\d?)(?::([0-5]\d))?", re.ASCII)
+_FURTHEST_HOUR: Final = 15
 _CENTURY: Final = 70
 """Two-digit years from this one on belong to the last century."""
 
@@ -86,12 +88,13 @@ def stamp(moment: datetime) -> str:
 
 
 def zone_of(offset: str) -> tzinfo:
-    """Return the time zone of an offset such as +09:00 or -3; UTC if it is empty.  Raises UsageError."""
+    """Return the time zone of an offset such as +09:00 or -3; UTC if it is empty.
+
+    The range is that of PostgreSQL: -15:59 to +15:59.  Raises UsageError."""
     if not offset:
         return UTC
-    sign = -1 if offset.startswith("-") else 1
-    hours, _, minutes = offset.lstrip("+-").partition(":")
-    try:
-        return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes or 0)))
-    except ValueError:
-        raise UsageError(f"{offset} is not a valid offset from GMT", hint="for example +09:00") from None
+    match = _OFFSET.fullmatch(offset)
+    if match is None or int(match[2]) > _FURTHEST_HOUR:
+        raise UsageError(f"{offset} is not a valid offset from GMT", hint="use -15:59 to +15:59, for example +09:00")
+    distance = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    return timezone(-distance if match[1] == "-" else distance)
