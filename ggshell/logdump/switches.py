@@ -25,7 +25,6 @@ from ggshell.parameters.loading import load_globals
 @action("HEADERTOKEN", "HEADERTOKEN", "header_tokens")
 @action("USERTOKEN", "USERTOKEN", "user_tokens")
 @action("METADATA", "METADATA", "metadata")
-@action("METADATA DETAIL", "METADATA", "metadata")
 def switch(
     session: LogdumpSession,
     word: str,
@@ -40,8 +39,15 @@ def switch(
     if not (on or off or detail or data):
         yield Lines((f"{word} is {getattr(session.display, name).value}",))
     else:
-        more = detail or data or (on and word == "METADATA" and not off)
-        setattr(session.display, name, Level.OFF if off else Level.MORE if more else Level.ON)
+        setattr(session.display, name, Level.OFF if off else Level.MORE if detail or data else Level.ON)
+
+
+@action("METADATA DETAIL")
+def metadata_detail(
+    session: LogdumpSession, *, on: bool = False, off: bool = False, data: bool = False
+) -> Iterator[Answer]:
+    """Show metadata records with every column, or skip them."""
+    return switch(session, "METADATA", "metadata", off=off, detail=on or data)
 
 
 @action("GHDR", "GHDR", "ghdr")

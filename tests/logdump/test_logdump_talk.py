@@ -162,6 +162,13 @@ def test_metadata_sqlformat_shows_a_definition_as_a_statement(dump: Dump) -> Non
     assert 'CREATE TABLE "hr"."a" (\n    "id" integer,\n    "t" text,\n    PRIMARY KEY ("id")\n);\n' in text
 
 
+def test_metadata_on_shows_the_records_without_the_columns_of_detail(dump: Dump) -> None:
+    shown = [
+        dump.say(statement, "metadata") for statement in ("metadata detail", "metadata on", "metadata detail data")
+    ]
+    assert shown == ["METADATA is Detail\n", "METADATA is On\n", "METADATA is Detail\n"]
+
+
 def test_a_transaction_filter_matches_from_any_position_within_the_transaction(dump: Dump) -> None:
     text = dump.say("sft delete", "filter transid 702", "pos last rev", "n 3")
     assert text.count(" Len ") == 4
