@@ -53,8 +53,9 @@ def main(
     try:
         if options.statements:
             talk = Talk(session, as_json=options.as_json)
-            opening = [f"OPEN {quoted(options.file)}"] if options.file else []
-            return int(sum(not talk.say(text) for text in (*opening, *options.statements)) > 0)
+            if options.file and not talk.say(f"OPEN {quoted(options.file)}"):
+                return 1
+            return int(sum(not talk.say(text) for text in options.statements) > 0)
         if read is None and terminal is not None and sys.stdin.isatty() and redraws_lines(sys.stdout):
             read = terminal(session)
         return _converse(session, options, read or _typed)
