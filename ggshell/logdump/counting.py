@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import NotFoundError
 from ggshell.logdump.answers import Answer, Counted, CountedInterval, Lines, Lost, Tally, TransactionSize
-from ggshell.logdump.cursor import Walk, is_row
+from ggshell.logdump.cursor import BEGINNINGS, Walk, is_row
 from ggshell.logdump.display import Display
 from ggshell.logdump.filters import FilterCandidate
 from ggshell.logdump.registry import action
@@ -100,6 +100,8 @@ def _count_file(session: LogdumpSession, file: InspectedFile, result: Counted, s
         _count_plainly(session, walk, result, span, large)
     scanned = 0
     while (seen := walk.step()) is not None:
+        if seen.fault:
+            large.after_damage()
         if not seen.size:
             result.damaged.append(Lost(file, seen.rba, seen.fault))
             good = file.good_behind(seen.rba + 1)
@@ -137,7 +139,9 @@ def _count_plainly(session: LogdumpSession, walk: Walk, result: Counted, span: _
 
     fast = FastCount(walk.file, result, other, session.progress)
     walk.place = fast.count(walk.place)
-    fast.end()
+    if fast.open:
+        tables = [walk.file.table(index, walk.place) for index in fast.open_tables]
+        large.resume(walk.place, {table.name if table is not None else "" for table in tables})
 
 
 def _count_record(
@@ -178,8 +182,21 @@ class _Large:
         self._result = result
         self._now: TransactionSize | None = None
         self._tables: set[str] = set()
+        self._doubtful = False
+        """Whether damage may have hidden the end of the open transaction."""
+
+    def resume(self, rba: int, tables: set[str]) -> None:
+        """Continue a transaction of these tables that is open at a place; its records were counted before."""
+        self._now, self._tables = TransactionSize("", 0, 0, rba), tables
+
+    def after_damage(self) -> None:
+        """Records may be missing here: a row that begins a transaction ends the open one."""
+        self._doubtful = True
 
     def add(self, walk: Walk, seen: InspectedRecord, candidate: FilterCandidate, size: int) -> None:
+        if self._doubtful and candidate.record.trans_ind in BEGINNINGS:
+            self.end()
+        self._doubtful = False
         now = self._now
         if now is None:
             now = TransactionSize(candidate.identity().xid, 0, 0, seen.rba)
@@ -224,9 +241,10 @@ class FastCount:
         self._progress = progress
         self._result = result
         self._other = other
-        self._open = 0
-        """1 if the last chunk left a transaction open, else 0."""
-        self._open_tables: set[int] = set()
+        self.open = False
+        """Whether the last chunk left a transaction open."""
+        self.open_tables: set[int] = set()
+        """The indexes of that transaction's tables."""
 
     def count(self, place: int) -> int:
         """Count from a place on; return the place after the last counted record."""
@@ -244,13 +262,6 @@ class FastCount:
             if self._progress is not None:
                 self._progress(place, self._file.size)
         return place
-
-    def end(self) -> None:
-        """Count a transaction that is still open at the end."""
-        if self._open:
-            self._result.transactions += 1
-            self._result.transaction_tables += len(self._open_tables)
-            self._open, self._open_tables = 0, set()
 
     def _take(self, records: Records, base: int) -> None:
         is_row = records.is_row
@@ -282,12 +293,12 @@ class FastCount:
         whole = int(ends.sum())
         result.transactions += whole
         pairs = np.unique(number * _TABLES + table)
-        first = {int(pair) for pair in (pairs[pairs < _TABLES]).tolist()} | self._open_tables
+        first = {int(pair) for pair in (pairs[pairs < _TABLES]).tolist()} | self.open_tables
         tables = len(pairs) - int((pairs < _TABLES).sum()) + len(first)
         still_open = not bool(ends[-1])
         left = {int(pair) % _TABLES for pair in pairs[pairs >= whole * _TABLES].tolist()} if still_open else set()
         if still_open:
-            left |= self._open_tables if not whole else set()
+            left |= self.open_tables if not whole else set()
             tables -= len(left)
         result.transaction_tables += tables
-        self._open_tables, self._open = left, int(still_open)
+        self.open_tables, self.open = left, still_open

@@ -12,7 +12,8 @@ from ggshell.trail.inspection import InspectedFile, InspectedRecord, InspectedTa
 from ggshell.trail.markers import table_index
 from ggshell.trail.record import Record
 
-_ROWS_BEGIN = frozenset({int(TransInd.BEGIN), int(TransInd.SOLE)})
+BEGINNINGS: Final = frozenset({int(TransInd.BEGIN), int(TransInd.SOLE)})
+"""The transaction indicators of a row that begins a transaction."""
 _RESTARTS = frozenset({int(IoType.RESTART_OK), int(IoType.RESTART_ABEND)})
 _NO_ROWS = _RESTARTS | {int(IoType.METADATA), int(IoType.COMMENT)}
 _NOBODY: Final = Identity("", "")
@@ -70,7 +71,7 @@ class Walk:
         record = seen.record
         if record is None or not is_row(record):
             return _NOBODY
-        if record.trans_ind in _ROWS_BEGIN:
+        if record.trans_ind in BEGINNINGS:
             return _told(record)
         if not self._span.begin <= seen.rba < self._span.end:
             self._span = self._searched(seen)
@@ -111,7 +112,7 @@ class Walk:
             return
         end = seen.rba + seen.size
         is_open = not is_row(record) or record.trans_ind not in (TransInd.END, TransInd.SOLE)
-        if is_row(record) and record.trans_ind in _ROWS_BEGIN:
+        if is_row(record) and record.trans_ind in BEGINNINGS:
             self._span = _Span(seen.rba, end, _told(record), open=is_open)
         elif span.open and span.end == seen.rba and record.io_type not in _RESTARTS:
             self._span = span._replace(end=end, open=is_open)

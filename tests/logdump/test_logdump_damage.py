@@ -71,6 +71,27 @@ def test_damage_is_reported_with_its_rba_and_the_next_good_record_is_found(
     dump.talk.session.close()
 
 
+@pytest.mark.parametrize(
+    ("lost", "counted"),
+    [((3,), 6), ((4,), 6), ((5,), 6), ((5, 6), 5), ((3, 4, 5), 5)],
+    ids=["a beginning", "a middle", "an end", "an end and the next transaction", "a whole transaction"],
+)
+def test_a_transaction_with_damage_within_counts_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: tuple[int, ...], counted: int
+) -> None:
+    name = small_trail(tmp_path)
+    content = bytearray(name.file(0).read_bytes())
+    places = [place for place, _ in cut_records(bytes(content))]
+    for number in lost:
+        content[places[number]] ^= 0xFF
+    name.file(0).write_bytes(content)
+    dump = Dump(capsys)
+    for statements in (["count"], ["filter rba >= 0", "count"]):
+        text = dump.say(f"open {name.file(0)}", *statements)
+        assert f"Average of {counted} Transactions" in text
+    dump.talk.session.close()
+
+
 def test_a_changed_value_is_shown_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = small_trail(tmp_path)
     content = name.file(0).read_bytes().replace(b"uno", b"UNO")
