@@ -68,7 +68,10 @@ def _statement(place: Ground, *statements: str) -> Walk:
 
 
 def _turn(pieces: list[list[str]], passed: str) -> Walk:
-    """The shortest piece that passes a file: one row alone, and nothing that a process does from time to time."""
+    """The shortest piece that passes a file: one row alone, and nothing that a process does from time to time.
+
+    ``passed``: a file that only a row enters; an idle turn enters the loops and asks writer and delivery for their state.
+    """
     found = [tuple(piece) for piece in pieces if passed in piece]
     return Walk(min(found, key=lambda piece: len(set(piece))))
 
@@ -83,7 +86,7 @@ def _rows(place: Ground) -> Iterator[tuple[str, Walk]]:
             place.fill(1, 1, first=number)
             place.wait_for_slot("ggs_ext", place.end_of_log())
 
-    yield "row, Extract", _turn(_group(place, "process", "extract", "ext", captured)[0], "trail/writer.py")
+    yield "row, Extract", _turn(_group(place, "process", "extract", "ext", captured)[0], "trail/encode.py")
 
     def applied() -> None:
         place.wait_for_count("bench.rows", 5)
@@ -94,7 +97,7 @@ def _rows(place: Ground) -> Iterator[tuple[str, Walk]]:
 
     found = _group(place, "process", "replicat", "rep", applied)[0]
     place.obey("STOP EXTRACT ext")
-    yield "row, Replicat", _turn(found, "pipeline/apply/delivery.py")
+    yield "row, Replicat", _turn(found, "connectors/postgres/apply_steps.py")
 
 
 def _statements(place: Ground) -> Iterator[tuple[str, Walk]]:
