@@ -130,7 +130,7 @@ class LogRefusedError(ConnectionLostError):
 
 
 class StoppedError(ConnectionLostError):
-    """A statement was cancelled because its process is stopping; the connection is still open."""
+    """A statement was canceled because its process is stopping; the connection is still open."""
 
     code = "GGS-00403"
 

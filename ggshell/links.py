@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 class Link(Protocol):
     """One database connection."""
 
-    cancelled: bool
+    canceled: bool
     """Whether ``cancel`` was called, which explains why the running statement failed."""
 
     observable: bool

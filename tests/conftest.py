@@ -104,7 +104,7 @@ def _serve(folder: Path, name: str) -> PostgresServer:
     server = PostgresServer(
         data=folder / f"data-{name}", sockets=folder / f"s-{name}", port=free_port(), binaries=find_binaries()
     )
-    server.initialise({**REPLICATION_SETTINGS, **UNSAFE, "max_prepared_transactions": "10"})
+    server.initialize({**REPLICATION_SETTINGS, **UNSAFE, "max_prepared_transactions": "10"})
     server.start()
     return server
 

@@ -23,6 +23,11 @@ REFUSED = {
     "behind": re.compile(rf"\bbehind {_WORDS}\b", re.IGNORECASE),
     "come to run": re.compile(r"\bc[oa]me to run\b", re.IGNORECASE),
     "whole story": re.compile(r"\bwhole story\b", re.IGNORECASE),
+    "British spelling": re.compile(
+        r"\b(?:(?:recogni|initiali|organi|normali|optimi|synchroni)s(?:e|es|ed|ing)|analys(?:e|ed|ing)|cancelled"
+        r"|licence|(?:un)?colour\w*|behaviour\w*|neighbour\w*|favour\w*)\b",
+        re.IGNORECASE,
+    ),
     "ways for paths": re.compile(
         r"\b(?:replication|data) ways?\b|\bways? (?:of|for) (?:the )?replication\b", re.IGNORECASE
     ),

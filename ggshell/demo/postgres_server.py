@@ -58,7 +58,7 @@ class PostgresServer:
         """A libpq connection string over the Unix socket (twice as fast as loopback TCP)."""
         return f"host={self.sockets} port={self.port} dbname={database} user={user}"
 
-    def initialise(self, settings: Mapping[str, str] = REPLICATION_SETTINGS) -> None:
+    def initialize(self, settings: Mapping[str, str] = REPLICATION_SETTINGS) -> None:
         """Create the data folder unless it exists. Local connections are trusted; there are no remote ones."""
         if (self.data / "PG_VERSION").exists():
             return

@@ -1,7 +1,7 @@
 -- The demo's shop: real tables with foreign keys and the column types that replication finds hard.
 -- Names are unqualified: the loader sets search_path, so the same file makes schema "shop" and its mirror.
 
-CREATE TYPE order_status AS ENUM ('new', 'paid', 'shipped', 'returned', 'cancelled');
+CREATE TYPE order_status AS ENUM ('new', 'paid', 'shipped', 'returned', 'canceled');
 CREATE TYPE geo_point AS (latitude double precision, longitude double precision);
 CREATE DOMAIN email_address AS text CHECK (VALUE LIKE '%@%');
 

@@ -61,7 +61,7 @@ class DemoServers:
         """Start the servers that are not running. Raises DatabaseError with the server's message."""
         for _, server in self.both():
             fresh = not (server.data / "PG_VERSION").exists()
-            server.initialise()
+            server.initialize()
             if fresh:
                 (server.data / "pg_hba.conf").write_text(_LOCAL_ACCESS)
             server.start()

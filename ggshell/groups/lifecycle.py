@@ -242,7 +242,7 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
             body(context)
         except ConnectionLostError:
             if not context.runner.stop_requested:
-                raise  # otherwise the connection was cancelled or lost while the process was stopping
+                raise  # otherwise the connection was canceled or lost while the process was stopping
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))
         report.statistics(context.statistics.snapshot())

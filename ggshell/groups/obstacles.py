@@ -14,7 +14,7 @@ CHECK_SECONDS, STOP_SECONDS = 1.0, 0.2
 SILENT_SECONDS = 10.0
 """Seconds after which a statement without an answer, and without a lock that blocks it, is reported."""
 BREAK_SECONDS = 1.0
-"""Seconds that a cancelled statement may continue before its connection is closed."""
+"""Seconds that a canceled statement may continue before its connection is closed."""
 
 
 class Obstacle(NamedTuple):

@@ -57,7 +57,7 @@ def run_sessions(context: GroupContext, session: Callable[[Backoff], None], clos
         except ConnectionLostError as error:
             close()
             if context.runner.stop_requested:
-                return  # the connection was cancelled or lost while the process was stopping
+                return  # the connection was canceled or lost while the process was stopping
             pause = backoff.next()
             context.report.event(Severity.WARNING, error.code, f"{error} - retrying in {pause:g} seconds.")
             _wait(context, pause)

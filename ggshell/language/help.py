@@ -1,4 +1,4 @@
-"""Pages of the manual as styled text. A terminal colours the styles; without them the text is the plain page.
+"""Pages of the manual as styled text. A terminal colors the styles; without them the text is the plain page.
 
 Styles: ``title``, ``heading``, ``fact`` (its name), ``keyword``, ``slot``, ``mark`` (of the notation), ``code`` (an example,
 a statement or text in backticks), ``text``.

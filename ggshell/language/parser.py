@@ -4,7 +4,7 @@ A matcher takes an attempt and a position, adds what it found to the attempt, an
 and completion share the attempt: what a line expected at the furthest position is the "expected ..." of the error. If that
 position is the end of the text, it is also what completion offers.
 
-Commas between options count as white space, because the manuals' own examples omit them. Neighbouring options can be in any
+Commas between options count as white space, because the manuals' own examples omit them. Neighboring options can be in any
 order, each once. A keyword beats a value. Of several alternatives, the one that matches furthest is taken. Only the
 alternatives of a choice are read more than once, so parsing takes linear time.
 """
@@ -326,7 +326,7 @@ def choice_of(arms: Arms) -> Matcher:
 
 
 def options_of(arms: Arms, *, values: bool = False, needed: frozenset[int] = frozenset()) -> Matcher:
-    """Neighbouring options, in any order, each at most once. Those in ``needed`` are required."""
+    """Neighboring options, in any order, each at most once. Those in ``needed`` are required."""
 
     def match(run: Attempt, place: int) -> int:
         used: dict[int, str] = {}
@@ -429,7 +429,7 @@ class LineParser:
         return parts
 
     def _row(self, parts: list[Matcher | Node]) -> Matcher:
-        """Match items in a row. Neighbouring options become one group; the items that are sequences are required in it."""
+        """Match items in a row. Neighboring options become one group; the items that are sequences are required in it."""
         matchers: list[Matcher] = []
         run: list[Node] = []
         needed: set[int] = set()

@@ -187,7 +187,7 @@ def _slips(known: str) -> int:
 
 
 def _distance(one: str, other: str) -> int:
-    """The edit distance between two words: letters changed, added, left out, or swapped with their neighbour."""
+    """The edit distance between two words: letters changed, added, left out, or swapped with their neighbor."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

@@ -119,7 +119,7 @@ class Talk:
             self._depth -= 1
 
     def _recalled(self, text: str) -> str:
-        """Return the statement that FC or ``!`` recalls, else the text itself; empty if the edit was cancelled."""
+        """Return the statement that FC or ``!`` recalls, else the text itself; empty if the edit was canceled."""
         word, _, rest = text.partition(" ")
         if text.startswith("!"):
             found = earlier(self._session.history, text[1:])

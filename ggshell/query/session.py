@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 LAST_BYTES = 1 << 16
 CHECK_SECONDS = 0.2
 CANCEL_SECONDS = 3.0
-"""How long Ctrl-C waits for the jobs to end. Cancelling continues in the background."""
+"""How long Ctrl-C waits for the jobs to end. Canceling continues in the background."""
 
 
 class SessionFacts(NamedTuple):

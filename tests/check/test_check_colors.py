@@ -1,4 +1,4 @@
-"""Colours of ``ggshell check``."""
+"""Colors of ``ggshell check``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ggshell.check.cli import FAILED, main
 
 
 @pytest.mark.parametrize(("no_color", "colored"), [("", True), ("1", False)])
-def test_no_color_turns_colours_off(
+def test_no_color_turns_colors_off(
     no_color: str, colored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NO_COLOR", no_color)

@@ -12,7 +12,7 @@ from ggshell.language import pages
 from ggshell.language.help import find
 
 
-def test_colours_in_the_syntax_do_not_change_the_text() -> None:
+def test_colors_in_the_syntax_do_not_change_the_text() -> None:
     from ggshell.cli.session import without_colors
 
     colored = help_text("@date", color=True)

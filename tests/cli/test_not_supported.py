@@ -20,8 +20,8 @@ Paints.
 - For: GGSCI
 {status}
 ## Syntax
-    PAINT WALL colour [, GLOSS] [, COATS number]
-    PAINT WALL colour QUICKLY
+    PAINT WALL color [, GLOSS] [, COATS number]
+    PAINT WALL color QUICKLY
 
 ## Not supported
     GLOSS: there is no brush for it
@@ -46,23 +46,23 @@ def answer(page: Path, key: str, args: dict[str, object]) -> Note | None:
 
 
 def test_a_supported_statement_has_no_note(page: Path) -> None:
-    assert answer(page, "PAINT WALL", {"colour": "red", "coats": 2}) is None
+    assert answer(page, "PAINT WALL", {"color": "red", "coats": 2}) is None
 
 
 def test_an_unsupported_action_is_a_note(page: Path) -> None:
-    note = answer(page, "PAINT WALL QUICKLY", {"colour": "red"})
+    note = answer(page, "PAINT WALL QUICKLY", {"color": "red"})
     assert note == ("GGS-00103", "PAINT WALL QUICKLY is not supported: it takes its time")
 
 
 def test_a_statement_with_an_unsupported_option_is_refused(page: Path) -> None:
     with pytest.raises(StatementError, match="GLOSS of PAINT WALL is not supported: there is no brush"):
-        answer(page, "PAINT WALL", {"colour": "red", "gloss": True})
+        answer(page, "PAINT WALL", {"color": "red", "gloss": True})
 
 
 def test_a_page_with_a_status_is_not_supported_at_all(page: Path) -> None:
     page.write_text(PAGE.format(status="- Not supported: the shop is closed\n"))
     assert gaps_of(page).status == "the shop is closed"
-    note = answer(page, "PAINT WALL", {"colour": "red", "gloss": True})
+    note = answer(page, "PAINT WALL", {"color": "red", "gloss": True})
     assert note is not None
     assert note.message.endswith("the shop is closed")
 

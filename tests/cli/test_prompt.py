@@ -128,7 +128,7 @@ def styles(line: str, verb: str = "") -> dict[str, str]:
     return {piece[1]: piece[0].removeprefix("class:") for piece in colored(line, verb)}
 
 
-def test_colours() -> None:
+def test_colors() -> None:
     found = styles("add exttrail ./dirdat/ea, extract 'e 1', megabytes 50 -- why")
     assert (found["add"], found["exttrail"], found["megabytes"]) == ("keyword",) * 3
     assert (found["'e 1'"], found["50"], found["-- why"]) == ("string", "number", "comment")
@@ -138,12 +138,12 @@ def test_colours() -> None:
     assert {"EXT", "EXTR", "EXTRACT"} <= words_of("INFO")
 
 
-def test_colours_of_a_line_follow_the_statement_that_it_continues() -> None:
+def test_colors_of_a_line_follow_the_statement_that_it_continues() -> None:
     line = StatementLexer().lex_document(Document("info extract &\next1, detail"))
     assert ("class:keyword", "detail") in line(1)
     assert line(7) == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "'", '"', "(((", "a'b\"c", "\t;;--", "é ü 漢字"])
-def test_colours_do_not_change_the_text(text: str) -> None:
+def test_colors_do_not_change_the_text(text: str) -> None:
     assert "".join(piece[1] for piece in colored(text)) == text

@@ -35,7 +35,7 @@ def source(server_folder: Path, port: int) -> Iterator[PostgresServer]:
     """A server whose data folder the test can restore."""
     name = f"{port}"
     server = PostgresServer(server_folder / f"data-{name}", server_folder / f"s-{name}", port, find_binaries())
-    server.initialise(SETTINGS)
+    server.initialize(SETTINGS)
     server.start()
     yield server
     server.stop("immediate")

@@ -200,7 +200,7 @@ def test_every_process_answers_and_stops_while_its_work_is_blocked(pipeline: Pip
     hole.pass_on()
     databases = [each for each in REPLICATS if each is not DUCKDB]
     pipeline.start("ext1", *(each.group for each in databases))
-    until("the cancelled transaction is applied", lambda: all(arrived(pipeline, each, 2) for each in databases))
+    until("the canceled transaction is applied", lambda: all(arrived(pipeline, each, 2) for each in databases))
 
 
 def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, north: str, south: str) -> None:

@@ -1,4 +1,4 @@
-"""Pieces of HELP: styles that a terminal colours, and plain text without them."""
+"""Pieces of HELP: styles that a terminal colors, and plain text without them."""
 
 from __future__ import annotations
 

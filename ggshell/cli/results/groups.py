@@ -142,15 +142,15 @@ def _recovery(info: GroupInfo) -> list[str]:
     if info.pid is None or not found or found["complete"]:
         return []
     lines = [
-        labelled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
+        labeled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
     ]
     if found["left_seconds"] is not None:
         left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
-        lines.append(labelled("", left))
+        lines.append(labeled("", left))
     return lines
 
 
-def labelled(label: str, text: str) -> str:
+def labeled(label: str, text: str) -> str:
     """Format a label, padded to the label column, and its value."""
     return f"{label:<{_LABEL}}{text}"
 
@@ -162,14 +162,14 @@ def heading(info: GroupInfo) -> list[str]:
     lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
     lines += _mode(found)
     if found.description:
-        lines.append(labelled("Description", found.description))
+        lines.append(labeled("Description", found.description))
     if found.read.source is SourceType.TABLE:
-        lines.append(labelled("Checkpoint Lag", "Not Available"))
+        lines.append(labeled("Checkpoint Lag", "Not Available"))
     else:
         lag = clock_text(info.lag) if info.lag_known else "Unknown"
-        lines.append(labelled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
+        lines.append(labeled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
     if info.pid is not None:
-        lines.append(labelled("Process ID", str(info.pid)))
+        lines.append(labeled("Process ID", str(info.pid)))
     return lines
 
 
@@ -181,7 +181,7 @@ def _mode(found: Checkpoint) -> list[str]:
         case ReplicatKind.COORDINATED:
             return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.maxthreads}"]
         case ReplicatKind.LAKE:
-            return [labelled("Spark", f"Target {found.options.target}")]
+            return [labeled("Spark", f"Target {found.options.target}")]
         case _:
             return []
 
@@ -194,11 +194,11 @@ def read_lines(found: Checkpoint) -> list[str]:
     """The lines that show how far the group has read its source."""
     read = found.read
     if isinstance(read.current, LogPosition) and read.source is SourceType.LOG:
-        return [labelled(*line) for line in source_log(found.options).read_position(found)]
+        return [labeled(*line) for line in source_log(found.options).read_position(found)]
     if isinstance(read.current, TrailPosition) and read.source is SourceType.TRAIL:
-        first = labelled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
+        first = labeled("Log Read Checkpoint", f"File {trail_file(read.trail, read.current.seqno)}")
         exact = local_text(read.current_time, _EXACT) if read.current_time else "First Record"
-        return [first, labelled("", f"{exact}  RBA {read.current.rba}")]
+        return [first, labeled("", f"{exact}  RBA {read.current.rba}")]
     return _load_lines(found)
 
 
@@ -210,27 +210,27 @@ def _slot_place(info: GroupInfo) -> list[str]:
     active = f"is active with PID {slot.pid}" if slot.pid and info.pid is not None else "is inactive"
     return [
         "",
-        labelled("Replication Slot", f"{slot.name} {active} in database {slot.database}"),
-        labelled("Slot Restart LSN", format_lsn(slot.restart)),
-        labelled("Slot Flush LSN", format_lsn(slot.flush)),
-        labelled("Current Log Position", format_lsn(slot.current)),
+        labeled("Replication Slot", f"{slot.name} {active} in database {slot.database}"),
+        labeled("Slot Restart LSN", format_lsn(slot.restart)),
+        labeled("Slot Flush LSN", format_lsn(slot.flush)),
+        labeled("Current Log Position", format_lsn(slot.current)),
     ]
 
 
 def _load_lines(found: Checkpoint) -> list[str]:
     """The lines of an initial load: current table, progress, and the CSN of the snapshot."""
     state = LoadState.of(found)
-    task = labelled("Task", str(found.read.source))
+    task = labeled("Task", str(found.read.source))
     if state is None or not state.csn:
-        return [labelled("Log Read Checkpoint", "Not Available"), labelled("", "First Record         Record 0"), task]
+        return [labeled("Log Read Checkpoint", "Not Available"), labeled("", "First Record         Record 0"), task]
     where = f"Table {state.table}" if state.table else "All tables"
     return [
-        labelled("Log Read Checkpoint", where),
-        labelled("", f"{local_text(state.time)}  Record {state.rows if state.table else state.all_rows}"),
+        labeled("Log Read Checkpoint", where),
+        labeled("", f"{local_text(state.time)}  Record {state.rows if state.table else state.all_rows}"),
         task,
-        labelled("Progress", state.words),
-        labelled("Snapshot CSN", state.csn),
-        labelled("Begins in", state.file),
+        labeled("Progress", state.words),
+        labeled("Snapshot CSN", state.csn),
+        labeled("Begins in", state.file),
     ]
 
 
@@ -250,13 +250,13 @@ def _detail(info: GroupInfo) -> list[str]:
     if info.slot is not None:
         lines += ["", *(slot_lines(info.slot)[1:] if info.slot.restart else slot_lines(info.slot))]
     if found.type is GroupKind.REPLICAT:
-        lines += ["", labelled("Low Watermark CSN value:", f" {found.latest_csn or '(no data)'}")]
+        lines += ["", labeled("Low Watermark CSN value:", f" {found.latest_csn or '(no data)'}")]
     if info.obstacles:
         lines += ["", *info.obstacles]
     if found.type is GroupKind.PATH:
-        lines += ["", labelled("Source", found.options.source or found.read.trail)]
-        lines.append(labelled("Target", found.options.target))
-    return [*lines, "", "", *(labelled(label, path) for label, path in info.paths.items())]
+        lines += ["", labeled("Source", found.options.source or found.read.trail)]
+        lines.append(labeled("Target", found.options.target))
+    return [*lines, "", "", *(labeled(label, path) for label, path in info.paths.items())]
 
 
 def _target_trails(found: Checkpoint) -> list[str]:
@@ -291,14 +291,14 @@ _END = {
 
 def slot_lines(slot: SlotFacts) -> list[str]:
     """The lines that show how much log a slot retains, how fast that grows, and when it reaches the limit."""
-    lines = [labelled("Replication slot", slot.name), labelled("WAL held back", size(slot.retained))]
-    lines.append(labelled("WAL growth", _growth(slot.growth)))
+    lines = [labeled("Replication slot", slot.name), labeled("WAL held back", size(slot.retained))]
+    lines.append(labeled("WAL growth", _growth(slot.growth)))
     if slot.left is not None:
-        lines.append(labelled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
+        lines.append(labeled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
     elif slot.room is None:
-        lines.append(labelled("Room left", "the server does not set a limit, and its disk space is unknown"))
+        lines.append(labeled("Room left", "the server does not set a limit, and its disk space is unknown"))
     else:
-        lines.append(labelled("Room left", f"{size(slot.room)} until {_END[slot.limit]}"))
+        lines.append(labeled("Room left", f"{size(slot.room)} until {_END[slot.limit]}"))
     return lines
 
 

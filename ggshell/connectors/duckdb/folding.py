@@ -53,7 +53,7 @@ def works(changes: Sequence[Change]) -> Iterator[Work]:
 
 
 def _foldable(changes: Sequence[Change]) -> bool:
-    """Whether rows of a table are related by their key alone, and equal keys can be recognised by their texts."""
+    """Whether rows of a table are related by their key alone, and equal keys can be recognized by their texts."""
     mapping = changes[0].mapping
     if any(change.mapping is not mapping for change in changes):
         return False

@@ -150,7 +150,7 @@ class DuckLink:
     observable = False
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, login: str) -> None:
-        self.cancelled = False
+        self.canceled = False
         self._connection = weakref.ref(connection)
         self._login = login
 
@@ -166,7 +166,7 @@ class DuckLink:
 
     def cancel(self) -> None:
         """Interrupt the running statement. It fails, and so does its transaction. Does nothing if no statement runs."""
-        self.cancelled = True
+        self.canceled = True
         connection = self._connection()
         if connection is not None:
             connection.interrupt()

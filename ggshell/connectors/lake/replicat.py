@@ -107,7 +107,7 @@ class LakeReplicat:
             self._began = self._context.clock.steady()
             self._link.process = None if self._is_remote else java_process(spark)
             failure = self._deliver(spark)
-            if self._link.cancelled and runner.stop_requested:
+            if self._link.canceled and runner.stop_requested:
                 self._warn(
                     "Spark or the lake's disk did not respond after STOP, so Java was killed."
                     " START delivers uncommitted changes again."
@@ -324,7 +324,7 @@ class SparkLink:
 
     def __init__(self, place: str, progress: Callable[[], str], is_silent: Callable[[], bool]) -> None:
         """``progress`` returns a new text after each batch; ``is_silent``: a call to Java has not returned for some time."""
-        self.cancelled = False
+        self.canceled = False
         self.process: Any = None
         """The process of Java; None if there is none."""
         self._place = place
@@ -347,7 +347,7 @@ class SparkLink:
 
     def cancel(self) -> None:
         """Kill Java now."""
-        self.cancelled = True
+        self.canceled = True
         self.process.kill()
 
     def break_off(self) -> None:

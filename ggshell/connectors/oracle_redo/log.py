@@ -2,7 +2,7 @@
 
 It relies on these facts. Rows are in SCN order. A transaction whose START row was not read began before the position
 where capture begins, and is not captured. A restart reads again from the SCN at which the oldest open transaction
-began. What the trail already contains is recognised by commit SCN and transaction id, as several transactions may
+began. What the trail already contains is recognized by commit SCN and transaction id, as several transactions may
 commit at the same SCN. What committed before an unreadable row is handed out first.
 """
 

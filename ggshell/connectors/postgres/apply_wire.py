@@ -27,7 +27,7 @@ MOST_UNSENT = 1 << 20
 _TRANSIENT = frozenset({"40001", "40P01", "55P03", "57014"})
 _GUARDED = frozenset({"22012", "42P01", "0A000"})
 """How a guard fails: division by zero, a missing table, or result types that changed after preparation."""
-_CANCELLED = "57014"
+_CANCELED = "57014"
 _GONE = ("08", "53", "57P", "25P03", "25006")
 
 
@@ -62,10 +62,10 @@ _NOTHING = _Expected(None)
 class ApplyPipeline:
     """Sends steps in order. At most one set of steps awaits its results at any time."""
 
-    def __init__(self, pgconn: Any, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """``cancelled``: whether this process cancelled the connection's current statement because it has to stop."""
+    def __init__(self, pgconn: Any, canceled: Callable[[], bool] = lambda: False) -> None:
+        """``canceled``: whether this process canceled the connection's current statement because it has to stop."""
         self._pgconn = pgconn
-        self._cancelled = cancelled
+        self._canceled = canceled
         self._poll = select.poll()
         self._poll.register(pgconn.socket, select.POLLIN)
         self._waiting: deque[_Expected] = deque()
@@ -124,7 +124,7 @@ class ApplyPipeline:
             raise ConnectionLostError(
                 f"the connection to the target was lost: {' '.join(str(error).split())}"
             ) from error
-        if refusal is not None and refusal.state == _CANCELLED and self._cancelled():
+        if refusal is not None and refusal.state == _CANCELED and self._canceled():
             raise StoppedError("the current statement was canceled because the process is stopping")
         if refusal is not None and refusal.state.startswith(_GONE):
             raise ConnectionLostError(f"the target is not available: {refusal.text}")
@@ -301,7 +301,7 @@ class ApplyPipeline:
 
 
 def _segments(steps: Sequence[ApplyStep]) -> Iterator[tuple[bool, Sequence[ApplyStep]]]:
-    """Split steps into runs sent in the same mode: (as a simple query, steps). Plain steps join their neighbours."""
+    """Split steps into runs sent in the same mode: (as a simple query, steps). Plain steps join their neighbors."""
     first, simple = 0, None
     for number, step in enumerate(steps):
         if step.values is None and step.data is None:

@@ -3,7 +3,7 @@
 The code relies on these facts of the protocol. The CSN of a commit is the LSN after its record, and the next
 transaction may begin at exactly that LSN. A transaction that was being streamed when the connection broke may be sent
 as a whole, or streamed again, after a reconnect. The server sends everything again that was not confirmed. Therefore
-transactions that are already known are recognised by the LSN of their commit alone. The rows of a transaction are kept
+transactions that are already known are recognized by the LSN of their commit alone. The rows of a transaction are kept
 as received; nothing is decoded before the commit.
 """
 

@@ -230,7 +230,7 @@ class PostgresLink:
     observable = True
 
     def __init__(self, connection: psycopg.Connection[Any], conninfo: str, *, replication: bool) -> None:
-        self.cancelled = False
+        self.canceled = False
         self.pid = connection.info.backend_pid
         self._connection = weakref.ref(connection)
         self._conninfo = conninfo
@@ -266,12 +266,12 @@ class PostgresLink:
         return found
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.canceled = True
         with connect_beside(self._conninfo) as beside:
             execute(beside, "SELECT pg_cancel_backend(%s)", [self.pid])
 
     def break_off(self) -> None:
-        self.cancelled = True
+        self.canceled = True
         connection = self._connection()
         if connection is None or connection.closed:
             return

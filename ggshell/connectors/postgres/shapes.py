@@ -11,7 +11,7 @@ when the shapes are still the same after it.
 
 Reading the catalog in every transaction costs more than a row. Therefore the check of a transaction with prepared
 statements is itself a prepared statement that returns the columns of the table, as NULLs. When the table has changed,
-the server analyses that statement again. It refuses the statement if the types or names of the columns differ from
+the server analyzes that statement again. It refuses the statement if the types or names of the columns differ from
 those at preparation, and the statement divides by zero if the name belongs to another table. The shape is checked right
 after the statement was prepared. Since an old shape never returns, it was also true at preparation. For a table with
 generated columns, the shape is checked in every transaction, because such columns keep their types when they become

@@ -323,7 +323,7 @@ class PostgresTarget:
     def _connect(self) -> None:
         self._connection: psycopg.Connection[Any] = session.connect(self._conninfo, program=self._program)
         link = LINKS.of(self._connection)
-        self._wire = ApplyPipeline(self._connection.pgconn, lambda: link is not None and link.cancelled)
+        self._wire = ApplyPipeline(self._connection.pgconn, lambda: link is not None and link.canceled)
         self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
         self._doubted, self._sent = False, {}
         self._forget()

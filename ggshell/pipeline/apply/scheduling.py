@@ -48,7 +48,7 @@ class Scheduler:
         self.loads = [0] * workers
         self.closed: set[int] = set()
         """Stuck workers, which get only transactions that depend on those they already have."""
-        self._favourite = 0
+        self._favorite = 0
         self._streak = 0
         self._writers: dict[int, Entry] = {}
         self._readers: dict[int, list[Entry]] = {}
@@ -81,14 +81,14 @@ class Scheduler:
         """Return the worker for a transaction; None while it has to wait.
 
         ``stretch``: how many independent transactions go to one worker before the next one gets its turn, because
-        neighbouring transactions are faster to apply together."""
+        neighboring transactions are faster to apply together."""
         if entry.blockers:
             entry.blockers = [blocker for blocker in entry.blockers if not blocker.done]
         if not entry.blockers:
-            if self._streak >= stretch or self._favourite in self.closed:
-                self._favourite, self._streak = self._least_loaded(), 0
+            if self._streak >= stretch or self._favorite in self.closed:
+                self._favorite, self._streak = self._least_loaded(), 0
             self._streak += 1
-            return self._favourite
+            return self._favorite
         workers = {blocker.worker for blocker in entry.blockers}
         return workers.pop() if len(workers) == 1 else None
 

@@ -73,7 +73,7 @@ class Heartbeats:
         ``part`` can read ``lags``: one row per heartbeat with ``way`` (a number), ``sent``, ``came`` and the lag of each
         hop, in microseconds. A heartbeat that a source has twice, after a crash, counts once, with its earliest times. It
         can also read ``ways``: the number and names of each path, and its ``series``, which is unique to the source.
-        ``part`` runs on each source, and on each slice of an archive by birth time, so ``sql`` must handle neighbours across
+        ``part`` runs on each source, and on each slice of an archive by birth time, so ``sql`` must handle neighbors across
         slices.
         """
         parts = [FirstHalf(source.view, f"WITH {self._ctes(source)}, {part}") for source in self.sources]

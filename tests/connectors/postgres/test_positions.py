@@ -144,7 +144,7 @@ def prepared_server(server_folder: Path, port: int) -> Iterator[str]:
         port=port,
         binaries=find_binaries(),
     )
-    server.initialise({**REPLICATION_SETTINGS, "max_prepared_transactions": "10", "shared_buffers": "16MB"})
+    server.initialize({**REPLICATION_SETTINGS, "max_prepared_transactions": "10", "shared_buffers": "16MB"})
     server.start()
     yield server.dsn()
     server.stop("immediate")

@@ -36,7 +36,7 @@ def connect(server: PostgresServer) -> psycopg.Connection:
 
 
 def test_a_server_with_a_low_wal_level_is_refused_with_the_required_setting(private_server: PostgresServer) -> None:
-    private_server.initialise({**REPLICATION_SETTINGS, "wal_level": "replica"})
+    private_server.initialize({**REPLICATION_SETTINGS, "wal_level": "replica"})
     private_server.start()
     with connect(private_server) as connection, pytest.raises(DatabaseError, match="wal_level is replica") as caught:
         slot.register(connection, "EXT1")
@@ -44,7 +44,7 @@ def test_a_server_with_a_low_wal_level_is_refused_with_the_required_setting(priv
 
 
 def test_an_invalidated_slot_is_never_a_silent_gap(private_server: PostgresServer) -> None:
-    private_server.initialise({**REPLICATION_SETTINGS, "max_slot_wal_keep_size": "1MB", "max_wal_size": "64MB"})
+    private_server.initialize({**REPLICATION_SETTINGS, "max_slot_wal_keep_size": "1MB", "max_wal_size": "64MB"})
     private_server.start()
     with connect(private_server) as connection:
         begin = slot.register(connection, "EXT1")

@@ -82,7 +82,7 @@ def _mixed(function: Callable[..., Value], *whole_places: int, every_second: boo
 def _filled(form: str, width: int | None, number: Number) -> str:
     """A number as text, filled to a width.
 
-    A decimal point counts towards the width; with RIGHTZERO a minus sign does not.
+    A decimal point counts toward the width; with RIGHTZERO a minus sign does not.
     """
     shown = str(to_text(number))
     if width is None or form == "LEFT":
