@@ -13,7 +13,7 @@ from ggshell.types import TableName
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import Credentials, LoggedIn
     from ggshell.connectors.postgres.appliers import ApplierTarget
-    from ggshell.connectors.postgres.heartbeat_jobs import PostgresHeartbeats
+    from ggshell.connectors.postgres.heartbeat_tables import PostgresHeartbeats
     from ggshell.connectors.postgres.row_queries import RowQueries
     from ggshell.connectors.postgres.source import PostgresSource
     from ggshell.connectors.postgres.table_copy import PostgresTables
@@ -101,7 +101,7 @@ class PostgresConnector(Connector):
         return RowQueries(login, program, report)
 
     def heartbeat_jobs(self, login: str, names: HeartbeatNames) -> PostgresHeartbeats:
-        from ggshell.connectors.postgres.heartbeat_jobs import PostgresHeartbeats
+        from ggshell.connectors.postgres.heartbeat_tables import PostgresHeartbeats
 
         return PostgresHeartbeats(login, names)
 

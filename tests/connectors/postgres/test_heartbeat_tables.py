@@ -11,7 +11,8 @@ import pytest
 
 from ggshell.clock import to_datetime
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
-from ggshell.connectors.postgres import heartbeat, heartbeat_spreads, session
+from ggshell.connectors.postgres import heartbeat, session
+from ggshell.connectors.postgres.heartbeat_tables import PostgresHeartbeatTables
 from ggshell.monitoring.heartbeat_lag import parts_between, path_text
 from ggshell.monitoring.spreads import PERIODS, Arrival, objectives, spreads
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
@@ -60,19 +61,20 @@ def insert_heartbeats(connection: psycopg.Connection[Any], count: int) -> list[A
 
 def test_percentiles_and_service_levels_equal_those_of_the_single_heartbeats(database: psycopg.Connection[Any]) -> None:
     arrivals = insert_heartbeats(database, 2000)
+    tables = PostgresHeartbeatTables(database, NAMES)
     since = BEGIN + 3600 * SECOND
     wanted = [each for each in arrivals if each.received >= since]
     for period in PERIODS:
         in_database, from_heartbeats = (
-            heartbeat_spreads.read_spreads(database, NAMES, period, since),
+            tables.spreads(period, since),
             spreads(wanted, period),
         )
         assert [each[:5] for each in in_database] == [each[:5] for each in sorted(from_heartbeats, key=_order)]
         for one, other in zip(in_database, sorted(from_heartbeats, key=_order), strict=True):
             assert one[5:] == pytest.approx(other[5:])
-    found = heartbeat_spreads.read_objectives(database, NAMES, (0.95, 3.0), since)
+    found = tables.objectives((0.95, 3.0), since)
     assert found == objectives(wanted, 0.95, 3.0)
-    (east,) = heartbeat_spreads.read_objectives(database, NAMES, (0.95, 3.0), 0, "EAST")
+    (east,) = tables.objectives((0.95, 3.0), 0, "EAST")
     assert east.remote == "East"
 
 
@@ -86,5 +88,5 @@ def test_the_history_is_returned_as_csv_that_distinguishes_null_from_empty(datab
         " VALUES ('', NULL, '2026-01-02 03:04:05.000006')"
     )
     columns = ("remote_database", "incoming_extract", "heartbeat_received_ts")
-    found = b"".join(heartbeat_spreads.copy_history(database, NAMES, columns, 0))
+    found = b"".join(PostgresHeartbeatTables(database, NAMES).history(columns, 0))
     assert found == b'"",,2026-01-02 03:04:05.000006\n'
