@@ -11,6 +11,7 @@ from ggshell.errors import CaptureError
 from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
+from ggshell.home.slot_facts import SlotFacts
 from ggshell.pipeline.capture.bounded.objects import DefinitionCodec
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.decisions import Cursor
@@ -106,9 +107,9 @@ class SourceDatabase(ABC):
     """
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        """What INFO and STATUS show of the log that the database retains; empty if it retains none."""
-        return {}
+    def facts(self) -> SlotFacts | None:
+        """What INFO and STATUS show of the log that the database retains; None if it retains none or is not checked yet."""
+        return None
 
     def noted(self, options: GroupOptions) -> GroupOptions:
         """Return a checkpoint's options with those of the source."""

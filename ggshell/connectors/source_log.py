@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
     from ggshell.home.checkpoint import Checkpoint, GroupOptions
+    from ggshell.home.slot_facts import SlotFacts
     from ggshell.types import Csn, LogPosition
 
 
@@ -53,27 +54,6 @@ class Registration(NamedTuple):
 
     messages: tuple[tuple[str, str], ...]
     kept_from: Csn
-
-
-class SlotFacts(NamedTuple):
-    """How much log a replication slot retains.
-
-    ``retained``: bytes of log; ``growth``: bytes per hour; ``left``: seconds until the limit (None: unknown); ``room``:
-    bytes until the limit; ``limit``: which limit applies: max_slot_wal_keep_size, disk, or empty for neither; ``pid``:
-    the server process that reads the slot (0: none); ``restart``, ``flush``, ``current``: LSNs, 0 if unknown.
-    """
-
-    name: str
-    retained: int
-    growth: float | None = None
-    left: float | None = None
-    room: int | None = None
-    limit: str = ""
-    database: str = ""
-    pid: int = 0
-    restart: int = 0
-    flush: int = 0
-    current: int = 0
 
 
 class BlockingTransaction(Protocol):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from ggshell.clock import Clock, local_text
 from ggshell.connectors.source import BoundedLog, SourceDatabase
 from ggshell.errors import DiskError, ParameterError, StateError, UsageError
 from ggshell.groups.lifecycle import GroupContext
-from ggshell.home.checkpoint import GroupOptions
+from ggshell.home.bounded_state import BoundedState, PersistedTransaction, RecoveryState, TimedPosition
+from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.home.events import Severity
+from ggshell.home.typed_fields import plain
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.transaction_rules import HOUR, MINUTE, BoundedParameters, capture_fingerprint, nearest_multiple
 from ggshell.pipeline.capture.bounded.manifest import MachineIdentity, RecoveryManifest
@@ -90,7 +92,7 @@ class ExtractRecovery:
         checkpoint, given = self._context.checkpoint, self._parameters.bounded
         began = self._context.clock.steady()
         read = checkpoint.read
-        incarnation = int(checkpoint.options.bounded.get("incarnation", 0))
+        incarnation = _saved(checkpoint).incarnation
         settings = self._settings(incarnation or self._context.clock.now())
         store = BoundedStore(settings, SystemDisk(), self._source.definitions, self._source.transaction_id)
         self._bounded = bounded = BoundedRecovery(
@@ -187,36 +189,35 @@ class ExtractRecovery:
 
     def noted(self, options: GroupOptions, capture: Capture) -> GroupOptions:
         """Return a checkpoint's options with the state of Bounded Recovery."""
-        found = self.facts(capture)
-        return options._replace(bounded=found) if found else options
-
-    def facts(self, capture: Capture) -> Mapping[str, Any]:
-        """Return the Bounded Recovery state for the checkpoint file, from which INFO and BR SHOW read it."""
         bounded, log = self._bounded, self._source.bounded
         if bounded is None or log is None:
-            return {}
-        before = self._context.checkpoint.options.bounded
-        last = bounded.last
-        found: dict[str, Any] = {
-            "incarnation": before.get("incarnation", 0),
+            return options
+        return options._replace(bounded=self.state(bounded, log, capture))
+
+    def state(self, bounded: BoundedRecovery, log: BoundedLog, capture: Capture) -> BoundedState:
+        """Return the state of Bounded Recovery for the checkpoint file, from which INFO and BR SHOW read it."""
+        before = _saved(self._context.checkpoint)
+        found = BoundedState(
+            incarnation=before.incarnation,
             **bounded.facts(capture.cache, log.time),
-            "log_time": log.time,
-            "folder": str(self.folder()),
-            "recovering": dict(self.recovering.facts()) if self.recovering is not None else None,
-        }
+            log_time=log.time,
+            folder=str(self.folder()),
+            recovering=self.recovering.state() if self.recovering is not None else None,
+        )
+        last, previous = bounded.last, self._previous
         if last is None:
             return found
-        previous = self._previous
-        found["begin"] = [*last.restart_place, last.restart_time]
-        found["end"] = [*last.position_place, last.position_time]
-        found["restart_name"] = last.restart_name
-        found["previous"] = [*previous.restart_place, previous.restart_time] if previous else before.get("previous")
         dirty = {item.xid for item in capture.cache.open.values() if not bounded.is_saved(item)}
-        found["persisted"] = [
-            [item.name, item.begin_time, item.state, item.data, item.written, item.xid in dirty]
-            for item in last.objects[:_SHOWN_OBJECTS]
-        ]
-        return found
+        return found._replace(
+            begin=TimedPosition(*last.restart_place, last.restart_time),
+            end=TimedPosition(*last.position_place, last.position_time),
+            restart_name=last.restart_name,
+            previous=TimedPosition(*previous.restart_place, previous.restart_time) if previous else before.previous,
+            persisted=tuple(
+                PersistedTransaction(item.name, item.begin_time, item.state, item.data, item.written, item.xid in dirty)
+                for item in last.objects[:_SHOWN_OBJECTS]
+            ),
+        )
 
     def _settings(self, incarnation: int) -> StoreSettings:
         given = self._parameters.bounded
@@ -235,9 +236,9 @@ class ExtractRecovery:
     def _keep_incarnation(self, incarnation: int) -> None:
         """Save the incarnation before anything is read, so that a checkpoint of another incarnation is never used."""
         checkpoint = self._context.checkpoint
-        before = checkpoint.options.bounded
-        if before.get("incarnation") != incarnation:
-            options = checkpoint.options._replace(bounded={**before, "incarnation": incarnation})
+        before = _saved(checkpoint)
+        if before.incarnation != incarnation:
+            options = checkpoint.options._replace(bounded=before._replace(incarnation=incarnation))
             self._context.save(checkpoint._replace(options=options))
 
     def _say_parameters(self, settings: StoreSettings) -> None:
@@ -274,6 +275,11 @@ class ExtractRecovery:
 
     def _event(self, severity: Severity, code: str, text: str) -> None:
         self._context.report.event(severity, code, text)
+
+
+def _saved(checkpoint: Checkpoint) -> BoundedState:
+    """Return the state in a checkpoint, or an empty one before the first start."""
+    return checkpoint.options.bounded or BoundedState()
 
 
 def _shown(place: LogPosition, time: int) -> str:
@@ -316,30 +322,28 @@ class RecoveryProgress:
         self.complete = position >= self.until
         return self.complete
 
-    def facts(self) -> Mapping[str, Any]:
-        """Return the progress for STATUS, INFO and the report; ``left_bytes`` and ``left_seconds`` are None if unknown."""
+    def state(self) -> RecoveryState:
+        """Return the progress for STATUS, INFO and the report."""
         known = self._fraction > 0
         rest = (1 - self._fraction) / self._fraction if known else 0.0
-        return {
-            "kind": str(self.recovery.kind),
-            "bounded": self.recovery.kind is RecoveryKind.BOUNDED,
-            "reason": self.recovery.reason,
-            "complete": self.complete,
-            "percent": 100 if self.complete else round(100 * self._fraction),
-            "bytes": self._bytes,
-            "seconds": self._seconds,
-            "left_bytes": 0 if self.complete else round(self._bytes * rest) if known else None,
-            "left_seconds": 0 if self.complete else self._seconds * rest if known else None,
-        }
+        return RecoveryState(
+            kind=str(self.recovery.kind),
+            bounded=self.recovery.kind is RecoveryKind.BOUNDED,
+            reason=self.recovery.reason,
+            complete=self.complete,
+            percent=100 if self.complete else round(100 * self._fraction),
+            bytes=self._bytes,
+            seconds=self._seconds,
+            left_bytes=0 if self.complete else round(self._bytes * rest) if known else None,
+            left_seconds=0 if self.complete else self._seconds * rest if known else None,
+        )
 
     def words(self) -> str:
         """Return the progress as one line of text."""
-        facts = self.facts()
-        text = (
-            f"{facts['kind']} ({facts['reason']}), {facts['percent']} % of the log read again, {facts['bytes']:,} bytes"
-        )
-        if facts["left_seconds"]:
-            text += f"; about {facts['left_bytes']:,} bytes and {facts['left_seconds']:.0f} seconds left"
+        found = self.state()
+        text = f"{found.kind} ({found.reason}), {found.percent} % of the log read again, {found.bytes:,} bytes"
+        if found.left_seconds:
+            text += f"; about {found.left_bytes:,} bytes and {found.left_seconds:.0f} seconds left"
         return text
 
 
@@ -383,7 +387,7 @@ class BoundedRequests:
             self._context.report.event(Severity.INFO, "OGG-01021", f"Command received from GGSCI: BR {action}.")
         drawn = self._drawn(capture, log) if action == "BRSHOW" else {}
         return {
-            **self._recovery.facts(capture),
+            **plain(self._recovery.state(bounded, log, capture)),
             "counts": self._recovery.counts(),
             "now": self._context.clock.now(),
             **drawn,

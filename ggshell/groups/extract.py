@@ -32,6 +32,7 @@ from ggshell.groups.trail_forms import TrailForms
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
+from ggshell.home.typed_fields import plain
 from ggshell.parameters.loading import load_extract
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import TableFilter
@@ -385,8 +386,8 @@ class LogExtract:
             "status": words,
             "read": read,
             "write": write,
-            "slot": self._source.facts,
-            "recovering": dict(recovering.facts()) if recovering is not None else None,
+            "slot": plain(self._source.facts) or {},
+            "recovering": plain(recovering.state()) if recovering is not None else None,
         }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 from ggshell.errors import StoreError
 from ggshell.files import read_json, write_atomically
+from ggshell.home.bounded_state import BoundedState
+from ggshell.home.slot_facts import SlotFacts
+from ggshell.home.typed_fields import field_types, plain, read_value
 from ggshell.types import LogPosition, TrailPosition
 
 VERSION = 1
@@ -137,7 +140,7 @@ class GroupOptions(NamedTuple):
     """The replication slot."""
     history: tuple[str, int] | None = None
     """The cluster and the timeline that the slot was read from."""
-    watch: Mapping[str, Any] = _NOTHING
+    watch: SlotFacts | None = None
     """What INFO shows of the slot, as last seen."""
     not_captured: Mapping[str, str] = _NOTHING
     """The tables that an Extract should capture but cannot, each with the reason."""
@@ -147,8 +150,8 @@ class GroupOptions(NamedTuple):
     """An Extract that START placed begins after ``begin_csn``: this CSN, or empty for AFTERCSN."""
     decisions: tuple[Mapping[str, Any], ...] = ()
     """SKIPTRANS and FORCETRANS."""
-    bounded: Mapping[str, Any] = _NOTHING
-    """The state of Bounded Recovery."""
+    bounded: BoundedState | None = None
+    """The state of Bounded Recovery; None before the first start on Oracle redo."""
     load: Mapping[str, Any] = _NOTHING
     """The progress of an initial load."""
     etrollover: bool = False
@@ -186,23 +189,23 @@ class GroupOptions(NamedTuple):
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> GroupOptions:
-        """Read the options of a checkpoint file, also under the names that earlier versions wrote."""
+        """Read the options of a checkpoint file, also under the names that earlier versions wrote.
+
+        Raises ValueError, with the name of the option, for a value that is not valid.
+        """
         found = {_RENAMED.get(name, name): value for name, value in fields.items()}
         unknown = {name: found.pop(name) for name in tuple(found) if name not in _DEFAULTS}
         if "source_kind" not in found:  # earlier versions wrote a login of Oracle redo, or a slot
             found["source_kind"] = (
                 "oracle_redo" if found.get("source_login") else "postgres" if found.get("slot") else ""
             )
-        for name, read in _READ.items():
-            if found.get(name) is not None:
-                found[name] = read(found[name])
-        if not found.get("history"):
-            found.pop("history", None)
-        return cls(**found, unknown=unknown)
+        kinds = field_types(cls)
+        typed = {name: read_value(kinds[name], found[name], name) for name in found if found[name] not in _EMPTY}
+        return cls(**typed, unknown=unknown)
 
     def plain(self) -> dict[str, Any]:
-        """Return the options for the file."""
-        found = {name: value for name, value in self._asdict().items() if value != _DEFAULTS.get(name, value)}
+        """Return the options for the file, as JSON values."""
+        found = {name: plain(value) for name, value in self._asdict().items() if value != _DEFAULTS.get(name, value)}
         return {**self.unknown, **found}
 
 
@@ -215,16 +218,8 @@ _RENAMED = {
 }
 """The names of options in files of earlier versions."""
 _DEFAULTS = {name: value for name, value in GroupOptions._field_defaults.items() if name != "unknown"}
-_READ: dict[str, Callable[[Any], Any]] = {
-    "history": tuple,
-    "decisions": tuple,
-    "completed": tuple,
-    "uncertain": tuple,
-    "replicat_kind": ReplicatKind,
-    "added": AddedAt,
-    "refused": lambda value: TrailPosition(**value) if isinstance(value, dict) else TrailPosition(*value),
-    "additional": lambda value: AdditionalRows(tuple(value["threads"]), value["all"]),
-}
+_EMPTY: tuple[Any, ...] = (None, [], {})
+"""An option with one of these values has its default."""
 
 
 class Checkpoint(NamedTuple):
@@ -257,7 +252,7 @@ class Checkpoint(NamedTuple):
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Replace a checkpoint file.  Raises DiskError; the old checkpoint is then still in place."""
-    body = json.dumps(_plain(checkpoint), separators=(",", ":")).encode()
+    body = json.dumps(_fields(checkpoint), separators=(",", ":")).encode()
     write_atomically(path, b"GGSCHK %d %08x\n" % (VERSION, zlib.crc32(body)) + body, keep_previous=True)
 
 
@@ -338,17 +333,10 @@ def way_out(path: Path) -> str:
     return f"copy {previous(path)} to {path.name} and start the group again; or {again}"
 
 
-def _plain(value: Any) -> Any:
-    """Convert NamedTuples to JSON objects, which a person can read and which allow new fields."""
-    if isinstance(value, GroupOptions):
-        return {name: _plain(each) for name, each in value.plain().items()}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(field) for name, field in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
+def _fields(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint as JSON values; of its options, only those that differ from their defaults."""
+    values = checkpoint._asdict()
+    return {name: values[name].plain() if name == "options" else plain(values[name]) for name in values}
 
 
 def _position(fields: dict[str, int]) -> LogPosition | TrailPosition:
@@ -364,5 +352,5 @@ def _checkpoint(fields: dict[str, Any]) -> Checkpoint:
     read = _read(fields.pop("read"))
     write = tuple(WriteCheckpoint(current=TrailPosition(**item.pop("current")), **item) for item in fields.pop("write"))
     kind, stop = GroupKind(fields.pop("type")), StopStatus(fields.pop("stop"))
-    options = GroupOptions.of(fields.pop("options", {}))
+    options = GroupOptions.of(read_value(Mapping[str, Any], fields.pop("options", {}), "options"))
     return Checkpoint(type=kind, read=read, write=write, stop=stop, options=options, **fields)

@@ -14,6 +14,7 @@ from ggshell.cli.commands.path import source_trail, target_trail
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.catalog import Catalog
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, SourceType
+from ggshell.home.slot_facts import SlotFacts
 from ggshell.types import TrailPosition
 
 
@@ -207,7 +208,7 @@ def test_groups_are_selected_by_kind_wildcard_and_name(with_groups: Shell) -> No
 
 
 def test_the_slot_of_the_last_run_is_shown(shell: Shell) -> None:
-    watch = {"name": "ggs_ext1", "retained": 1 << 20, "growth_per_hour": 0, "hours_left": None, "room": None}
+    watch = SlotFacts("ggs_ext1", 1 << 20, growth_per_hour=0)
     shell.save(log_extract("EXT1", options=GroupOptions(slot="ggs_ext1", watch=watch)))
     assert "WAL held back        1.0 MB" in shell.batch("INFO EXTRACT ext1, DETAIL").out
 

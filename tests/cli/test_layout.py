@@ -17,8 +17,8 @@ from ggshell.cli.results.listings import CredentialLine, CredentialList, TrailIn
 from ggshell.cli.results.requests import GroupLag, Lags, ProcessStatus, ProcessStatuses, Transactions
 from ggshell.cli.results.statistics import COUNTED, GroupStatistics, Stats, TableCounts
 from ggshell.clock import from_datetime
-from ggshell.connectors.source_log import SlotFacts
 from ggshell.home.checkpoint import GroupOptions, StopStatus, WriteCheckpoint
+from ggshell.home.slot_facts import SlotFacts
 from ggshell.types import LogPosition, TrailPosition
 
 SECOND = 1_000_000
@@ -83,7 +83,7 @@ def test_info_replicat_that_has_never_run() -> None:
 def test_detail_shows_the_trails_the_slot_and_the_files() -> None:
     target = WriteCheckpoint("./dirdatmis/bi", megabytes=500, current=TrailPosition(1102, 50268220))
     found = log_extract("E1")._replace(write=(target,), options=GroupOptions(slot="ggs_e1"))
-    slot = SlotFacts("ggs_e1", 5 << 20, 60 << 20, 7200.0, 120 << 20)
+    slot = SlotFacts("ggs_e1", 5 << 20, 60 << 20, 2.0, 120 << 20)
     text = InfoGroups(
         (GroupInfo(found, "STOPPED", None, 0, 0, {"Error log": "/h/ggserr.log"}, slot),), detail=True
     ).layout
@@ -94,7 +94,7 @@ def test_detail_shows_the_trails_the_slot_and_the_files() -> None:
     ) in text
     assert "Replication slot     ggs_e1\nWAL held back        5.0 MB\nWAL growth           60.0 MB per hour\n" in text
     assert "Time left            02:00:00 until" in text
-    falling = slot_lines(slot._replace(growth=-1.9 * (1 << 20)))
+    falling = slot_lines(slot._replace(growth_per_hour=-1.9 * (1 << 20)))
     assert "WAL growth           none, it falls by 1.9 MB per hour" in falling
     assert text.endswith("\n\n\nError log            /h/ggserr.log\n")
 

@@ -13,6 +13,7 @@ from ggshell.cli.results.bounded import Bar, BoundedStatus, Timeline
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StateError, UsageError
 from ggshell.groups.control import request
+from ggshell.home.bounded_state import BoundedState, PersistedTransaction
 from ggshell.types import LogPosition
 
 _ASK_SECONDS = 30.0
@@ -22,7 +23,7 @@ def _ask(session: Session, group: str, action: str, arguments: dict[str, Any]) -
     found = one(session, EXTRACT, group)
     socket = supervision.process_of(found).socket
     answer = request(socket, "BR", timeout=_ASK_SECONDS, action=action, **arguments)
-    return BoundedStatus(found.group, action, answer)
+    return BoundedStatus(found.group, action, BoundedState.of(answer), answer.get("counts") or {})
 
 
 @command("SEND EXTRACT BR BRSTATUS", "BRSTATUS")
@@ -73,7 +74,7 @@ def show(session: Session, *, group_name: str) -> Timeline:
     """Show a timeline of the log with the open transactions, the last checkpoint, and the restart point."""
     found = one(session, EXTRACT, group_name)
     kept = found.checkpoint.options.bounded
-    if not kept:
+    if kept is None:
         raise StateError(
             f"{found.name} does not have Bounded Recovery yet.",
             hint="START an Extract on Oracle redo first",
@@ -84,10 +85,10 @@ def show(session: Session, *, group_name: str) -> Timeline:
         return _timeline(found.group, kept, saved)
     try:
         socket = supervision.process_of(found).socket
-        kept = request(socket, "BR", timeout=_ASK_SECONDS, action="BRSHOW")
+        answer = request(socket, "BR", timeout=_ASK_SECONDS, action="BRSHOW")
     except GgsError:  # the process is starting or ending: the checkpoint file is valid as well
         return _timeline(found.group, kept, saved)
-    return _timeline(found.group, kept, _answered(kept))
+    return _timeline(found.group, BoundedState.of(answer), _answered(answer))
 
 
 class _Open(NamedTuple):
@@ -117,10 +118,10 @@ def _position(place: object) -> LogPosition:
     return place if isinstance(place, LogPosition) else LogPosition(0, 0, 0)
 
 
-def _answered(kept: Mapping[str, Any]) -> _Moment:
+def _answered(answer: Mapping[str, Any]) -> _Moment:
     """Convert the answer of a running Extract."""
-    *here, time = kept["here"]
-    found = tuple(_Open(name, begin, items, LogPosition(*place)) for name, begin, items, *place in kept["open"])
+    *here, time = answer["here"]
+    found = tuple(_Open(name, begin, items, LogPosition(*place)) for name, begin, items, *place in answer["open"])
     place = LogPosition(*here)
     oldest, since = (found[0].place, found[0].begin) if found else (place, time)
     return _Moment(place, time, oldest, since, found)
@@ -135,21 +136,21 @@ class _Restart(NamedTuple):
     reason: str
 
 
-def _timeline(group: str, kept: Mapping[str, Any], moment: _Moment) -> Timeline:
-    persisted = {item[0]: item for item in kept.get("persisted", ())}
+def _timeline(group: str, kept: BoundedState, moment: _Moment) -> Timeline:
+    persisted = {item.name: item for item in kept.persisted}
     if moment.open is None:
-        bars = [Bar(item[0], item[1], True, bool(item[5])) for item in persisted.values()]
+        bars = [Bar(item.name, item.begin_time, True, item.dirty) for item in persisted.values()]
     else:
         bars = [_bar(item, persisted) for item in moment.open]
-    end = kept.get("end") or [0] * 5
+    end = kept.end.time if kept.end is not None else 0
     restart = _restart(kept, moment)
     return Timeline(
         group,
-        end=max([moment.time, int(kept.get("log_time", 0)), end[4], *(bar.begin for bar in bars)]),
+        end=max([moment.time, kept.log_time, end, *(bar.begin for bar in bars)]),
         bars=tuple(sorted(bars, key=lambda bar: bar.begin)),
-        checkpoint=end[4],
-        number=int(kept.get("last_number", 0)),
-        interval=int(kept.get("interval", 0)),
+        checkpoint=end,
+        number=kept.last_number,
+        interval=kept.interval,
         restart=restart.time,
         restart_sequence=restart.sequence,
         end_sequence=moment.here.sequence,
@@ -158,31 +159,31 @@ def _timeline(group: str, kept: Mapping[str, Any], moment: _Moment) -> Timeline:
     )
 
 
-def _restart(kept: Mapping[str, Any], moment: _Moment) -> _Restart:
+def _restart(kept: BoundedState, moment: _Moment) -> _Restart:
     idle = moment.oldest == moment.here if moment.open is None else not moment.open
     reason = "no transaction is open" if idle else "the beginning of the oldest open transaction"
     oldest = _Restart(moment.oldest.csn, moment.oldest.sequence, moment.oldest_time, reason)
-    begin = kept.get("begin")
-    if not begin or oldest.scn >= begin[2] or kept.get("status") == "OFF":
+    begin = kept.begin
+    if begin is None or oldest.scn >= begin.csn or kept.status == "OFF":
         return oldest
     reason = "older data is restored from files" + _waited_for(kept, moment)
-    return _Restart(begin[2], begin[0], begin[4], reason)
+    return _Restart(begin.csn, begin.sequence, begin.time, reason)
 
 
-def _waited_for(kept: Mapping[str, Any], moment: _Moment) -> str:
+def _waited_for(kept: BoundedState, moment: _Moment) -> str:
     """Describe the transaction that limits the restart point.
 
     It may have ended or been skipped since the checkpoint.
     """
-    name = kept.get("restart_name")
+    name = kept.restart_name
     if not name:
         return ""
     if any(item.name == name for item in moment.open or ()):
         return f", {name} is not in files"
     since = " and is no longer pending" if moment.open is not None else ""
-    return f", {name} was open and not in files at checkpoint {kept.get('last_number', 0)}{since}"
+    return f", {name} was open and not in files at checkpoint {kept.last_number}{since}"
 
 
-def _bar(item: _Open, persisted: dict[str, Any]) -> Bar:
+def _bar(item: _Open, persisted: Mapping[str, PersistedTransaction]) -> Bar:
     saved = persisted.get(item.name)
-    return Bar(item.name, item.begin, saved is not None, bool(saved and saved[5]), item.items)
+    return Bar(item.name, item.begin, saved is not None, saved is not None and saved.dirty, item.items)

@@ -25,11 +25,11 @@ from ggshell.cli.results.groups import GroupInfo, InfoGroups, ManagerStatus, Sta
 from ggshell.cli.session import Session
 from ggshell.cli.start_position import beyond_note
 from ggshell.connectors.registry import source_log
-from ggshell.connectors.source_log import SlotFacts
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
 from ggshell.groups.lag import since
 from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.slot_facts import SlotFacts
 
 _MANAGER = ("MANAGER", "MGR")
 _ASK_SECONDS = 5.0
@@ -126,7 +126,7 @@ def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tu
         lag.value,
         since(found.checkpoint, now, found.ahead),
         _paths(session, found) if detail else {},
-        slot_of(session, found, answer) if detail else slot_facts(found.checkpoint.options.watch),
+        slot_of(session, found, answer) if detail else found.checkpoint.options.watch,
         lag.error is None,
         tuple((answer or {}).get("obstacles") or ()),
     )
@@ -149,24 +149,6 @@ def _paths(session: Session, found: View) -> dict[str, str]:
     return {**paths, "Process file": str(home.process(group, found.type)), "Error log": str(home.event_log)}
 
 
-def slot_facts(answer: Any) -> SlotFacts | None:
-    """Convert what a process reports about its slot (``slot`` in its answer); None if it reports nothing."""
-    if not answer or not answer.get("name"):
-        return None
-    hours = answer.get("hours_left")
-    left = None if hours is None else hours * 3600
-    return SlotFacts(
-        answer["name"],
-        int(answer["retained"]),
-        answer.get("growth_per_hour"),
-        left,
-        answer.get("room"),
-        str(answer.get("limit", "")),
-        str(answer.get("database", "")),
-        *(int(answer.get(name, 0)) for name in ("pid", "restart", "flush", "current")),
-    )
-
-
 def _asked(found: View) -> dict[str, Any] | None:
     """The STATUS answer of a running process; None if it is not running or does not answer."""
     if not found.runs:
@@ -185,9 +167,9 @@ def slot_of(session: Session, found: View, answer: dict[str, Any] | None) -> Slo
     """
     if found.type is not GroupKind.EXTRACT or found.checkpoint.read.source is not SourceType.LOG:
         return None
-    last = slot_facts(found.checkpoint.options.watch)
+    last = found.checkpoint.options.watch
     if found.runs:
-        return slot_facts((answer or {}).get("slot")) or last
+        return SlotFacts.of((answer or {}).get("slot")) or last
     try:
         return source_log(found.checkpoint.options).slot(session.login, found.checkpoint) or last
     except GgsError:

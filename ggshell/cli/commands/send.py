@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ggshell.cli import supervision
-from ggshell.cli.commands.info import slot_facts
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -30,6 +29,7 @@ from ggshell.cli.start_position import beyond_note
 from ggshell.errors import GgsError, UsageError
 from ggshell.groups.control import request
 from ggshell.groups.load_state import LoadState
+from ggshell.home.slot_facts import SlotFacts
 
 _ASK_SECONDS = 10.0
 _T = TypeVar("_T")
@@ -149,7 +149,7 @@ def _asked_status(found: View) -> ProcessStatus:
         return ProcessStatus(found.type, found.group, {"pid": 0, "status": words, "read": read, "write": write})
     entry = supervision.process_of(found)
     answer = {"pid": entry.pid, **request(entry.socket, "STATUS", timeout=_ASK_SECONDS)}
-    return ProcessStatus(found.type, found.group, answer, slot_facts(answer.get("slot")))
+    return ProcessStatus(found.type, found.group, answer, SlotFacts.of(answer.get("slot")))
 
 
 @command("SEND DISTPATH STATUS", PATH)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Row
 from ggshell.clock import local_text
+from ggshell.home.bounded_state import BoundedState, TimedPosition
 
 
 class BoundedStatus(NamedTuple):
-    """The result of SEND EXTRACT … BR: the request, and the state of Bounded Recovery after it."""
+    """The result of SEND EXTRACT … BR: the request, the state of Bounded Recovery after it, and the counters of BRSTATS."""
 
     group: str
     request: str
-    answer: Mapping[str, Any]
+    state: BoundedState
+    counts: Mapping[str, int]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -36,14 +38,14 @@ class BoundedStatus(NamedTuple):
 
     @property
     def rows(self) -> list[Row]:
-        found, counts = self.answer, self.answer.get("counts") or {}
+        found = self.state
         return [
             (
-                *(self.group, found["status"], found["interval"], found["last_number"]),
-                *(moment(found[name]) for name in ("last_time", "next_time", "forced_time")),
-                *(found[name] for name in ("objects", "state", "data", "outstanding", "outstanding_data")),
-                found["failure"] or None,
-                *(counts.get(name) for name in self.columns[-6:]),
+                *(self.group, found.status, found.interval, found.last_number),
+                *(moment(time) for time in (found.last_time, found.next_time, found.forced_time)),
+                *(found.objects, found.state, found.data, found.outstanding, found.outstanding_data),
+                found.failure or None,
+                *(self.counts.get(name) for name in self.columns[-6:]),
             )
         ]
 
@@ -136,35 +138,34 @@ def _interval(seconds: int) -> str:
 
 def _bounded_status(result: BoundedStatus) -> str:
     """Format BRSTATUS; BRSTATS adds counters; other requests show the state after they were carried out."""
-    found = result.answer
+    found = result.state
     lines = ["", f"Sending BR {result.request} request to EXTRACT {result.group} ...", ""]
     lines += [
-        _pair("Bounded Recovery status", found["status"]),
-        _pair("  Checkpoint interval", _interval(found["interval"])),
-        _pair("  Last checkpoint number", found["last_number"] if found["last_time"] else "none"),
-        _pair("  Last checkpoint", _when(found["last_time"])),
-        _pair("  Next checkpoint", f"{_when(found['next_time'])}, or when the log has moved on by an interval"),
-        _pair("  Forced checkpoint", _when(found["forced_time"])),
-        _pair("  Persisted objects (state, data)", _objects(found["objects"], found["state"], found["data"])),
-        _pair("  Outstanding objects (state, data)", _objects(found["outstanding"], 0, found["outstanding_data"])),
+        _pair("Bounded Recovery status", found.status),
+        _pair("  Checkpoint interval", _interval(found.interval)),
+        _pair("  Last checkpoint number", found.last_number if found.last_time else "none"),
+        _pair("  Last checkpoint", _when(found.last_time)),
+        _pair("  Next checkpoint", f"{_when(found.next_time)}, or when the log has moved on by an interval"),
+        _pair("  Forced checkpoint", _when(found.forced_time)),
+        _pair("  Persisted objects (state, data)", _objects(found.objects, found.state, found.data)),
+        _pair("  Outstanding objects (state, data)", _objects(found.outstanding, 0, found.outstanding_data)),
     ]
-    if found.get("begin"):
-        lines.append(_pair("  Begin recovery position", place(found["begin"])))
-        lines.append(_pair("  End recovery position", place(found["end"])))
-    if found.get("failure"):
-        lines.append(_pair("  Last failure", found["failure"]))
-    persisted = found.get("persisted") or []
-    if persisted:
+    if found.begin is not None and found.end is not None:
+        lines.append(_pair("  Begin recovery position", place(found.begin)))
+        lines.append(_pair("  End recovery position", place(found.end)))
+    if found.failure:
+        lines.append(_pair("  Last failure", found.failure))
+    if found.persisted:
         lines += ["", f"  {'Transaction':<22}{'Open since':<21}{'State':>10}{'Data':>14}  Written at  Dirty"]
-    for name, begin, state, data, written, dirty in persisted:
+    for name, begin, state, data, written, dirty in found.persisted:
         since = local_text(begin)
         lines.append(f"  {name:<22}{since:<21}{state:>10,}{data:>14,}  {written:<10}  {'yes' if dirty else 'no'}")
     if result.request == "BRSTATS":
-        lines += ["", *_counted(found["counts"])]
+        lines += ["", *_counted(result.counts)]
     return "\n".join(lines) + "\n"
 
 
-def _counted(counts: dict[str, int]) -> list[str]:
+def _counted(counts: Mapping[str, int]) -> list[str]:
     made = counts["checkpoints"]
     return [
         "Since the start of the process:",
@@ -179,9 +180,9 @@ def _objects(count: int, state: int, data: int) -> str:
     return f"{count} ({state:,}, {data:,} bytes)"
 
 
-def place(fields: list[int]) -> str:
+def place(position: TimedPosition) -> str:
     """Format the sequence number, RBA, SCN, time and thread of a position, as in the events."""
-    sequence, rba, scn, thread, time = fields
+    sequence, rba, scn, thread, time = position
     shown = f"{scn >> 32}.{scn & 0xFFFFFFFF} ({scn})"
     return f"SeqNo: {sequence}, RBA: {rba}, SCN: {shown}, Timestamp: {_when(time)}, Thread: {thread or 1}"
 

@@ -10,10 +10,10 @@ from ggshell.cli.results import Note, Row
 from ggshell.cli.results.listings import trail_type
 from ggshell.clock import local_text
 from ggshell.connectors.registry import source_log
-from ggshell.connectors.source_log import SlotFacts
 from ggshell.errors import GgsError
 from ggshell.groups.load_state import LoadState
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
+from ggshell.home.slot_facts import SlotFacts, SlotLimit
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
 
@@ -60,7 +60,7 @@ def _group_row(info: GroupInfo) -> Row:
     found, slot = info.checkpoint, info.slot
     position = found.read.current
     place = (position[0], position[1])
-    held = (slot.name, slot.retained, slot.growth, slot.left) if slot else (None, None, None, None)
+    held = (slot.name, slot.retained, slot.growth_per_hour, slot.seconds_left) if slot else (None, None, None, None)
     return (
         *(str(found.type), found.group, info.status, moment(found.started), seconds(info.lag), seconds(info.since)),
         *(info.pid, str(found.read.source), found.read.trail or None, *place, found.latest_csn or None),
@@ -138,14 +138,13 @@ def _group(info: GroupInfo, result: InfoGroups) -> str:
 
 def _recovery(info: GroupInfo) -> list[str]:
     """The lines of a recovery in progress: its kind, how much of the log is read and left, and the estimated time."""
-    found = info.checkpoint.options.bounded.get("recovering")
-    if info.pid is None or not found or found["complete"]:
+    bounded = info.checkpoint.options.bounded
+    found = bounded.recovering if bounded is not None else None
+    if info.pid is None or found is None or found.complete:
         return []
-    lines = [
-        labeled("Recovery", f"{found['kind']}, {found['percent']} % of the log read again ({found['bytes']:,} bytes)")
-    ]
-    if found["left_seconds"] is not None:
-        left = f"about {found['left_bytes']:,} bytes left, {round(found['left_seconds'])} seconds"
+    lines = [labeled("Recovery", f"{found.kind}, {found.percent} % of the log read again ({found.bytes:,} bytes)")]
+    if found.left_seconds is not None:
+        left = f"about {found.left_bytes:,} bytes left, {round(found.left_seconds)} seconds"
         lines.append(labeled("", left))
     return lines
 
@@ -283,18 +282,18 @@ def _sources(found: Checkpoint) -> list[str]:
 
 
 _END = {
-    "": "the limit",
-    "max_slot_wal_keep_size": "the server invalidates the slot",
-    "disk": "the server's disk is full",
+    SlotLimit.UNKNOWN: "the limit",
+    SlotLimit.CONFIGURED: "the server invalidates the slot",
+    SlotLimit.DISK: "the server's disk is full",
 }
 
 
 def slot_lines(slot: SlotFacts) -> list[str]:
     """The lines that show how much log a slot retains, how fast that grows, and when it reaches the limit."""
     lines = [labeled("Replication slot", slot.name), labeled("WAL held back", size(slot.retained))]
-    lines.append(labeled("WAL growth", _growth(slot.growth)))
-    if slot.left is not None:
-        lines.append(labeled("Time left", f"{clock_text(round(slot.left * 1e6))} until {_END[slot.limit]}"))
+    lines.append(labeled("WAL growth", _growth(slot.growth_per_hour)))
+    if slot.seconds_left is not None:
+        lines.append(labeled("Time left", f"{clock_text(round(slot.seconds_left * 1e6))} until {_END[slot.limit]}"))
     elif slot.room is None:
         lines.append(labeled("Room left", "the server does not set a limit, and its disk space is unknown"))
     else:

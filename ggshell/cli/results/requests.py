@@ -10,8 +10,8 @@ from ggshell.cli.output.units import clock_text, moment, seconds
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.groups import slot_lines
 from ggshell.clock import local_text
-from ggshell.connectors.source_log import SlotFacts
 from ggshell.errors import GgsError
+from ggshell.home.slot_facts import SlotFacts
 
 
 class GroupLag(NamedTuple):

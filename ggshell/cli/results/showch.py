@@ -52,22 +52,21 @@ def _read_places(found: Checkpoint) -> list[tuple[str, LogPosition | TrailPositi
 def _bounded(found: Checkpoint) -> list[str]:
     """The three positions of Bounded Recovery and its persisted objects."""
     kept = found.options.bounded
-    if not kept.get("begin"):
+    if kept is None or kept.begin is None:
         return []
     lines: list[str] = []
-    for title, name in (("Previous", "previous"), ("Begin", "begin"), ("End", "end")):
-        fields = kept.get(name) or [0, 0, 0, 0, 0]
-        place = LogPosition(*fields[:4])
-        lines += [f"  BR {title} Recovery Checkpoint:", *_place(found, place, fields[4]), ""]
+    for title, at in (("Previous", kept.previous), ("Begin", kept.begin), ("End", kept.end)):
+        place, time = (at.place, at.time) if at is not None else (LogPosition(0, 0, 0), 0)
+        lines += [f"  BR {title} Recovery Checkpoint:", *_place(found, place, time), ""]
     lines += [
         "  Bounded Recovery:",
-        f"    Status: {kept['status']}",
-        f"    Interval: {kept['interval']} seconds",
-        f"    Checkpoint Number: {kept['last_number']}",
-        f"    Checkpoint Time: {_time(kept['last_time'])}",
-        f"    Persisted Objects: {kept['objects']} ({kept['state']:,} bytes of state, {kept['data']:,} of data)",
+        f"    Status: {kept.status}",
+        f"    Interval: {kept.interval} seconds",
+        f"    Checkpoint Number: {kept.last_number}",
+        f"    Checkpoint Time: {_time(kept.last_time)}",
+        f"    Persisted Objects: {kept.objects} ({kept.state:,} bytes of state, {kept.data:,} of data)",
     ]
-    for name, begin, state, data, written, dirty in kept.get("persisted", ()):
+    for name, begin, state, data, written, dirty in kept.persisted:
         size = f"{state:,} + {data:,} bytes, written at checkpoint {written}"
         lines.append(f"      {name}  open since {local_text(begin)}, {size}, {'dirty' if dirty else 'clean'}")
     return [*lines, ""]

@@ -66,7 +66,7 @@ class RedoLogCommands(SourceLog):
             )
         at = LogPosition(0, 0, csn.value)
         changed = group._replace(
-            options=group.options._replace(bounded={}, decisions=()),
+            options=group.options._replace(bounded=None, decisions=()),
             read=group.read._replace(startup=LogPosition(0, 0, 0), recovery=at, current=at, current_time=0),
             begin=asked.scn or asked.begin,
             begin_csn=str(csn),

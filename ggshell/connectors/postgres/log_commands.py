@@ -15,12 +15,12 @@ from ggshell.connectors.source_log import (
     AskedPosition,
     LogStart,
     Registration,
-    SlotFacts,
     SourceLog,
     Waiting,
 )
 from ggshell.errors import StateError, UsageError
 from ggshell.home.checkpoint import GroupOptions
+from ggshell.home.slot_facts import SlotFacts, SlotLimit
 from ggshell.types import Csn, LogPosition, format_lsn, parse_lsn
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class WriteAheadLog(SourceLog):
             status.name,
             status.retained,
             room=status.room,
-            limit="max_slot_wal_keep_size" if status.room else "",
+            limit=SlotLimit.CONFIGURED if status.room else SlotLimit.UNKNOWN,
             database=login.connection.info.dbname,
             pid=status.pid if status.active else 0,
             restart=status.restart,

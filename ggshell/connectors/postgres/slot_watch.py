@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.connectors.postgres.slot import SlotStatus
+from ggshell.home.slot_facts import SlotFacts, SlotLimit
 
 TREND_SECONDS = 60.0
 """The minimum time for a growth rate; over a shorter time, one burst would look like a trend."""
@@ -24,13 +25,13 @@ class _Sample(NamedTuple):
 
 
 class SlotWatch:
-    """Tracks one slot.  ``facts``: the values of the last check as plain data, for INFO and STATUS."""
+    """Tracks one slot.  ``facts``: the result of the last check, for INFO and STATUS; None before the first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._samples: deque[_Sample] = deque()
         self._warned: float | None = None
-        self.facts: dict[str, Any] = {}
+        self.facts: SlotFacts | None = None
 
     def check(self, status: SlotStatus, disk: int | None) -> str | None:
         """Update the facts from the slot's status and the free bytes on the server's disk (None: unknown).
@@ -44,20 +45,20 @@ class SlotWatch:
         rooms = [room for room in (status.room, disk) if room is not None]
         room = min(rooms, default=None)
         left = room / growth if room is not None and growth is not None and growth > 0 else None
-        self.facts = {
-            "name": status.name,
-            "retained": status.retained,
-            "growth_per_hour": None if growth is None else round(growth),
-            "hours_left": left,
-            "room": room,
-            "limit": "" if room is None else "max_slot_wal_keep_size" if room == status.room else "disk",
-            "wal_status": status.wal_status,
-            "current": status.current,
-            "pid": status.pid if status.active else 0,
-            "restart": status.restart,
-            "flush": status.confirmed,
-            "at": self._clock.now(),
-        }
+        self.facts = SlotFacts(
+            status.name,
+            status.retained,
+            None if growth is None else round(growth),
+            left,
+            room,
+            _limit(status, room),
+            wal_status=status.wal_status,
+            current=status.current,
+            pid=status.pid if status.active else 0,
+            restart=status.restart,
+            flush=status.confirmed,
+            at=self._clock.now(),
+        )
         strained = status.wal_status in _STRAINED and status.room is not None
         if not strained and (left is None or left > WARN_HOURS):
             self._warned = None
@@ -80,5 +81,12 @@ class SlotWatch:
         text = f"Slot {status.name} retains {status.retained} bytes of log. After {room} more bytes"
         if left is not None:
             text += f" (in {left * 60:.0f} minutes at the current rate)"
-        what = "the server invalidates the slot" if self.facts["limit"] != "disk" else "the server's disk is full"
+        disk = _limit(status, room) is SlotLimit.DISK
+        what = "the server's disk is full" if disk else "the server invalidates the slot"
         return f"{text}, {what}."
+
+
+def _limit(status: SlotStatus, room: int | None) -> SlotLimit:
+    if room is None:
+        return SlotLimit.UNKNOWN
+    return SlotLimit.CONFIGURED if room == status.room else SlotLimit.DISK

@@ -15,6 +15,7 @@ from ggshell.connectors.postgres.table_watch import TableWatch
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess, Unread
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
+from ggshell.home.slot_facts import SlotFacts
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
@@ -58,8 +59,9 @@ class PostgresSource(SourceDatabase):
         self._history = History(*(context.checkpoint.options.history or ()))
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {**self._watch.facts, "database": self._database.get("DBNAME", "")} if self._watch.facts else {}
+    def facts(self) -> SlotFacts | None:
+        found = self._watch.facts
+        return found._replace(database=self._database.get("DBNAME", "")) if found is not None else None
 
     def noted(self, options: GroupOptions) -> GroupOptions:
         return options._replace(
@@ -76,7 +78,7 @@ class PostgresSource(SourceDatabase):
 
     @property
     def end(self) -> int:
-        return int(self._watch.facts.get("current", 0))
+        return self._watch.facts.current if self._watch.facts is not None else 0
 
     def producer(self, group: str) -> Producer:
         with session.connect(self._conninfo) as connection:

@@ -11,6 +11,7 @@ from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import RedoWriter
 from ggshell.groups.state import state_of
 from ggshell.home import checkpoint as checkpoints
+from ggshell.home.bounded_state import BoundedState
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.home import Home
 from ggshell.record.image import decode_image
@@ -73,6 +74,10 @@ class RedoHome:
 
     def checkpoint(self) -> Checkpoint:
         return checkpoints.load(self.home.checkpoint("EXT1", GroupKind.EXTRACT))
+
+    def bounded(self) -> BoundedState:
+        """The state of Bounded Recovery in the checkpoint file."""
+        return self.checkpoint().options.bounded or BoundedState()
 
     def close(self) -> None:
         self.writer.close()

@@ -89,7 +89,7 @@ def test_a_restart_restores_the_persisted_transactions(home: RedoHome) -> None:
     redo.change(old, "old2")
     redo.pass_minutes(35)
     redo.wait_for_ids()
-    until("the old transaction is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    until("the old transaction is persisted", lambda: bool(home.bounded().persisted))
     home.writer.roll()
     redo.pass_minutes(3)
     redo.wait_for_ids()
@@ -135,7 +135,7 @@ def run_with_long_transaction(home: RedoHome, minutes: int) -> tuple[RedoByMinut
     redo.change(old, "old1")
     redo.pass_minutes(minutes)
     redo.wait_for_ids()
-    until("the old transaction is persisted", lambda: bool(home.checkpoint().options.bounded.get("persisted")))
+    until("the old transaction is persisted", lambda: bool(home.bounded().persisted))
     return redo, old
 
 
@@ -171,9 +171,9 @@ def test_requests_show_and_change_bounded_recovery(home: RedoHome) -> None:
     assert "Bounded Recovery status:             ON\n" in status
     assert "  Checkpoint interval:               1200 seconds (BRINTERVAL 20M)\n" in status
     assert old.text in status
-    last = int(home.checkpoint().options.bounded["last_number"])
+    last = home.bounded().last_number
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
-    until("another checkpoint exists", lambda: home.checkpoint().options.bounded["last_number"] > last)
+    until("another checkpoint exists", lambda: home.bounded().last_number > last)
     assert "BRINTERVAL 1H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 1H")
     assert "is not in the range 20M to 96H" in home.run("SEND EXTRACT ext1, BR BRINTERVAL 97H", fails=True)
     assert "status:             STOPPED" in home.run("SEND ext1 BR BRSTOP")
@@ -199,9 +199,9 @@ def test_br_show_does_not_report_open_transactions_that_it_does_not_draw(home: R
     home.run("SEND ext1 BR BRCHECKPOINT IMMEDIATE")
     until(
         "the restart position is that transaction",
-        lambda: home.checkpoint().options.bounded.get("restart_name") == recent.text,
+        lambda: home.bounded().restart_name == recent.text,
     )
-    number = home.checkpoint().options.bounded["last_number"]
+    number = home.bounded().last_number
     drawn = home.run("BR SHOW ext1")
     assert f"\n{old.text:<12}  =" in drawn
     assert f"\n{recent.text:<12}  " in drawn

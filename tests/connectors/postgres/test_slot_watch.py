@@ -7,6 +7,7 @@ import pytest
 from ggshell.clock import FakeClock
 from ggshell.connectors.postgres.slot import SlotStatus
 from ggshell.connectors.postgres.slot_watch import SlotWatch
+from ggshell.home.slot_facts import SlotFacts
 
 MEGABYTE = 1 << 20
 
@@ -25,19 +26,24 @@ def watch(clock: FakeClock) -> SlotWatch:
     return SlotWatch(clock)
 
 
+def seen(watch: SlotWatch) -> SlotFacts:
+    assert watch.facts is not None
+    return watch.facts
+
+
 def test_one_burst_is_not_a_trend(clock: FakeClock, watch: SlotWatch) -> None:
     watch.check(status(0), 100 * MEGABYTE)
     clock.advance(30)
     assert watch.check(status(50 * MEGABYTE), 50 * MEGABYTE) is None
-    assert (watch.facts["growth_per_hour"], watch.facts["hours_left"]) == (None, None)
+    assert (seen(watch).growth_per_hour, seen(watch).hours_left) == (None, None)
 
 
 def test_the_time_left_is_the_room_divided_by_the_current_growth(clock: FakeClock, watch: SlotWatch) -> None:
     watch.check(status(0), 1000 * MEGABYTE)
     clock.advance(3600)
     assert watch.check(status(100 * MEGABYTE), 900 * MEGABYTE) is None
-    assert watch.facts["growth_per_hour"] == 100 * MEGABYTE
-    assert watch.facts["hours_left"] == pytest.approx(9)
+    assert seen(watch).growth_per_hour == 100 * MEGABYTE
+    assert seen(watch).hours_left == pytest.approx(9)
 
 
 def test_a_long_quiet_time_does_not_hide_a_burst(clock: FakeClock, watch: SlotWatch) -> None:
@@ -49,7 +55,9 @@ def test_a_long_quiet_time_does_not_hide_a_burst(clock: FakeClock, watch: SlotWa
         clock.advance(10)
         warnings.append(watch.check(status(150 * step * MEGABYTE), 10_000 * MEGABYTE - 150 * step * MEGABYTE))
     assert any(warnings)
-    assert watch.facts["hours_left"] < 0.05
+    left = seen(watch).hours_left
+    assert left is not None
+    assert left < 0.05
 
 
 def test_growth_is_detected_again_after_the_slot_was_read(clock: FakeClock, watch: SlotWatch) -> None:
@@ -57,7 +65,7 @@ def test_growth_is_detected_again_after_the_slot_was_read(clock: FakeClock, watc
     for step in range(70):
         clock.advance(10)
         watch.check(status(step * MEGABYTE), None)
-    assert watch.facts["growth_per_hour"] == pytest.approx(360 * MEGABYTE)
+    assert seen(watch).growth_per_hour == pytest.approx(360 * MEGABYTE)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +86,7 @@ def test_the_nearer_limit_counts_and_is_reported_in_time(
     assert warning is not None
     assert "in 30 minutes" in warning
     assert warning.endswith(f" at the current rate), {end}.")
-    assert watch.facts["limit"] == limit
+    assert seen(watch).limit == limit
 
 
 def test_a_warning_is_given_once_in_fifteen_minutes_and_again_when_the_problem_recurs(
@@ -97,4 +105,4 @@ def test_without_a_limit_there_is_no_end(clock: FakeClock, watch: SlotWatch) -> 
     watch.check(status(0), None)
     clock.advance(3600)
     assert watch.check(status(100 * MEGABYTE), None) is None
-    assert (watch.facts["room"], watch.facts["hours_left"], watch.facts["limit"]) == (None, None, "")
+    assert (seen(watch).room, seen(watch).hours_left, seen(watch).limit) == (None, None, "")
