@@ -1,12 +1,20 @@
-"""TRANDATA for commands: the tables that a pattern names, and the messages and texts about their logging."""
+"""TRANDATA and SCHEMATRANDATA for commands: the tables and schemas that a pattern names, and the texts about their logging.
+
+SCHEMATRANDATA captures every table of a schema, including tables created later, from their first row.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.connectors.postgres import describe, schema_trandata, trandata
+from ggshell.connectors.postgres import describe, trandata
+from ggshell.connectors.postgres import schema_trandata_sql as sql
+from ggshell.connectors.postgres.session import execute, transaction
+from ggshell.connectors.postgres.slot import ensure_publication
 from ggshell.connectors.table_logging import LoggedSchema, LoggedTable, LoggingOutcome
+from ggshell.errors import DatabaseError, GgsError, NotFoundError
 from ggshell.home.events import Severity
+from ggshell.types import TableName, quote
 
 if TYPE_CHECKING:
     import psycopg
@@ -29,14 +37,64 @@ class PostgresTableLogging(NamedTuple):
         return [_logged(state) for state in trandata.info_all(self.connection, tables).values()]
 
     def add_schema(self, schema: str, *, all_columns: bool) -> LoggingOutcome:
-        return _outcome(schema_trandata.add(self.connection, schema, whole=all_columns))
+        """Install the event trigger, then add TRANDATA to the existing tables. A refused table does not stop the others.
+
+        Raises DatabaseError naming the missing privilege.
+        """
+        ensure_publication(self.connection)
+        try:
+            with transaction(self.connection):
+                sql.install(self.connection)
+                execute(
+                    self.connection,
+                    f"INSERT INTO {sql.TABLE} VALUES (%s, %s)"
+                    " ON CONFLICT (schema_name) DO UPDATE SET all_columns = excluded.all_columns",
+                    [schema, all_columns],
+                )
+        except GgsError as error:
+            raise _missing_right(error, schema) from error
+        return _outcome(trandata.add_all(self.connection, self._tables(schema), all_columns=all_columns))
 
     def delete_schema(self, schema: str) -> LoggingOutcome:
-        return _outcome(schema_trandata.delete(self.connection, schema))
+        """Remove SCHEMATRANDATA, and the event trigger if it is unneeded. Raises NotFoundError, DatabaseError."""
+        if schema not in sql.schemas(self.connection):
+            raise NotFoundError(
+                f"schema {schema} has no SCHEMATRANDATA",
+                code="GGS-00211",
+                hint="use INFO SCHEMATRANDATA * to list the schemas",
+            )
+        try:
+            execute(self.connection, f"DELETE FROM {sql.TABLE} WHERE schema_name = %s", [schema])
+        except GgsError as error:
+            raise _missing_right(error, schema) from error
+        return _outcome(trandata.delete_all(self.connection, self._tables(schema)))
 
     def schemas(self, pattern: str) -> list[LoggedSchema]:
-        found = schema_trandata.info(self.connection, pattern)
-        return [LoggedSchema(each.schema, each.added, each.enabled, each.whole, _schema_line(each)) for each in found]
+        """The schemas that a name or pattern matches; one is enabled if the event trigger exists and fires."""
+        names = execute(
+            self.connection,
+            "SELECT nspname FROM pg_namespace WHERE nspname LIKE %s AND nspname NOT LIKE 'pg\\_%%'"
+            " AND nspname NOT IN ('information_schema', %s) ORDER BY 1",
+            [describe.like_pattern(pattern), sql.SCHEMA],
+        )
+        if not names:
+            raise NotFoundError(f"schema {pattern} does not exist", code="GGS-00211", hint="check spelling and case")
+        added, fires = sql.schemas(self.connection), sql.fires(self.connection)
+        return [_schema(name, added.get(name), fires=fires) for (name,) in names]
+
+    def _tables(self, schema: str) -> list[TableName]:
+        return describe.matching(self.connection, f"{quote(schema)}.*")
+
+
+def _missing_right(error: GgsError, schema: str) -> GgsError:
+    if getattr(error.__cause__, "sqlstate", "") != trandata.DENIED:
+        return error
+    return DatabaseError(
+        f"SCHEMATRANDATA requires an event trigger, which only a superuser can create: {error.message}",
+        code="GGS-00418",
+        hint=f"log in as a superuser once, or run ADD TRANDATA {schema}.* now and after each CREATE TABLE (Extract reports"
+        " the tables that are not captured)",
+    )
 
 
 def _outcome(found: trandata.TrandataOutcome) -> LoggingOutcome:
@@ -92,13 +150,18 @@ def _described(state: trandata.Trandata) -> list[str]:
     return lines
 
 
-def _schema_line(found: schema_trandata.SchemaTrandata) -> str:
+def _schema(name: str, whole: bool | None, *, fires: bool) -> LoggedSchema:
+    """The state of a schema. ``whole``: all columns (ALLCOLS), None without SCHEMATRANDATA; ``fires``: the event trigger."""
+    added = whole is not None
+    return LoggedSchema(name, added, added and fires, bool(whole), _schema_line(name, whole, fires=fires))
+
+
+def _schema_line(name: str, whole: bool | None, *, fires: bool) -> str:
     """The line of INFO SCHEMATRANDATA for a schema."""
-    name = found.schema
-    if found.enabled:
-        columns = " for all columns" if found.whole else ""
+    if whole is not None and fires:
+        columns = " for all columns" if whole else ""
         return f'Schema level supplemental logging is enabled on schema "{name}"{columns}.'
-    if found.added:
+    if whole is not None:
         return (
             f'Schema level supplemental logging is disabled on schema "{name}": its event trigger is missing or disabled;'
             f" run ADD SCHEMATRANDATA {name} to repair it."

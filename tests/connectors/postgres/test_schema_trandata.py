@@ -10,7 +10,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from slot_reading import capturing, collect, end_of
 
-from ggshell.connectors.postgres import schema_trandata, schema_trandata_sql, session, slot, trandata
+from ggshell.connectors.postgres import schema_trandata_sql, session, slot, trandata
+from ggshell.connectors.postgres.table_logging import PostgresTableLogging
 from ggshell.errors import DatabaseError, NotFoundError
 from ggshell.types import TableName
 
@@ -82,7 +83,7 @@ def test_a_new_table_is_captured_from_its_first_row(
     rows: int,
     in_one_transaction: bool,
 ) -> None:
-    schema_trandata.add(owner, "s")
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
     begin = slot.register(owner, "ext1")
     if in_one_transaction:
         with application.transaction():
@@ -100,7 +101,7 @@ def test_a_new_table_is_captured_from_its_first_row(
 def test_a_table_dropped_and_created_again_is_captured(
     owner: psycopg.Connection, application: psycopg.Connection, north: str, tmp_path: Path
 ) -> None:
-    schema_trandata.add(owner, "s")
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
     begin = slot.register(owner, "ext1")
     for number in range(3):
         application.execute(f"CREATE TABLE s.t (id int PRIMARY KEY, c{number} text)")
@@ -118,7 +119,7 @@ def test_a_table_dropped_and_created_again_is_captured(
 def test_no_statement_of_the_application_fails_for_any_table(
     owner: psycopg.Connection, application: psycopg.Connection
 ) -> None:
-    schema_trandata.add(owner, "s")
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
     warnings: list[str] = []
     application.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
     application.execute(f"CREATE TABLE s.t (v int, {GENERATED})")
@@ -134,7 +135,7 @@ def test_no_statement_of_the_application_fails_for_any_table(
 
 
 def test_other_schemas_and_temporary_and_unlogged_tables_are_left_alone(owner: psycopg.Connection) -> None:
-    schema_trandata.add(owner, "s")
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
     owner.execute("CREATE SCHEMA other CREATE TABLE t (id int)")
     owner.execute("CREATE TEMPORARY TABLE temporary (id int)")
     owner.execute("CREATE UNLOGGED TABLE s.unlogged (id int)")
@@ -149,7 +150,7 @@ def test_the_privileges_that_the_installation_needs_are_named(owner: psycopg.Con
     owner.execute(f"GRANT CREATE ON DATABASE {owner.info.dbname} TO modest")
     with session.connect(make_conninfo(north, user="modest")) as connection:
         with pytest.raises(DatabaseError, match="only a superuser can create") as caught:
-            schema_trandata.add(connection, "s")
+            PostgresTableLogging(connection).add_schema("s", all_columns=False)
         assert "ADD TRANDATA s.*" in caught.value.hint
         assert schema_trandata_sql.schemas(connection) == {}
     owner.execute("DROP OWNED BY modest CASCADE")
@@ -159,20 +160,22 @@ def test_deleting_the_last_schema_removes_everything(owner: psycopg.Connection) 
     owner.execute("CREATE SCHEMA r CREATE TABLE t (id int)")
     owner.execute("CREATE TABLE s.t (id int)")
     for schema in ("s", "r"):
-        assert [state.identity for state in schema_trandata.add(owner, schema, whole=True).states] == ["full"]
-    schema_trandata.delete(owner, "s")
-    assert [each.enabled for each in schema_trandata.info(owner, "?")] == [True, False]
-    schema_trandata.delete(owner, "r")
+        assert [
+            state.identity for state in PostgresTableLogging(owner).add_schema(schema, all_columns=True).tables
+        ] == ["full"]
+    PostgresTableLogging(owner).delete_schema("s")
+    assert [each.enabled for each in PostgresTableLogging(owner).schemas("?")] == [True, False]
+    PostgresTableLogging(owner).delete_schema("r")
     assert trandata.published(owner).names == frozenset()
     assert owner.execute("SELECT count(*) FROM pg_event_trigger").fetchone() == (0,)
     assert owner.execute("SELECT to_regclass('ggshell.schematrandata')").fetchone() == (None,)
     with pytest.raises(NotFoundError, match="has no SCHEMATRANDATA"):
-        schema_trandata.delete(owner, "r")
+        PostgresTableLogging(owner).delete_schema("r")
 
 
 def test_a_disabled_event_trigger_is_shown(owner: psycopg.Connection) -> None:
-    schema_trandata.add(owner, "s")
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
     owner.execute("ALTER EVENT TRIGGER ggshell_schematrandata DISABLE")
-    assert [(each.added, each.enabled) for each in schema_trandata.info(owner, "s")] == [(True, False)]
-    schema_trandata.add(owner, "s")
-    assert schema_trandata.info(owner, "s")[0].enabled
+    assert [(each.added, each.enabled) for each in PostgresTableLogging(owner).schemas("s")] == [(True, False)]
+    PostgresTableLogging(owner).add_schema("s", all_columns=False)
+    assert PostgresTableLogging(owner).schemas("s")[0].enabled
