@@ -369,7 +369,7 @@ _LAYOUTS: dict[type, Callable[[Any, Display], Iterator[str]]] = {
 }
 
 
-# Format a table's definition as Logdump lists it: a legend of numbered properties, then one line per column.
+# A table's definition as Logdump lists it: a legend of numbered properties, then one line per column.
 #
 # ggshell's trails store values as text, so most lengths are lengths of texts. The last property, Remarks, is the type
 # in the source database.

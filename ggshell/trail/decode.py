@@ -242,7 +242,7 @@ def _areas(chunk: bytes, place: int, end: int) -> _Areas | None:
     return _Areas(*data, *user, tokens) if place == end and tokens >= 0 else None
 
 
-# Check the checksums of many consecutive records with one CRC-32 call.
+# The checksums of many consecutive records, checked with one CRC-32 call.
 #
 # The CRC-32 of any bytes followed by their own CRC-32 is a constant. Only the trailer follows the checksum in a
 # record, so the CRC-32 of a whole undamaged record depends on its length alone. XORing that value into the first

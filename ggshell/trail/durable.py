@@ -1,4 +1,4 @@
-"""The durable mark: the position up to which a trail may be read; and the sockets that wake readers when it moves.
+"""The durable mark: the position up to which a trail may be read; and the sockets that wake waiting readers.
 
 The mark is a hidden file beside the trail, written after each fdatasync.  Readers never read past it, so no reader acts on
 a transaction that a power failure could still remove.  The mark itself is synced when a writer opens the trail and at each
@@ -140,7 +140,7 @@ class MarkReader:
             self._descriptor = -1
 
 
-# Wake readers: the writer signals waiting readers that a trail has grown, so that they need not poll.
+# Wake-up of waiting readers: the writer signals that a trail has grown, so that readers need not poll.
 #
 # Each reader binds a datagram socket in a folder beside the trail's files (``.ea.wake``), which belongs to the
 # writer's user alone. The writer sends one byte to each socket without waiting. Both access the folder through a

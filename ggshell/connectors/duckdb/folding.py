@@ -220,7 +220,7 @@ def _number_key(values: Sequence[Value], numbers: Sequence[bool]) -> Key | None:
     return tuple(key)
 
 
-# Converts the rows of a batch to changes: what each row does, and its values.
+# From the rows of a batch to changes: what each row does, and its values.
 
 
 class ChangeKind(IntEnum):

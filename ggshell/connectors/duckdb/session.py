@@ -136,7 +136,7 @@ def execute(connection: duckdb.DuckDBPyConnection, statement: str, parameters: A
         raise translate(error) from error
 
 
-# A connection to a DuckDB file as other threads see it. They can interrupt its statement, but not observe it.
+# The connection to a DuckDB file for other threads, which can interrupt its statement, but not observe it.
 
 
 PATIENCE_SECONDS = 10.0
@@ -180,7 +180,7 @@ def enter(connection: duckdb.DuckDBPyConnection, login: str) -> None:
     LINKS.enter(connection, DuckLink(connection, login))
 
 
-# Maps DuckDB's errors to the SQLSTATEs that other databases use for the same errors.
+# DuckDB's errors, with the SQLSTATEs that other databases use for the same errors.
 #
 # DuckDB has no error codes. The class of an error gives its rough kind; for a constraint, only the text says which
 # kind.
@@ -218,7 +218,7 @@ def missing(wanted: int, found: int) -> Refusal:
     return Refusal(f"{few} to change", missing=True)
 
 
-# Describes target tables from DuckDB's catalog.
+# Target tables, from DuckDB's catalog.
 
 
 _HERE = "database_name = current_database() AND schema_name = ? AND table_name = ?"

@@ -185,7 +185,7 @@ class _Given:
         return f"{name} = {given}"
 
 
-# Converts rows of changes to an Arrow table of texts, which DuckDB reads without copying.
+# Rows of changes as an Arrow table of texts, which DuckDB reads without copying.
 
 
 def arrow_rows(rows: Sequence[Sequence[Value]], arrays: Sequence[int]) -> pa.Table:
@@ -203,7 +203,7 @@ def arrow_rows(rows: Sequence[Sequence[Value]], arrays: Sequence[int]) -> pa.Tab
     return pa.table(texts, names=[f"c{place}" for place in range(len(texts))])
 
 
-# Converts a source's text values to values of a DuckDB column, and back.
+# Conversion of a source's text values to values of a DuckDB column, and back.
 #
 # The texts are PostgreSQL's, or those that the redo reader produces in the same form. A text is rewritten if DuckDB
 # expects another text for the same value. It is refused if DuckDB would change the value silently (a fraction to an

@@ -355,7 +355,7 @@ class DuckTarget:
         return known
 
 
-# Records what a transaction has applied so far, in place of a savepoint, which DuckDB does not have.
+# What a transaction has applied so far, in place of a savepoint, which DuckDB does not have.
 
 
 JOURNAL_BYTES = 256 << 20

@@ -152,7 +152,7 @@ def _places(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[int, .
     return tuple(index for index, column in enumerate(columns) if column.name in names)
 
 
-# Converts Oracle's names to ggshell's spelling.
+# Oracle's names in ggshell's spelling.
 #
 # Oracle folds unquoted names to upper case; ggshell (and a PostgreSQL target) to lower case. A name that needs no
 # quotes in Oracle must need none here, so ``SHOP`` becomes ``shop``. A name that was quoted to be lower case becomes

@@ -175,7 +175,7 @@ def _require(earliest: Segment, start: LogPosition, folder: Path) -> None:
         )
 
 
-# Detects that the files of a folder have grown, with inotify where the system has it.
+# Detection of new data in the files of a folder, with inotify where the system has it.
 #
 # Without inotify events (another system, a network mount that others write to) the descriptor never becomes readable,
 # and the reader checks the folder at the pace of its caller.

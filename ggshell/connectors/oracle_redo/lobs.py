@@ -156,7 +156,7 @@ def _values_of(row: CachedRow) -> tuple[dict[bytes, Value], dict[bytes, Value]]:
     return {**dict(statement.where), **assigned}, assigned
 
 
-# Assembles the value of a LOB from its pieces, and determines whether the log contains all of it.
+# The value of a LOB, assembled from its pieces, and whether the log contains all of it.
 #
 # Offsets count UTF-16 code units of a text and bytes of a binary value. A value is known if it was known before the
 # first piece (a new row's is empty), or if a trim sets its end and everything before that was written.
@@ -285,7 +285,7 @@ def _units(text: bytes) -> bytes:
     return text.decode().encode("utf-16-be")
 
 
-# Parses the SQL_REDO of LOB pieces: PL/SQL that selects a locator, then writes, trims or erases.
+# The SQL_REDO of LOB pieces: PL/SQL that selects a locator, then writes, trims or erases.
 #
 # A row contains a whole block (``DECLARE … BEGIN select "C" into loc_c from "S"."T" where … for update; … END;``) or
 # a part of one: one row has the locator (SELECT_LOB_LOCATOR), and the following rows have the operations on it, such

@@ -343,7 +343,7 @@ class RedoLog:
             self._report("GGS-00531", text)
 
 
-# Determines which row of its transaction a ROLLBACK row undoes.
+# Which row of its transaction a ROLLBACK row undoes.
 #
 # The server undoes a statement, or the changes after a savepoint, from the last change to the first. It logs each one
 # as the opposite change of the same row with ROLLBACK = 1. Therefore the undone row is the last remaining one with

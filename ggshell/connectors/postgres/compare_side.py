@@ -186,7 +186,7 @@ def _text(column: ComparedColumn, other_type: str) -> str:
     return f"{name}::text"
 
 
-# Finds the tables of replication itself, heartbeats and checkpoints, by their columns instead of their names.
+# The tables of replication itself, heartbeats and checkpoints, by their columns instead of their names.
 
 
 _CHECKPOINTS = ("group_name", "group_key", "seqno", "rba", "audit_ts", "create_ts", "last_update_ts", "current_dir")

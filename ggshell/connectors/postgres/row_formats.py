@@ -40,7 +40,7 @@ def runs_of_distinct(keys: Sequence[object]) -> list[tuple[int, int]]:
     return parts
 
 
-# Converts the images of inserted rows to COPY text, thousands of rows at once.
+# COPY text from the images of inserted rows, thousands of rows at once.
 #
 # The reverse of ``vectors.py``: the columns of all rows are processed together, values are moved by one masked copy,
 # and the bytes between them become tabs, newlines and ``\N``.

@@ -210,7 +210,7 @@ def database_facts(connection: psycopg.Connection[Any]) -> tuple[str, str, str]:
     return str(row[0]), str(row[1]), str(row[2])
 
 
-# A connection to PostgreSQL as other threads see it: what blocks it, and how to cancel its statement.
+# The connection to PostgreSQL for other threads: what blocks it, and how to cancel its statement.
 
 
 _ACTIVE = 1

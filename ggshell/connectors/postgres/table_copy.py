@@ -287,7 +287,7 @@ def _lost(error: Exception) -> GgsError:
     return ConnectionLostError(f"the connection to the source was lost: {' '.join(str(error).split())}")
 
 
-# Converts COPY's text to data areas, thousands of rows at once, so that loaded rows look like inserts in the log.
+# Data areas from COPY's text, thousands of rows at once, so that loaded rows look like inserts in the log.
 #
 # The reverse of ``copy_rows.py``. COPY's text, like pgoutput's, comes from the output functions of the types, so a
 # row that was loaded and the same row from the log have the same bytes.

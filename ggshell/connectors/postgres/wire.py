@@ -271,7 +271,7 @@ def end_of_log(reason: str, state: str) -> ConnectionLostError:
     return kind(f"the server ended the log stream: {reason}")
 
 
-# Splits the bytes of the replication connection into whole protocol messages, a block at a time. No I/O.
+# The bytes of the replication connection, split into whole protocol messages, a block at a time. No I/O.
 #
 # A protocol message is a type byte, a length of 4 bytes that includes itself, and a body. Log data arrive as CopyData
 # (``d``) whose body begins with ``w``. The payload, which begins with the kind of change, is at ``PAYLOAD`` in the

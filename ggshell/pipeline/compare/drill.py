@@ -117,7 +117,7 @@ def differences(source: Mapping[Key, Values], target: Mapping[Key, Values]) -> l
     return [each for each in found if each.source != each.target]
 
 
-# Distinguishes real differences from changes in flight, which make a row differ for the duration of the lag.
+# Real differences and changes in flight, which make a row differ for the duration of the lag.
 #
 # Each row is read again after the lag: 1. If it is the same on both sides, it was in flight. 2. If the source has not
 # changed it, so that the target had time to catch up and still differs, it is a difference. 3. Otherwise the source
