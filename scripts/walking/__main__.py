@@ -1,4 +1,4 @@
-"""``scripts/walks``: the walks that docs/architecture.md describes, measured; goals are those of the redesign."""
+"""``scripts/walks``: run the walks that CONTRIBUTING.md describes and report which files each of them passes through."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ GOALS = {
     "row, Replicat": (12, 0),
     "statement, ADD EXTRACT": (20, 0),
     "checkpoint, Bounded Recovery": (8, 0),
-    "question, LAG REPORT": (25, 60),
+    "query, LAG REPORT": (25, 60),
 }
-"""The most files that a walk should enter, and the most modules that it should load (0: not counted)."""
+"""The maximum number of files that a walk may pass through, and of modules that it may load (0: not limited)."""
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def _statements(place: Ground) -> Iterator[tuple[str, Walk]]:
     yield "statement, ADD EXTRACT", _statement(place, login, "ADD EXTRACT walk, TRANLOG, BEGIN NOW")
 
 
-def _questions(place: Ground) -> Iterator[tuple[str, Walk]]:
+def _queries(place: Ground) -> Iterator[tuple[str, Walk]]:
     (place.home / "GLOBALS").write_text("GGSCHEMA ggadmin\n")
     for name in ("north", "south"):
         place.obey(f"DBLOGIN USERIDALIAS {name}", "ADD HEARTBEATTABLE, FREQUENCY 1")
@@ -116,7 +116,7 @@ def _questions(place: Ground) -> Iterator[tuple[str, Walk]]:
     with place.connect("south") as connection:
         query = "SELECT 1 FROM ggadmin.gg_heartbeat_history"
         wait_until("a heartbeat arrives", lambda: connection.execute(query).fetchone())
-    yield "question, LAG REPORT", _statement(place, "LAG REPORT FROM south")
+    yield "query, LAG REPORT", _statement(place, "LAG REPORT FROM south")
 
 
 def _recovery(place: Ground) -> Iterator[tuple[str, Walk]]:
@@ -137,7 +137,7 @@ def _recovery(place: Ground) -> Iterator[tuple[str, Walk]]:
     yield "checkpoint, Bounded Recovery", Walk(max(map(tuple, pieces), key=len))
 
 
-WALKS = {"row": _rows, "statement": _statements, "question": _questions, "checkpoint": _recovery}
+WALKS = {"row": _rows, "statement": _statements, "query": _queries, "checkpoint": _recovery}
 
 
 def measure(names: list[str]) -> Iterator[tuple[str, Walk]]:
@@ -150,7 +150,7 @@ def measure(names: list[str]) -> Iterator[tuple[str, Walk]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="walks", description=__doc__)
-    parser.add_argument("names", nargs="*", help="row, statement, question, checkpoint; none: all")
+    parser.add_argument("names", nargs="*", help="row, statement, query, checkpoint; none: all")
     parser.add_argument("--files", action="store_true", help="name the files of each walk in their order")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()

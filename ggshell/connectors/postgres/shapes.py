@@ -1,9 +1,9 @@
 """The shape of target tables: the definition that statements were prepared for, checked in every transaction.
 
-A prepared statement keeps the types of its parameters. If the type of a column changes, its values would be converted
-by way of the old type, without an error. Therefore every transaction ends with a check of the tables that it touched.
-They are locked by then, so they cannot change before the commit. If a table differs from its description, the check
-fails and so does the transaction.
+A prepared statement keeps the types of its parameters. After the type of a column has changed, the server would convert
+values through the old type, without an error. Therefore every transaction ends with a check of the tables that it has
+changed. The transaction holds locks on them, so they cannot change before the commit. If a table differs from the
+definition that the statements were prepared for, the check fails and the transaction is rolled back.
 
 A shape is the table's OID and the xmin of each column's row in the catalog. Any change produces a new shape, and an old
 one never returns. Therefore a later successful check also proves what was true before: a refusal is accepted as real
@@ -13,13 +13,13 @@ Reading the catalog in every transaction costs more than a row. Therefore the ch
 statements is itself a prepared statement that returns the columns of the table, as NULLs. When the table has changed,
 the server analyzes that statement again. It refuses the statement if the types or names of the columns differ from
 those at preparation, and the statement divides by zero if the name belongs to another table. The shape is checked right
-after the statement was prepared. Since an old shape never returns, it was also true at preparation. For a table with
+after the statement was prepared. Since an old shape never returns, it was already the same at preparation. For a table with
 generated columns, the shape is checked in every transaction, because such columns keep their types when they become
 ordinary ones.
 
 A change that is reverted between two checks does no harm. While a transaction holds its lock on a table, no column can
-change. A schema or table may lend its name to another one and take it back in that time; the rows are still in the
-table that was described, which has the name again when they are committed. If a type is changed and changed back
+change. A schema or table can be renamed and renamed back in that time, while another one has its name; the rows are still in
+the table that was described, which has its name again when they are committed. If a type is changed and changed back
 between two transactions, it is again the type that the statements were prepared for.
 """
 

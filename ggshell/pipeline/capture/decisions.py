@@ -1,4 +1,4 @@
-"""An administrator's decisions about open transactions: SKIPTRANS drops one, FORCETRANS writes what there is of it.
+"""An administrator's decisions about open transactions: SKIPTRANS drops one, FORCETRANS writes the changes read so far.
 
 A decision is made durable before it takes effect. From then on it is a fact of the log: reading the log again from an
 earlier position produces the same rows. A forced transaction commits with its changes up to the cursor ``until`` and
@@ -29,9 +29,9 @@ class Action(StrEnum):
 class Decision(NamedTuple):
     """A decision about one transaction.
 
-    ``name`` is the transaction's id as the database writes it. ``begin`` is where it began, and ``until`` is how far
-    reading had come. ``done`` means that a forced transaction is in the trail. ``ended`` is a position after its commit
-    or rollback (0: not seen yet).
+    ``name`` is the transaction's id as the database writes it. ``begin`` is the log position where it began, and ``until``
+    the cursor that reading had reached at the decision. ``done``: the forced transaction is in the trail. ``ended``: a
+    position after its commit or rollback (0: not read yet).
     """
 
     action: Action

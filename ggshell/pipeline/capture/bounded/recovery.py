@@ -26,7 +26,7 @@ class RecoveryKind(StrEnum):
 class RecoveryRecord(NamedTuple):
     """What Extract's own checkpoint records.
 
-    ``position`` is how far reading had come. ``recovery`` is where the oldest open transaction began (the same position
+    ``position`` is where reading had stopped. ``recovery`` is where the oldest open transaction began (the same position
     if none was open). ``incarnation`` is that of the group (0: Bounded Recovery has not been on since its start point
     was set).
     """
