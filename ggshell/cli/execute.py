@@ -1,4 +1,7 @@
-"""Carries out one statement: parses it, refuses what it may not do, logs it, calls the handler, and returns the outcome.
+"""Carries out one statement and returns the outcome.
+
+The order: parse the statement, refuse what this version does not support, log the statement, refuse what a copied home must
+not change, call the handler.
 
 A statement that this version does not support is accepted with a note, so that existing scripts continue; a statement
 with an unsupported option is refused, since without the option it would do something else. In a copied home, statements

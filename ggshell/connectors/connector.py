@@ -1,7 +1,8 @@
-"""What ggshell may ask of a kind of database: the interface of every ``connectors/<kind>/connector.py``.
+"""The services that ggshell requests from a kind of database: the interface of every ``connectors/<kind>/connector.py``.
 
-A kind answers what it can do. The methods of this base class refuse the rest with one error that names the kind, so a
-new kind is usable from its first method.
+A kind overrides the methods that it supports. Most methods of this base class raise an error that names the kind, so a new
+kind can be used after its first method. The others have a result that is right for many kinds: ``connection_string``
+and ``place`` return the login, ``checkpoint_script`` is empty, and ``queries`` and ``heartbeat_jobs`` return None.
 """
 
 from __future__ import annotations

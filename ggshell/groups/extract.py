@@ -1,9 +1,10 @@
-"""Extract: captures from a database log into durable trails.  This module connects capture and trail and answers requests.
+"""Extract: captures from a database log into durable trails. This module connects capture and trail and answers requests.
 
-The order of writes makes crashes harmless: rows -> trail (fdatasync) -> checkpoint file -> the database's own mark (a slot).
-Each step may lag behind the previous one but is never ahead of it.  Rows that the trail already contains are recognized by
-CSN and not written again, and rows that the log sends again are dropped.  A slot that is ahead of the checkpoint file is
-refused, because the rows in between would be lost silently.  ``SourceDatabase`` hides the differences between databases.
+The order of writes makes crashes harmless: rows -> trail (fdatasync) -> checkpoint file -> replication slot. A later step
+never covers more than an earlier one. After a restart the log sends some transactions again: those that the trail already
+contains are recognized by CSN and transaction id, and dropped. A slot that is ahead of both the trail and the checkpoint
+file is refused, because the rows in between would be lost silently. ``SourceDatabase`` hides the differences between
+databases.
 """
 
 from __future__ import annotations

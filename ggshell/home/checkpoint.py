@@ -72,7 +72,8 @@ class ReadCheckpoint(NamedTuple):
     Positions are LogPosition for a log and TrailPosition for a trail.  Times are in microseconds since 1970, 0 if unknown.
 
     ``startup``: where the last run began.  ``recovery``: where reading must begin to rebuild the oldest open transaction.
-    ``current``: the position after the last record that was read.
+    ``current``: the position after the last record that was read; for PostgreSQL, after the last transaction that was handed
+    out to the trail.
     """
 
     source: SourceType

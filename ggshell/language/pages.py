@@ -25,7 +25,7 @@ Spellings = frozenset[str]
 
 
 class Page(NamedTuple):
-    """A page of the manual: facts by name (For, Databases, Default, Status …), syntax lines and the rest as text."""
+    """A page of the manual: facts by name (For, Databases, Default, Changes …), syntax lines and the rest as text."""
 
     title: str
     path: Path

@@ -48,7 +48,7 @@ def transaction_table(table: TableName) -> TableName:
 
 
 def group_key(group: str, keys: str) -> int:
-    """Return a number that distinguishes groups of the same name in different homes; ``keys``: see ``store.identity``."""
+    """Return a number that distinguishes groups of the same name in different homes; ``keys``: ``row_keys`` in home.json."""
     return zlib.crc32(f"{keys}\0{group.upper()}".encode())
 
 
@@ -134,7 +134,7 @@ def _microseconds(text: str | None) -> int:
     return from_datetime(datetime.fromisoformat(text).replace(tzinfo=UTC)) if text else 0
 
 
-# Pack transaction ids into one column of a checkpoint table; consecutive ids become a range.
+# Transaction ids in one column of a checkpoint table: consecutive ids are packed into a range.
 #
 # An initial load gives all its transactions one CSN and consecutive ids, so thousands of them fit into one range.
 
