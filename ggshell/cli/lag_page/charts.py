@@ -7,8 +7,7 @@ from html import escape
 from math import floor, log10
 from typing import Final, NamedTuple
 
-from ggshell.cli.output.units import seconds_text
-from ggshell.clock import to_datetime
+from ggshell.cli.output.units import period_text, seconds_text
 from ggshell.monitoring.spreads import PERIODS
 from ggshell.query.questions.heartbeats import HOPS
 from ggshell.query.questions.lag import LagPath, Window
@@ -74,12 +73,6 @@ def time_marks(begins: Sequence[int], width: float = WIDTH - LEFT) -> list[int]:
     return marks[:-1] if len(marks) > 1 and len(begins) - begins.index(marks[-1]) < step / 2 else marks
 
 
-def time_text(microseconds: int, period: str) -> str:
-    """Format the start of a period, in UTC."""
-    style = {"DAY": "%Y-%m-%d", "HOUR": "%m-%d %H:%M", "MINUTE": "%m-%d %H:%M"}[period]
-    return to_datetime(microseconds).strftime(style)
-
-
 ROW_HEIGHT: Final = 26
 AREA_HEIGHT: Final = 190
 SHADES: Final = ("#eaf3fb", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#0b4a8f", "#f28e2b", "#d6372c")
@@ -118,13 +111,13 @@ def heat_map(windows: Sequence[Window], ways: Sequence[LagPath], names: Mapping[
         for column, begin in enumerate(begins):
             window = known.get((way, begin))
             parts.append(
-                _cell(window, LEFT + column * cell, row * ROW_HEIGHT, cell, f"{time_text(begin, period)}  {way}")
+                _cell(window, LEFT + column * cell, row * ROW_HEIGHT, cell, f"{period_text(begin, period)}  {way}")
             )
     bottom = len(ways) * ROW_HEIGHT
     for begin in time_marks(begins, len(begins) * cell):
         place = LEFT + begins.index(begin) * cell
         parts.append(element("line", x1=place, x2=place, y1=bottom, y2=bottom + 5, class_="axis"))
-        parts.append(text(place, bottom + 18, time_text(begin, period), class_="tick"))
+        parts.append(text(place, bottom + 18, period_text(begin, period), class_="tick"))
     return element("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {bottom + 26}", role="img", class_="heat")
 
 
@@ -168,7 +161,7 @@ def areas(windows: Sequence[Window], begins: Sequence[int], period: str) -> str:
     for begin in time_marks(begins):
         place = x(begins.index(begin))
         anchor = "end" if place + MARK_WIDTH / 2 > WIDTH else "start"
-        parts.append(text(place, AREA_HEIGHT + 18, time_text(begin, period), anchor, "tick"))
+        parts.append(text(place, AREA_HEIGHT + 18, period_text(begin, period), anchor, "tick"))
     parts.append(element("line", x1=LEFT, x2=WIDTH - 10, y1=AREA_HEIGHT, y2=AREA_HEIGHT, class_="axis"))
     return element("svg", "".join(parts), viewBox=f"0 0 {WIDTH} {AREA_HEIGHT + 26}", role="img", class_="areas")
 
@@ -222,7 +215,7 @@ def _run(
     parts.append(element("polyline", points=line, class_="p95"))
     for number, window in zip(run, windows, strict=True):
         told = "\n".join(
-            [time_text(window.begin, period)]
+            [period_text(window.begin, period)]
             + [f"{hop} {seconds_text(window.hops[hop].mean)}" for hop in HOPS]
             + [f"p95 {seconds_text(window.total.p95)}"]
         )

@@ -14,9 +14,8 @@ from ggshell.cli.lag_page.charts import (
     heat_map,
     periods_of,
     spark_bar,
-    time_text,
 )
-from ggshell.cli.output.units import minute_text, moment_text, pace_of, seconds_text
+from ggshell.cli.output.units import minute_text, moment_text, pace_of, period_text, seconds_text
 from ggshell.monitoring.spreads import PERIODS
 from ggshell.query.questions.heartbeats import HOPS
 from ggshell.query.questions.lag import ClockLead, LagFigures, LagPath, Trend, Window
@@ -174,7 +173,7 @@ def _windows(windows: Iterable[Window], names: dict[LagPath, str], period: str) 
     most = max((each.total.p95 or 0.0 for each in told), default=0.0)
     rows = [
         [
-            time_text(each.begin, period),
+            period_text(each.begin, period),
             element("b", names[each.way]),
             f"{each.beats:,}",
             seconds_text(each.total.p50),

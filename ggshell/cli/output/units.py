@@ -48,6 +48,12 @@ def moment_text(microseconds: int) -> str:
     return to_datetime(microseconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def period_text(microseconds: int, period: str) -> str:
+    """Format the start of a period, in UTC."""
+    style = {"DAY": "%Y-%m-%d", "HOUR": "%m-%d %H:%M", "MINUTE": "%m-%d %H:%M"}[period]
+    return to_datetime(microseconds).strftime(style)
+
+
 def pace_of(slope: float, period: str) -> str:
     """Format how much a lag changes per period, without sign; empty if it is steady.
 
