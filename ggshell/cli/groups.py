@@ -88,7 +88,7 @@ def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], li
     wanted = pattern.upper()
     found = [entry for entry in session.home.groups() if entry.type in kinds and fnmatchcase(entry.group, wanted)]
     if not found:
-        raise _nothing(session, kinds, wanted)
+        raise unknown_group(session, kinds, wanted)
     views: list[View] = []
     errors: list[GgsError] = []
     for entry in found:
@@ -108,7 +108,8 @@ def one(session: Session, kinds: Kinds, name: str) -> View:
     return select(session, kinds, name)[0][0]
 
 
-def _nothing(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
+def unknown_group(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
+    """The error for a name or wildcard, in upper case, that no group of these types matches."""
     what = str(kinds[0]) if len(kinds) == 1 else "group"
     if wanted in _TYPE_WORDS:
         return NotFoundError(f"{wanted} requires a group name.", hint=f"{wanted} name, or {wanted} * for all")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ggshell.cli.groups import ANY, unknown_group
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note, Text
 from ggshell.cli.session import Session, file_text
@@ -17,10 +18,24 @@ def view_report(session: Session, *, report: str = "", file: str = "") -> Text:
     """Show a report: ``EXT1`` is a group's current report, ``EXT10`` to ``EXT19`` are older ones; or a report file."""
     path = session.home.resolve(file) if file else session.home.report(report)
     if not path.exists():
-        raise NotFoundError(
-            f"report {path} does not exist", hint="START the group: it writes its report when it starts"
-        )
+        raise NotFoundError(f"report {path} does not exist", hint=_report_hint(session, report))
     return Text(path.name, file_text(path, "report"))
+
+
+def _report_hint(session: Session, report: str) -> str:
+    """The next step if a report does not exist; ``report`` is empty if a file was named.
+
+    Raises NotFoundError if the report is named after a group that does not exist.
+    """
+    if not report:
+        return "check the path: it is relative to the home directory"
+    name = report.upper()
+    known = {"MGR", *(group for group, _ in session.home.group_names())}
+    if name in known:
+        return "START the group: it writes its report when it starts"
+    if name[-1].isdigit() and name[:-1] in known:
+        return f"use VIEW REPORT {name[:-1]} for the current report: this older one is not kept"
+    raise unknown_group(session, ANY, name)
 
 
 @command("VIEW PARAMS")
