@@ -151,7 +151,7 @@ def _down(home: Path, options: argparse.Namespace) -> int:
         _say("both servers are stopped and deleted")
     else:
         servers.stop()
-        _say("both servers are stopped; their data is kept for the next 'ggshell demo up'")
+        _say(f"both servers are stopped; their data is kept in {servers.data} for the next 'ggshell demo up'")
     return 0
 
 

@@ -45,6 +45,11 @@ class DemoServers:
     def both(self) -> tuple[tuple[str, PostgresServer], ...]:
         return (("north", self.north), ("south", self.south))
 
+    @property
+    def data(self) -> Path:
+        """The folder of both data folders: ``demo`` in the home, or the folder for sockets if the home is closed."""
+        return self.north.data.parent
+
     def dsn(self, name: str) -> str:
         """The superuser's connection string for the database of a server (``north`` or ``south``)."""
         return dict(self.both())[name].dsn(name)

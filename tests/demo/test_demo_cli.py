@@ -31,6 +31,7 @@ def test_up_load_status_and_down(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert "schema shop" in shown
 
         assert main(["down", *home]) == 0
+        assert f"is kept in {open_servers(tmp_path).north.data.parent} for" in capsys.readouterr().out
         assert main(["status", *home]) == 0
         assert "south: stopped" in capsys.readouterr().out
         assert main(["load", *home]) == 1
