@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "system",
                 "quantities",
                 "progress_text",
+                "plurals",
                 "terminal",
                 "__init__",
             }
@@ -72,6 +73,7 @@ QUERY_KNOWS = frozenset(
         "cipher",
         "sockets",
         "progress_text",
+        "plurals",
         "quantities",
         "record",
         "__init__",

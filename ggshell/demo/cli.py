@@ -11,6 +11,7 @@ from pathlib import Path
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
 from ggshell.errors import GgsError, NotFoundError, StateError
+from ggshell.plurals import counted
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -128,7 +129,7 @@ def _status(home: Path, options: argparse.Namespace) -> int:
             tables = connection.execute(_ROWS).fetchall()
         _say(f"{name}: running, process {server.pid()}, connect with: psql '{servers.dsn(name)}'")
         for schema, count, rows in tables:
-            _say(f"    schema {schema}: {count} tables, about {rows} rows")
+            _say(f"    schema {schema}: {counted(count, 'table')}, about {counted(rows, 'row')}")
         for slot, active in slots:
             _say(f"    slot {slot}: {'active' if active else 'inactive'}")
     return 0

@@ -14,6 +14,7 @@ from ggshell.clock import SystemClock, from_datetime
 from ggshell.demo.redo_figure import START, write_figure
 from ggshell.demo.redo_workload import Workload, WorkloadShape, redo_writers, write_definitions
 from ggshell.home.home import Home
+from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
 _UNITS = {"": 1.0, "S": 1.0, "M": 60.0, "H": 3600.0, "D": 86400.0}
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if given.kind == "figure":
         writer = write_figure(folder)
-        sys.stderr.write(f"{writer.rows} rows, up to SCN {writer.scn}\n")
+        sys.stderr.write(f"{counted(writer.rows, 'row')}, up to SCN {writer.scn}\n")
         _statements(given.home, folder, "br1", "ba", definitions=False)
         return 0
     shape = WorkloadShape(
@@ -105,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = Workload(shape, list(redo_writers(folder, given.threads, **options)), progress=progress).run()
     write_definitions(folder)
     sys.stderr.write(
-        f"{made.rows} rows: {made.transactions} transactions, {made.committed} committed, {made.rolled_back} rolled back\n"
+        f"{counted(made.rows, 'row')}: {counted(made.transactions, 'transaction')}, {made.committed} committed,"
+        f" {made.rolled_back} rolled back\n"
     )
     _statements(given.home, folder, "redo1", "ra", definitions=True)
     return 0

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from ggshell.demo.load import DEFAULT_SEED, SCHEMA
+from ggshell.plurals import counted
 
 Row = tuple[Any, ...]
 
@@ -34,7 +35,7 @@ class Totals(NamedTuple):
     def __str__(self) -> str:
         rate = self.committed / self.seconds if self.seconds else 0.0
         return (
-            f"{self.committed} transactions committed, {self.rolled_back} rolled back "
+            f"{counted(self.committed, 'transaction')} committed, {self.rolled_back} rolled back "
             f"in {self.seconds:.1f} s ({rate:.0f} a second)"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ggshell.home.checkpoint import Checkpoint
+from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
 
@@ -37,7 +38,7 @@ class LoadState(NamedTuple):
     def words(self) -> str:
         """The progress as text, for STATUS and INFO."""
         if self.complete:
-            return f"Loaded {self.all_rows} rows of {self.tables} table{'s'[: self.tables != 1]}"
+            return f"Loaded {counted(self.all_rows, 'row')} of {counted(self.tables, 'table')}"
         if not self.csn:
             return "Waiting for the snapshot: transactions that write must end first"
         progress = progress_text(self.rows, self.about, "rows", self.seconds, estimated=True)

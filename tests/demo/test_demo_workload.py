@@ -55,4 +55,4 @@ def test_sigterm_ends_the_process_with_a_count(demo: DemoServers) -> None:
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=120)
     assert process.returncode == 0
-    assert re.match(r"\d+ transactions committed, \d+ rolled back in [\d.]+ s", output)
+    assert re.match(r"[\d,]+ transactions? committed, \d+ rolled back in [\d.]+ s", output)

@@ -127,7 +127,7 @@ def test_a_busy_source_is_loaded_and_replicated_without_collisions(pipeline: Pip
     text = pipeline.run("INFO EXTRACT load1, TASKS")
     assert "Status STOPPED" in text
     assert state.csn in text
-    assert f"Loaded {state.all_rows} rows of 1 table" in text
+    assert f"Loaded {state.all_rows:,} rows of 1 table" in text
     assert state.csn in pipeline.home.report("LOAD1").read_text()
     assert "LOAD1" not in pipeline.run("INFO EXTRACT *")
 

@@ -52,6 +52,15 @@ def test_an_intact_trail_has_no_gaps(name: TrailName) -> None:
     assert next(each.detail for each in found if each.check == "transactions").startswith("150 transactions with ")
 
 
+def test_a_single_file_transaction_and_record_are_singular(tmp_path: Path) -> None:
+    name = trail_in(tmp_path)
+    write_trail(name, [[insert(EMPLOYEES, id="1", name="x")]])
+    details = {each.check: each.detail for each in check(name, 1)}
+    assert details["files"].startswith("1 file, sequence 0 to 0, ")
+    assert details["transactions"] == "1 transaction with 1 record; each one begins and ends"
+    assert details["pauses"] == "no 1 second without a commit"
+
+
 def test_a_missing_file_is_reported(name: TrailName) -> None:
     name.file(2).unlink()
     assert gaps_of(check(name)) == [("files", 2)]

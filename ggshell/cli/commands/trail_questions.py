@@ -13,6 +13,7 @@ from ggshell.cli.trail_queries import answered, trails_of
 from ggshell.cli.trails import trail_places
 from ggshell.errors import NotFoundError, TrailError, UsageError
 from ggshell.language.values import split_list
+from ggshell.plurals import counted
 
 if TYPE_CHECKING:
     from ggshell.query.questions.asof import Moment
@@ -92,7 +93,8 @@ def trail_count(
 def _sums(answer: QueryAnswer) -> str:
     place = answer.columns.index("records")
     records, size, begins = (sum(row[place + more] or 0 for row in answer.rows) for more in range(3))
-    return f"{records:,} records, {size:,} bytes of data, {begins:,} transactions begin in it\n"
+    begun = f"{counted(begins, 'transaction')} {'begins' if begins == 1 else 'begin'} in it"
+    return f"{counted(records, 'record')}, {counted(size, 'byte')} of data, {begun}\n"
 
 
 @command("TRAIL FIND TRANSACTION")

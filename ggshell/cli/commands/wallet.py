@@ -11,6 +11,7 @@ from ggshell.errors import StateError
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.home.wallet import KeyVersion, Wallet
 from ggshell.home.wallet_content import shown_marks
+from ggshell.plurals import counted
 
 _LAST = 32_767
 
@@ -57,8 +58,9 @@ def purge_wallet(session: Session) -> Message:
             hint=f"{NEXT_STEP}. To keep a version, use UNDELETE MASTERKEY",
         )
     count = wallet.purge()
-    versions = "1 version" if count == 1 else f"{count} versions"
-    return Message((f"Purged {versions} from wallet at location '{_place(session, wallet)}'.",), apart=True)
+    return Message(
+        (f"Purged {counted(count, 'version')} from wallet at location '{_place(session, wallet)}'.",), apart=True
+    )
 
 
 @command("ADD MASTERKEY", False)

@@ -17,6 +17,7 @@ from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 from ggshell.errors import GgsError, TrailError
+from ggshell.plurals import counted
 from ggshell.query.questions.file_facts import FileFacts, facts_of, lost_files
 from ggshell.query.questions.trails import QueriedTrails
 from ggshell.trail.sealing import Keys, cipher_of
@@ -173,7 +174,8 @@ def _of_trail(
     ]
     if mark is not None:
         missing.append(TrailFinding("files", TrailState.GAP, _missing(numbers[-1] + 1, mark), trail, numbers[-1] + 1))
-    whole = f"{len(files):,} files, sequence {numbers[0]} to {numbers[-1]}, {sum(each.size for each in files):,} bytes"
+    size = counted(sum(each.size for each in files), "byte")
+    whole = f"{counted(len(files), 'file')}, sequence {numbers[0]} to {numbers[-1]}, {size}"
     yield from _told("files", missing, whole, trail)
     damage = [TrailFinding("damage", TrailState.GAP, fault, trail) for fault in faults]
     for file in files:
@@ -184,7 +186,7 @@ def _of_trail(
     yield from _told("continuity", list(_seams(files, rows)), "each file continues where the previous one ends", trail)
     transactions = sum(row.transactions for of_file in rows.values() for row in of_file[:1])
     records = sum(row.records for of_file in rows.values() for row in of_file[:1])
-    text = f"{transactions:,} transactions with {records:,} records; each one begins and ends"
+    text = f"{counted(transactions, 'transaction')} with {counted(records, 'record')}; each one begins and ends"
     yield from _told("transactions", list(_broken(files, rows)), text, trail)
     yield from _told("csn", list(_disorder(files, rows)), "CSNs rise from transaction to transaction", trail)
 
@@ -331,7 +333,7 @@ def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], 
             yield TrailFinding("end", TrailState.NOTE, text, trail, file.seqno, file.size - file.unread)
     if not any(file.restarts for file in files):
         yield TrailFinding("restarts", TrailState.GOOD, "no writer continued after a restart", trail)
-    yield from _told("pauses", _pauses(rows, pause), f"no {pause:,.0f} seconds without a commit", trail)
+    yield from _told("pauses", _pauses(rows, pause), f"no {counted(round(pause), 'second')} without a commit", trail)
 
 
 def _pauses(rows: Mapping[int, list[_Row]], pause: float) -> list[TrailFinding]:
@@ -341,7 +343,9 @@ def _pauses(rows: Mapping[int, list[_Row]], pause: float) -> list[TrailFinding]:
     found = [every[number][1] for number in shown]
     if len(every) > len(shown):
         rest = sum(seconds for seconds, _ in every) - sum(every[number][0] for number in shown)
-        text = f"{len(every) - len(shown):,} shorter pauses beside these, {rest:,.0f} seconds in all"
+        text = (
+            f"{counted(len(every) - len(shown), 'shorter pause')} beside these, {counted(round(rest), 'second')} in all"
+        )
         found.append(TrailFinding("pauses", TrailState.NOTE, text, found[0].trail))
     return found
 
@@ -353,7 +357,7 @@ def _each_pause(rows: Mapping[int, list[_Row]], pause: float) -> Iterator[tuple[
             before = row.earlier_commit if row.earlier_commit is not None else last
             seconds = (row.commit - before) / 1e6 if before is not None else 0.0
             if seconds >= pause:
-                text = f"nothing was committed in the {seconds:,.0f} seconds before this"
+                text = f"nothing was committed in the {counted(round(seconds), 'second')} before this"
                 yield seconds, TrailFinding("pauses", TrailState.NOTE, text, row.trail, row.seqno, row.rba, row.csn)
             last = row.commit
 
