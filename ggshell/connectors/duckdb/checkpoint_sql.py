@@ -118,7 +118,7 @@ def upgrade(connection: duckdb.DuckDBPyConnection, table: TableName) -> list[str
         if not exists(connection, beside):
             execute(connection, _TRANSACTIONS.format(table=quote_table(beside)))
             added.append(beside.name)
-    execute(connection, f"UPDATE {quote_table(table)} SET version = ?", [VERSION])
+        execute(connection, f"UPDATE {quote_table(table)} SET version = ?", [VERSION])
     return added
 
 

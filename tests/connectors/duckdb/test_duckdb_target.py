@@ -28,11 +28,13 @@ from ggshell.connectors.duckdb import checkpoint_sql, session
 from ggshell.connectors.duckdb.folding import ChangeKind, changes, works
 from ggshell.connectors.duckdb.session import target_table
 from ggshell.connectors.duckdb.target import GATHER_SECONDS, DuckTarget
-from ggshell.errors import ApplyError, ConflictError, NotFoundError
+from ggshell.errors import ApplyError, ConflictError, DatabaseError, NotFoundError
+from ggshell.pipeline.apply.checkpoint_table import transaction_table
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.pipeline.apply.responses import Responses
+from ggshell.pipeline.apply.target import CheckpointRow
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
 from ggshell.record.operation import IoType
@@ -350,5 +352,22 @@ def test_an_incomplete_checkpoint_table_can_be_completed(tmp_path: Path) -> None
         connection.execute("DROP TABLE checks")
         checkpoint_sql.create(connection, CHECKPOINTS)
         assert checkpoint_sql.groups(connection, CHECKPOINTS) == []
+    finally:
+        connection.close()
+
+
+def test_an_upgrade_changes_tables_and_version_together(tmp_path: Path) -> None:
+    connection = session.connect(session.login_of(tmp_path / "target.duckdb"))
+    try:
+        checkpoint_sql.create(connection, CHECKPOINTS)
+        checkpoint_sql.insert(connection, CHECKPOINTS, "r", 1, CheckpointRow(TrailPosition(0, 0), None), "/home")
+        connection.execute("DROP TABLE checks_lox")
+        connection.execute("ALTER TABLE checks DROP COLUMN log_bsn")
+        connection.execute("ALTER TABLE checks RENAME COLUMN version TO edition")
+        with pytest.raises(DatabaseError, match="version"):
+            checkpoint_sql.upgrade(connection, CHECKPOINTS)
+        assert not checkpoint_sql.exists(connection, transaction_table(CHECKPOINTS))
+        connection.execute("ALTER TABLE checks RENAME COLUMN edition TO version")
+        assert checkpoint_sql.upgrade(connection, CHECKPOINTS) == ["log_bsn", "checks_lox"]
     finally:
         connection.close()
