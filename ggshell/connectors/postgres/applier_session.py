@@ -16,6 +16,26 @@ if TYPE_CHECKING:
 
 
 _APPLIERS = 0x6C6C_0000_0000
+LOCK_SECONDS = 20
+"""How long to wait for the sessions of an earlier run of the same group to end, in seconds."""
+
+
+def locked(connection: psycopg.Connection[Any], statement: str, parameters: list[int], seconds: float) -> bool:
+    """Run a statement that takes a lock of the session. Return False if the lock is not free within this time.
+
+    The transaction around it limits the time to this statement, whatever its result; it does not release the lock.
+    """
+    import psycopg
+
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{round(seconds * 1000)}ms'")
+            connection.execute(statement, parameters)
+    except psycopg.errors.LockNotAvailable:
+        return False
+    except psycopg.Error as error:
+        raise session.translate(error) from error
+    return True
 
 
 def applier_lock() -> str:
@@ -25,21 +45,14 @@ def applier_lock() -> str:
 
 def wait_for_appliers(connection: psycopg.Connection[Any], group: str, key: int, program: str) -> None:
     """Wait until no applier of a group is left. Raises ConflictError if one does not end."""
-    import psycopg
-
-    try:
-        connection.execute("SET lock_timeout = '20s'")
-        connection.execute("SELECT pg_advisory_lock(%s::bigint)", [_APPLIERS | checkpoint_sql.GROUP_LOCK | key])
-        connection.execute("SELECT pg_advisory_unlock(%s::bigint)", [_APPLIERS | checkpoint_sql.GROUP_LOCK | key])
-        connection.execute("RESET lock_timeout")
-    except psycopg.errors.LockNotAvailable:
+    lock = [_APPLIERS | checkpoint_sql.GROUP_LOCK | key]
+    if not locked(connection, "SELECT pg_advisory_lock(%s::bigint)", lock, LOCK_SECONDS):
         raise ConflictError(
             f"another session is applying for group {group.upper()}",
             code="GGS-00515",
             hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{program}'",
-        ) from None
-    except psycopg.Error as error:
-        raise session.translate(error) from error
+        )
+    session.execute(connection, "SELECT pg_advisory_unlock(%s::bigint)", lock)
 
 
 _DROP = "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin"

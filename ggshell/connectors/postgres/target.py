@@ -40,9 +40,6 @@ STREAM_ROWS = 4000
 
 STREAM_BYTES = 4 << 20
 
-LOCK_SECONDS = 20
-"""How long to wait for an earlier session of the same group to end, in seconds."""
-
 _SAVEPOINT = "ggs_mark"
 
 CHECKPOINT_GONE = "GGS01"
@@ -350,14 +347,13 @@ class PostgresTarget:
     def _prepare_session(self) -> None:
         connection = self._connection
         session.require_primary(connection)
-        session.execute(connection, f"SET lock_timeout = '{LOCK_SECONDS}s'")
-        if not self._locked(connection):
+        lock = [checkpoint_sql.GROUP_LOCK | self._key]
+        if not applier_session.locked(connection, self._lock, lock, applier_session.LOCK_SECONDS):
             raise ConflictError(
                 f"another session is applying for group {self._group.upper()}",
                 code="GGS-00515",
                 hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{self._program}'",
             )
-        session.execute(connection, "RESET lock_timeout")
         session.execute(connection, "SET synchronous_commit = off")
         # The check of a table's shape must see the current catalog, whatever the role's or the database's default
         # isolation is.
@@ -378,17 +374,6 @@ class PostgresTarget:
                 hint="GRANT SET ON PARAMETER session_replication_role TO the Replicat's user (PostgreSQL 15 or later), or"
                 " use DBOPTIONS DEFERREFCONST",
             ) from error
-
-    def _locked(self, connection: psycopg.Connection[Any]) -> bool:
-        import psycopg
-
-        try:
-            connection.execute(self._lock, [checkpoint_sql.GROUP_LOCK | self._key])
-        except psycopg.errors.LockNotAvailable:
-            return False
-        except psycopg.Error as error:
-            raise session.translate(error) from error
-        return True
 
     def _idle(self) -> psycopg.Connection[Any]:
         """The connection in a state in which psycopg can run statements. All results must have arrived."""
