@@ -29,8 +29,8 @@ from ggshell.demo.load import has_marker, send_marker
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import DemoServers, exists, open_servers
 from ggshell.errors import GgsError
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, state_of
 
 SCRIPTS = Path(__file__).resolve().parent
 STEPS = 11

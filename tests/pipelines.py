@@ -12,10 +12,10 @@ from processes import until, until_state
 from trail.trail_kit import cut_records
 
 from ggshell.demo.processes import end_processes
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, state_of
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import decode_record
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from time_limits import Limit
 
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, state_of
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

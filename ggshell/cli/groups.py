@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ggshell.cli.results import Note
 from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
-from ggshell.groups import lag as lags
-from ggshell.groups.lag import FoundLag
-from ggshell.groups.state import ProcessFile, ProcessState, state_of
 from ggshell.home.checkpoint import Checkpoint, GroupKind, previous, way_out
 from ggshell.home.home import GroupEntry, Home
+from ggshell.home.process_file import ALIVE, ProcessFile, ProcessState, state_of
 from ggshell.language.suggest import did_you_mean
+from ggshell.monitoring import group_lag as lags
+from ggshell.monitoring.group_lag import FoundLag
 
 Kinds = tuple[GroupKind, ...]
 EXTRACT: Kinds = (GroupKind.EXTRACT,)
@@ -43,7 +43,7 @@ class View(NamedTuple):
 
     @property
     def runs(self) -> bool:
-        return self.state in lags.RUNNING
+        return self.state in ALIVE
 
 
 def is_wildcard(pattern: str) -> bool:
@@ -73,7 +73,7 @@ def clock_notes(found: View) -> tuple[Note, ...]:
 def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFile | None]:
     """A group's state and its process file. A process that KILL ended counts as stopped, not abended."""
     state, process = state_of(home.process(entry.group, entry.type))
-    if entry.checkpoint is None and state not in lags.RUNNING:
+    if entry.checkpoint is None and state not in ALIVE:
         return ProcessState.ABENDED, process  # not STOPPED: a group that cannot be read cannot be started
     if process is not None and process.killed and state is ProcessState.ABENDED:
         state = ProcessState.STOPPED

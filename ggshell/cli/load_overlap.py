@@ -16,10 +16,10 @@ from ggshell.cli.groups import REPLICAT, View, view
 from ggshell.cli.results import Note
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
-from ggshell.groups.lag import first_unprocessed
 from ggshell.groups.load_state import LoadState
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.home import Home
+from ggshell.monitoring.group_lag import first_unprocessed
 from ggshell.types import TrailPosition
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ggshell.cli.groups import View, is_wildcard
 from ggshell.cli.session import Session
-from ggshell.groups.state import ALIVE, state_of
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.identity import make_own, original_of, require_free
+from ggshell.home.process_file import ALIVE, state_of
 
 
 def save(session: Session, found: Checkpoint) -> None:

@@ -11,7 +11,7 @@ from ggshell.cli.groups import group_lag, view
 from ggshell.cli.output.units import clock_text
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
-from ggshell.groups.state import ProcessState
+from ggshell.home.process_file import ProcessState
 
 EVERY_SECONDS = 2.0
 

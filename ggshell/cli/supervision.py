@@ -13,8 +13,9 @@ from ggshell.cli.groups import View
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, ProcessError, StateError
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessFile, ProcessState, alive, end_descriptor, state_of
+from ggshell.home import process_file
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessFile, ProcessState, alive, end_descriptor, state_of
 
 START_SECONDS = 60.0
 MOST_ASKED = 64
@@ -106,9 +107,7 @@ def stop(found: View, *, forced: bool = False) -> bool:
 
 def kill(home: Home, found: View) -> int:
     """End a group's process immediately, so that Manager does not treat it as abended, and return its PID."""
-    from ggshell.groups import state
-
-    entry = state.kill(home.process(found.group, found.type), found.name)
+    entry = process_file.kill(home.process(found.group, found.type), found.name)
     if not wait_for_end(entry):
         raise ProcessError(f"{found.name} could not be stopped: process {entry.pid} is stuck in the kernel")
     return entry.pid

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.errors import ProcessError
-from ggshell.groups.state import alive, read_process_file
+from ggshell.home.process_file import alive, read_process_file
 
 _ENDINGS = (".pcm", ".pce", ".pcr", ".pcd")
 _ATTEMPTS = 200

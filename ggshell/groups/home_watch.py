@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from ggshell.errors import HomeMovedError
-from ggshell.groups.state import home_identity_of
 from ggshell.home.home import Home
+from ggshell.home.process_file import home_identity_of
 
 SECONDS = 1.0
 """The interval between two checks."""

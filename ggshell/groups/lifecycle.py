@@ -23,19 +23,19 @@ from ggshell.errors import (
 from ggshell.files import locked
 from ggshell.groups.control import ControlServer
 from ggshell.groups.home_watch import SECONDS, HomeWatch
-from ggshell.groups.lag import clock_ahead, clock_text_of
 from ggshell.groups.obstacles import Obstacles
 from ggshell.groups.report import Report, Reporting
 from ggshell.groups.runner import Answering, Runner, Verb
-from ggshell.groups.state import ProcessState, follow, own_process_file, write_process_file
 from ggshell.groups.statistics import Statistics
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, StopStatus
 from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
 from ggshell.home.identity import require_own, settle
+from ggshell.home.process_file import ProcessState, follow, own_process_file, write_process_file
 from ggshell.language.redaction import masked, redacted
 from ggshell.links import LINKS
+from ggshell.monitoring.group_lag import clock_ahead, clock_text_of
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.loading import load
 from ggshell.parameters.report_rules import ReportRules, report_rules

@@ -19,13 +19,17 @@ from ggshell.groups import heartbeat_jobs
 from ggshell.groups.control import ControlServer, LaterAnswer, Meanwhile, request
 from ggshell.groups.home_watch import SECONDS as WATCH_SECONDS
 from ggshell.groups.home_watch import HomeWatch
-from ggshell.groups.lag import clock_ahead, group_lag
 from ggshell.groups.lifecycle import parameter_facts, signal_ready
 from ggshell.groups.purge import PurgeTimes, purge
 from ggshell.groups.report import Report
 from ggshell.groups.runner import Runner
 from ggshell.groups.starts import Restarts, Starts, rule_takes
-from ggshell.groups.state import (
+from ggshell.groups.watch import GroupId, Watch, was_killed
+from ggshell.home import checkpoint
+from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.events import Severity
+from ggshell.home.home import Home
+from ggshell.home.process_file import (
     ALIVE,
     ProcessState,
     home_identity_of,
@@ -34,11 +38,7 @@ from ggshell.groups.state import (
     state_of,
     write_process_file,
 )
-from ggshell.groups.watch import GroupId, Watch, was_killed
-from ggshell.home import checkpoint
-from ggshell.home.checkpoint import GroupKind, SourceType
-from ggshell.home.events import Severity
-from ggshell.home.home import Home
+from ggshell.monitoring.group_lag import clock_ahead, group_lag
 from ggshell.monitoring.lag_rules import LagRules, judge, load_lag_rules
 from ggshell.parameters.loading import load, load_manager
 from ggshell.parameters.process_parameters import ManagerParameters, PurgeRule

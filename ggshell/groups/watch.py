@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
-from ggshell.groups.state import ALIVE, ProcessFile, alive, end_descriptor, read_process_file, state_of
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import ALIVE, ProcessFile, alive, end_descriptor, read_process_file, state_of
 
 GroupId = tuple[str, GroupKind]
 

@@ -21,10 +21,10 @@ from ggshell.clock import SystemClock
 from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import RedoWriter
 from ggshell.groups.control import request
-from ggshell.groups.state import state_of
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import state_of
 
 DAY = 86_400
 GOAL = 10.0

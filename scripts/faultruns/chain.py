@@ -19,7 +19,7 @@ from ggshell.demo import load
 from ggshell.demo.cli import store_aliases
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import DemoServers, open_servers
-from ggshell.groups.state import ProcessState, state_of
+from ggshell.home.process_file import ProcessState, state_of
 
 KINDS = {
     "classic": ("", "", ""),

@@ -11,7 +11,7 @@ from pathlib import Path
 from benches.ground import Failed
 
 from faultruns.chain import MEMBERS, Chain
-from ggshell.groups.state import ProcessState
+from ggshell.home.process_file import ProcessState
 
 FOLDERS = {"dirdat": "64m", "dirrpt": "1m", "dirchk": "1m"}
 """Sizes of the small disks; Manager purges trails once a minute, so theirs holds what a slow machine writes in two."""

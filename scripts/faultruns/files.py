@@ -29,10 +29,10 @@ from ggshell.demo import load
 from ggshell.demo.cli import store_aliases
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import DemoServers, open_servers
-from ggshell.groups.state import ProcessState, read_process_file, state_of
 from ggshell.home import checkpoint
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, read_process_file, state_of
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, parse_lsn

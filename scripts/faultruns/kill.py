@@ -10,7 +10,7 @@ import signal
 from benches.ground import wait_until
 
 from faultruns.chain import MEMBERS, Chain
-from ggshell.groups.state import ProcessState, read_process_file
+from ggshell.home.process_file import ProcessState, read_process_file
 
 LONGEST_WAIT = 0.5
 _ALL = 0.1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from faultruns.home_files import HomeFile, Moment
-from ggshell.groups.state import read_process_file
+from ggshell.home.process_file import read_process_file
 
 if TYPE_CHECKING:
     from faultruns.files import FileGround

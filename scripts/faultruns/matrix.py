@@ -16,8 +16,8 @@ from faultruns.chain import Chain
 from faultruns.deadly import POINTS, ROLLS
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessState, read_process_file
 from ggshell.home import checkpoint as checkpoints
+from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.types import TrailPosition
 
 SCRIPTS = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from benches.ground import Failed
 
 from faultruns.chain import Chain
-from ggshell.groups.state import read_process_file
+from ggshell.home.process_file import read_process_file
 
 MEASURED = ("Extract", "Replicat")
 

@@ -20,7 +20,7 @@ from faultruns.verdict import Verdict
 from ggshell.cli.main import main
 from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import OpenXid, RedoWriter
-from ggshell.groups.state import ProcessState, state_of
+from ggshell.home.process_file import ProcessState, state_of
 from ggshell.record.image import decode_image
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader

@@ -9,8 +9,8 @@ import pytest
 from cli.shell import Shell
 
 from ggshell.cli import supervision
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import ProcessState, state_of
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.demo.processes import end_processes, running_processes
-from ggshell.groups.state import ProcessFile, ProcessState, start_ticks, write_process_file
+from ggshell.home.process_file import ProcessFile, ProcessState, start_ticks, write_process_file
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import psycopg
 from pipelines import Pipeline
 from processes import until, until_state
 
-from ggshell.groups.state import ProcessState, read_process_file
+from ggshell.home.process_file import ProcessState, read_process_file
 
 KINDS = {
     "classic": ("", "", ""),

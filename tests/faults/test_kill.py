@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from replication import Replication
 
-from ggshell.groups.state import ProcessState, read_process_file, state_of
+from ggshell.home.process_file import ProcessState, read_process_file, state_of
 
 
 class Victim(NamedTuple):

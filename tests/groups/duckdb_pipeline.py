@@ -11,9 +11,9 @@ from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
 
 from ggshell.connectors.duckdb import session
-from ggshell.groups.state import ProcessState, read_process_file, state_of
 from ggshell.home.checkpoint import load
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, read_process_file, state_of
 from ggshell.types import Csn
 
 

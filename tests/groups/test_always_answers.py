@@ -22,9 +22,9 @@ from time_limits import slowness
 from ggshell.connectors.duckdb import session
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessState, read_process_file
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
+from ggshell.home.process_file import ProcessState, read_process_file
 
 LIMIT_SECONDS = 1.0
 REQUESTS = ("REPORT", "STATUS", "GETLAG", "STATS")

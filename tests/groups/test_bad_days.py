@@ -14,8 +14,8 @@ from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
 from psycopg.conninfo import make_conninfo
 
-from ggshell.groups.state import ProcessState, read_process_file
 from ggshell.home.credential import CredentialStore
+from ggshell.home.process_file import ProcessState, read_process_file
 
 
 @pytest.fixture

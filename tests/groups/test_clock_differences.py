@@ -9,9 +9,9 @@ import sys
 import pytest
 from processes import Start, until, until_state
 
-from ggshell.groups.state import ProcessState
 from ggshell.home.checkpoint import GroupKind, load
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState
 
 EXT1 = ("EXT1", GroupKind.EXTRACT)
 LEAST, MOST = 0, 60

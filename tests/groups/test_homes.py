@@ -19,7 +19,6 @@ from processes import until
 from ggshell.cli.supervision import wait_for_end
 from ggshell.demo.processes import end_processes
 from ggshell.errors import StateError
-from ggshell.groups.state import ProcessFile, ProcessState, read_process_file, start_ticks, state_of
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.home import Home
 from ggshell.home.identity import (
@@ -32,6 +31,7 @@ from ggshell.home.identity import (
     settle,
     take_over,
 )
+from ggshell.home.process_file import ProcessFile, ProcessState, read_process_file, start_ticks, state_of
 from ggshell.pipeline.apply.checkpoint_table import group_key
 
 MANAGER = ("Manager", "MGR.pcm")

@@ -13,9 +13,9 @@ from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
 
 from ggshell.groups.load_state import LoadState
-from ggshell.groups.state import ProcessState
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import ProcessState
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn

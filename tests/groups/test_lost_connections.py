@@ -16,7 +16,7 @@ from batches import read_rows
 from pipelines import EXT1, Pipeline
 from processes import until
 
-from ggshell.groups.state import read_process_file
+from ggshell.home.process_file import read_process_file
 from ggshell.record.image import decode_image
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.name import TrailName

@@ -14,10 +14,10 @@ from ggshell.connectors.postgres import session, trandata
 from ggshell.connectors.postgres.table_watch import CHECK_SECONDS, TableWatch
 from ggshell.errors import DatabaseError, NotFoundError
 from ggshell.groups.load_state import LoadState
-from ggshell.groups.state import ProcessState
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.events import Severity
+from ggshell.home.process_file import ProcessState
 from ggshell.parameters.table_patterns import TableFilter
 from ggshell.types import TableName
 

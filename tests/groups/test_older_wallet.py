@@ -11,8 +11,8 @@ import pytest
 from pipelines import EXT1, REP1, Pipeline
 from processes import until
 
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.identity import FILE
+from ggshell.home.process_file import ProcessState, state_of
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader

@@ -13,10 +13,10 @@ from processes import Start, until, until_state
 from ggshell.errors import ApplyError, NotFoundError, ProcessError
 from ggshell.groups.control import request
 from ggshell.groups.lifecycle import run_group
-from ggshell.groups.state import ProcessState, kill, read_process_file, state_of
 from ggshell.home import checkpoint as store
 from ggshell.home.checkpoint import GroupKind, StopStatus
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, kill, read_process_file, state_of
 
 EXTRACT = GroupKind.EXTRACT
 

@@ -9,10 +9,10 @@ from processes import Start, until_state
 
 from ggshell.groups import watch as watch_module
 from ggshell.groups.control import wait_readable
-from ggshell.groups.state import ProcessFile, ProcessState, kill
 from ggshell.groups.watch import Watch, was_killed
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessFile, ProcessState, kill
 
 EXT1, EXT2 = ("EXT1", GroupKind.EXTRACT), ("EXT2", GroupKind.EXTRACT)
 

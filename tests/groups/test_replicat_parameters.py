@@ -11,7 +11,7 @@ import pytest
 from pipelines import REP1, Pipeline
 from processes import until, until_state
 
-from ggshell.groups.state import ProcessState, read_process_file
+from ggshell.home.process_file import ProcessState, read_process_file
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
 
 from ggshell.clock import local_text
-from ggshell.groups.state import ProcessState
+from ggshell.home.process_file import ProcessState
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 

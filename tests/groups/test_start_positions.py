@@ -12,8 +12,8 @@ from processes import until
 from trail.trail_kit import A, cut_records, write_trail
 
 from ggshell.groups.start_position import StartPosition, from_csn
-from ggshell.groups.state import read_process_file
 from ggshell.home.checkpoint import GroupKind, GroupOptions
+from ggshell.home.process_file import read_process_file
 from ggshell.record.operation import IoType
 from ggshell.trail.name import TrailName
 from ggshell.trail.positions import TransactionSpan, after_transaction, span_between

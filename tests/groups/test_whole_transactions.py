@@ -9,7 +9,7 @@ import pytest
 from pipelines import REP1, Pipeline
 from processes import until, until_state
 
-from ggshell.groups.state import ProcessState
+from ggshell.home.process_file import ProcessState
 
 KINDS = {
     "classic": ("", "", ""),

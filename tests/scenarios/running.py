@@ -14,10 +14,10 @@ from scenarios.case import Case, Step
 
 from ggshell.demo.postgres_server import find_binaries
 from ggshell.demo.processes import end_processes
-from ggshell.groups.state import ProcessState, state_of
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, state_of
 
 KINDS = {"classic": "", "parallel": "PARALLEL, ", "coordinated": "COORDINATED MAXTHREADS 3, "}
 REPLICATS = {kind: f"REP{number}" for number, kind in enumerate(KINDS, start=1)}

@@ -13,8 +13,8 @@ from trail_kit import PRODUCER, mark_file, open_writer, small, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.errors import TrailError
-from ggshell.groups.lag import first_unprocessed
 from ggshell.home.home import Home
+from ggshell.monitoring.group_lag import first_unprocessed
 from ggshell.query.questions.file_facts import unread_notes
 from ggshell.trail.fileheader import Continuity, encode_header
 from ggshell.trail.name import TrailName

@@ -27,9 +27,9 @@ from ggshell.cli.start_position import beyond_note
 from ggshell.connectors.registry import source_log
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
-from ggshell.groups.lag import since
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.slot_facts import SlotFacts
+from ggshell.monitoring.group_lag import since
 
 _MANAGER = ("MANAGER", "MGR")
 _ASK_SECONDS = 5.0

@@ -8,10 +8,10 @@ from ggshell.cli.results import Note
 from ggshell.cli.results.info_all import InfoAll, ProcessLine
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
-from ggshell.groups.lag import since
-from ggshell.groups.state import state_of
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.home import GroupEntry
+from ggshell.home.process_file import state_of
+from ggshell.monitoring.group_lag import since
 
 _ORDER = (GroupKind.EXTRACT, GroupKind.PATH, GroupKind.REPLICAT)
 

@@ -15,8 +15,8 @@ from ggshell.cli.session import Session
 from ggshell.clock import from_datetime, local_text
 from ggshell.errors import StateError
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessFile, state_of
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import ProcessFile, state_of
 
 
 @command("START MANAGER")

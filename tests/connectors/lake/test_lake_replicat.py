@@ -22,8 +22,8 @@ from time_limits import slowness
 from ggshell.connectors.lake.replicat import stream_failure
 from ggshell.connectors.lake.target import TableForm
 from ggshell.groups.control import request
-from ggshell.groups.state import ProcessState, read_process_file
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
 

@@ -9,11 +9,11 @@ from processes import until
 
 from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import RedoWriter
-from ggshell.groups.state import state_of
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.bounded_state import BoundedState
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import state_of
 from ggshell.record.image import decode_image
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader

@@ -18,10 +18,10 @@ from ggshell.clock import FakeClock, to_datetime
 from ggshell.demo.redo_writer import OpenXid
 from ggshell.groups import extract
 from ggshell.groups.lifecycle import GroupContext, run_group
-from ggshell.groups.state import ProcessState
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState
 
 pytestmark = pytest.mark.slow
 

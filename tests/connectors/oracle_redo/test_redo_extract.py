@@ -12,8 +12,8 @@ from processes import until, until_state
 from redo_home import RedoHome
 
 from ggshell.demo.redo_writer import RedoChange, RedoWriter
-from ggshell.groups.state import ProcessState
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import ProcessState
 
 pytestmark = pytest.mark.slow
 

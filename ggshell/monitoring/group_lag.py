@@ -17,9 +17,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.errors import GgsError, StateError
-from ggshell.groups.state import ProcessState
 from ggshell.home.checkpoint import AddedAt, Checkpoint, SourceType
 from ggshell.home.home import Home
+from ggshell.home.process_file import ALIVE, ProcessState
 from ggshell.types import TrailPosition
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from ggshell.trail.name import TrailName
 
-RUNNING = (ProcessState.RUNNING, ProcessState.STARTING)
 _SECOND = 1_000_000
 CHECKPOINT_GRACE = {SourceType.LOG: 15 * _SECOND, SourceType.TRAIL: 4 * _SECOND, SourceType.TABLE: 15 * _SECOND}
 """The age at which a running group's checkpoint no longer shows its progress; shorter for trails, which can be read."""
@@ -57,13 +56,13 @@ def lag(checkpoint: Checkpoint, state: ProcessState, now: int, unprocessed: int 
     if checkpoint.read.source is SourceType.TABLE:
         return None
     known = reference(checkpoint, ahead)
-    if state in RUNNING and not is_stuck(checkpoint, now, ahead):
+    if state in ALIVE and not is_stuck(checkpoint, now, ahead):
         if not checkpoint.updated or checkpoint.caught_up >= checkpoint.updated:
             return 0
         return max(0, checkpoint.updated - ahead - known) if known else 0
     if checkpoint.read.source is SourceType.TRAIL:
         return max(0, now - unprocessed) if unprocessed else 0
-    return max(0, now - known) if known and (checkpoint.updated or state not in RUNNING) else 0
+    return max(0, now - known) if known and (checkpoint.updated or state not in ALIVE) else 0
 
 
 def is_stuck(checkpoint: Checkpoint, now: int, ahead: int = 0) -> bool:
@@ -89,7 +88,7 @@ def clock_ahead(path: Path, checkpoint: Checkpoint, state: ProcessState) -> int:
 
     The result is 0 for a stopped process, because restoring its file can change the file's time.
     """
-    if state not in RUNNING or not checkpoint.updated:
+    if state not in ALIVE or not checkpoint.updated:
         return 0
     try:
         return difference(checkpoint.updated, path.stat().st_mtime_ns // 1000)
@@ -107,7 +106,7 @@ def group_lag(home: Home, checkpoint: Checkpoint, state: ProcessState, now: int,
     """Return a group's lag; for a trail reader that is stopped or stuck, read its trail."""
     read = checkpoint.read
     unprocessed: int | None = None
-    looks = state not in RUNNING or is_stuck(checkpoint, now, ahead)
+    looks = state not in ALIVE or is_stuck(checkpoint, now, ahead)
     if _row_decides(home, checkpoint):
         return FoundLag(None, StateError(f"it was added again, and {_ROW_DECIDES}", hint="START the group"))
     if looks and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):

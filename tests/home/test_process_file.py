@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import StateError
-from ggshell.groups.state import (
+from ggshell.home.process_file import (
     ProcessFile,
     ProcessState,
     alive,
