@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.errors import NotFoundError, ParameterError
 from ggshell.home.home import Home
-from ggshell.parameters.plain_values import plain_values
 from ggshell.pipeline.heartbeat.names import HeartbeatNames, heartbeat_names
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ class HeartbeatSettings(NamedTuple):
 
 def home_names(home: Home) -> HeartbeatNames | None:
     """Return the names of the heartbeat objects from GLOBALS, or None.  Raises ParameterError, StoreError."""
-    found = plain_values(home.globals, ("GGSCHEMA", "HEARTBEATTABLE"))
-    if found is None:
-        return load_heartbeats(home).names
-    return _names(home, found.get("GGSCHEMA", ""), found.get("HEARTBEATTABLE", ""))
+    return _names(home, _in_globals(home))
 
 
 def required_names(home: Home, table: str = "") -> HeartbeatNames:
@@ -55,9 +51,15 @@ def required_names(home: Home, table: str = "") -> HeartbeatNames:
     return found
 
 
-def _names(home: Home, schema: str, table: str) -> HeartbeatNames | None:
+def _in_globals(home: Home) -> list[Parameter]:
+    from ggshell.parameters.lines import read_parameters
+
+    return read_parameters(home.globals, "GLOBALS") if home.globals.exists() else []
+
+
+def _names(home: Home, found: list[Parameter]) -> HeartbeatNames | None:
     try:
-        return heartbeat_names(schema, table)
+        return heartbeat_names(_last(found, "GGSCHEMA", "schema"), _last(found, "HEARTBEATTABLE", "table"))
     except ValueError as error:
         raise ParameterError(str(error), where=str(home.globals)) from error
 
@@ -70,12 +72,11 @@ def load_heartbeats(home: Home, parameters: Path | None = None, process: str = "
     from ggshell.monitoring.lag_stats import lag_stats
     from ggshell.parameters.lines import read_parameters
 
-    found = read_parameters(home.globals, "GLOBALS") if home.globals.exists() else []
+    found = _in_globals(home)
     own = read_parameters(parameters, process) if parameters is not None and parameters.exists() else []
     switches = [_SWITCHES[item.name] for item in (*found, *own) if item.name in _SWITCHES]
-    names = _names(home, _last(found, "GGSCHEMA", "schema"), _last(found, "HEARTBEATTABLE", "table"))
     archive = any(item.name == "LAGARCHIVE" for item in own)
-    return HeartbeatSettings(names, switches[-1] if switches else True, archive, lag_stats(own))
+    return HeartbeatSettings(_names(home, found), switches[-1] if switches else True, archive, lag_stats(own))
 
 
 def _last(found: list[Parameter], name: str, argument: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import ParameterError
-from ggshell.groups.heartbeat_settings import HeartbeatSettings, load_heartbeats
+from ggshell.groups.heartbeat_settings import HeartbeatSettings, home_names, load_heartbeats
 from ggshell.home.home import Home
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
 
@@ -24,3 +24,36 @@ def test_globals_names_the_objects_and_the_group_overrides_the_settings(tmp_path
     home.globals.write_text("HEARTBEATTABLE a.b.c\n")
     with pytest.raises(ParameterError):
         load_heartbeats(home)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", None),
+        ("CHECKPOINTTABLE a.b\n", None),
+        (
+            "-- a comment\n\nggschema one -- not this\nCOMMENT it's two & three\nGGSCHEMA two;\n",
+            ("two", "gg_heartbeat"),
+        ),
+        ("CHECKPOINTTABLE a.b\nHEARTBEATTABLE ggs.beats\n", ("ggs", "beats")),
+        ("GGSCHEMA other\nINCLUDE more.inc\n", ("included", "gg_heartbeat")),
+        ("GGSCHEMA &\n one\n", ("one", "gg_heartbeat")),
+        ("MACRO #name BEGIN GGSCHEMA one END;\n#name()\n", ("one", "gg_heartbeat")),
+    ],
+)
+def test_the_names_are_those_that_globals_gives_last(tmp_path: Path, text: str, names: tuple[str, str] | None) -> None:
+    home = Home(tmp_path)
+    (tmp_path / "more.inc").write_text("GGSCHEMA included\n")
+    assert home_names(home) is None
+    home.globals.write_text(text)
+    assert home_names(home) == (HeartbeatNames(*names) if names else None)
+
+
+@pytest.mark.parametrize(
+    "text", ["GGSCHEMA one two\n", "GGSCHEMA\n", "GGSCHEMA #name()\n", "NOSUCHPARAMETER\nGGSCHEMA a\n"]
+)
+def test_globals_that_is_not_valid_gives_no_names(tmp_path: Path, text: str) -> None:
+    home = Home(tmp_path)
+    home.globals.write_text(text)
+    with pytest.raises(ParameterError):
+        home_names(home)
