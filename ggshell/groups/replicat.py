@@ -29,12 +29,11 @@ from ggshell.groups.deliveries import (
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeat_settings import load_heartbeats
 from ggshell.groups.heartbeats import ReplicatHeartbeats
-from ggshell.groups.left_truncates import LeftTruncates
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import row_environment
-from ggshell.groups.row_stage import Work, error_rules, map_rules, replicat_stage
+from ggshell.groups.row_stage import LeftTruncates, Work, error_rules, map_rules, replicat_stage
 from ggshell.groups.start_position import (
     ANYWHERE,
     BEYOND_TRAIL,

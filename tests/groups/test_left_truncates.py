@@ -10,7 +10,7 @@ from batches import Row, Tx, make_batch
 from pipelines import Pipeline
 from processes import until
 
-from ggshell.groups.left_truncates import LeftTruncates
+from ggshell.groups.row_stage import LeftTruncates
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
