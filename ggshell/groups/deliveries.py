@@ -243,6 +243,7 @@ def _rule_of(mapper: Mapper, rules: Sequence[tuple[str, str, ThreadRule]], table
 class _Counters(NamedTuple):
     counted: Counted
     discarded: Counted
+    ignored: Counted
     conflicts: Callable[[Left], None]
 
 
@@ -254,7 +255,7 @@ def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
         statistics.conflict(left.source, left.target, left.conflict or "", resolved=left.resolved)
 
     if not shared:
-        return _Counters(statistics.add, statistics.discard, conflict)
+        return _Counters(statistics.add, statistics.discard, statistics.ignore, conflict)
     lock = threading.Lock()
 
     def one_at_a_time(count: Counted) -> Counted:
@@ -268,7 +269,12 @@ def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
         with lock:
             conflict(left)
 
-    return _Counters(one_at_a_time(statistics.add), one_at_a_time(statistics.discard), conflict_alone)
+    return _Counters(
+        one_at_a_time(statistics.add),
+        one_at_a_time(statistics.discard),
+        one_at_a_time(statistics.ignore),
+        conflict_alone,
+    )
 
 
 def _delivery(
@@ -292,6 +298,7 @@ def _delivery(
         truncates=parameters.truncates,
         responses=setup.responses,
         discarded=counters.discarded,
+        ignored=counters.ignored,
         conflicts=counters.conflicts,
         position=position,
         applier=applier,

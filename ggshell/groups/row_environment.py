@@ -28,6 +28,7 @@ _COUNTED = {
     "DELETES": ("deletes",),
     "TRUNCATES": ("truncates",),
     "DISCARDS": ("discards",),
+    "IGNORES": ("ignores",),
     "OPERATIONS": ("inserts", "updates", "deletes", "truncates"),
 }
 

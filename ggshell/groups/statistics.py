@@ -24,7 +24,7 @@ class Section(StrEnum):
     LATEST = "latest"
 
 
-KINDS = ("inserts", "updates", "deletes", "upserts", "truncates", "discards")
+KINDS = ("inserts", "updates", "deletes", "upserts", "truncates", "discards", "ignores")
 CONFLICTS = ("INSERTROWEXISTS", "UPDATEROWEXISTS", "UPDATEROWMISSING", "DELETEROWEXISTS", "DELETEROWMISSING")
 """The types of conflicts, which are counted in addition to the operations, with whether they were resolved."""
 SUCCEEDED, FAILED = "succeeded", "failed"
@@ -75,6 +75,10 @@ class Statistics:
     def discard(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
         """Count operations of any type that went to the discard file instead of the target."""
         self._count(source, target, "discards", count)
+
+    def ignore(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
+        """Count operations of any type that the target refused and REPERROR ignores."""
+        self._count(source, target, "ignores", count)
 
     def conflict(self, source: TableName, target: TableName, conflict: str, *, resolved: bool) -> None:
         """Count a conflict by its type, and whether RESOLVECONFLICT resolved it."""

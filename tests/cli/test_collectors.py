@@ -106,6 +106,13 @@ def test_statistics_keep_the_strings_that_scripts_match() -> None:
     assert len(operations) == 63
 
 
+def test_ignored_operations_are_shown_if_there_are_any_and_are_not_operations() -> None:
+    assert "ignores" not in stats_text(table(inserts=4))
+    text = stats_text(table(inserts=4, ignores=2))
+    assert re.search(r"^ +Total ignores +2\.00$", text, re.MULTILINE)
+    assert re.search(r"^ +Total operations +4\.00$", text, re.MULTILINE)
+
+
 def test_a_table_without_operations_is_shown_as_such() -> None:
     assert stats_text(table()).count("        No database operations have been performed.") == len(SECTIONS)
 

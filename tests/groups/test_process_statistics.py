@@ -41,7 +41,8 @@ def test_every_kind_of_operation_has_its_counter() -> None:
     statistics.add(ITEMS, COPY, IoType.PURGE_DATA, 5)
     statistics.upsert(ITEMS, COPY, 6)
     statistics.discard(ITEMS, COPY, IoType.INSERT, 7)
-    wanted = {"inserts": 1, "updates": 5, "deletes": 4, "truncates": 5, "upserts": 6, "discards": 7}
+    statistics.ignore(ITEMS, COPY, IoType.DELETE, 8)
+    wanted = {"inserts": 1, "updates": 5, "deletes": 4, "truncates": 5, "upserts": 6, "discards": 7, "ignores": 8}
     assert counts(statistics, "total") == wanted
     assert set(wanted) == set(KINDS)
     assert statistics.operations == sum(wanted.values())

@@ -154,5 +154,6 @@ def test_reperror_within_a_map_applies_to_its_rows_only(pipeline: Pipeline) -> N
     pipeline.start()
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1), (2, 'two', 2)")
     pipeline.wait_for_rows(2)
+    assert "Total ignores                                      1.00" in pipeline.run("STATS REPLICAT rep1, TOTAL")
     pipeline.in_north("INSERT INTO a.others VALUES (1)")
     assert "b.others (id = 1) failed" in pipeline.abended_report(REP1)

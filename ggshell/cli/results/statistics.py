@@ -85,11 +85,11 @@ class Stats(NamedTuple):
 
 
 def operations(counts: Mapping[str, int]) -> int:
-    """The number of operations of a period, without discarded ones."""
-    return sum(counts.get(kind, 0) for kind in COUNTED if kind != "discards")
+    """The number of operations of a period, without discarded and ignored ones."""
+    return sum(counts.get(kind, 0) for kind in COUNTED if kind not in ("discards", "ignores"))
 
 
-COUNTED = ("inserts", "updates", "deletes", "upserts", "truncates", "discards")
+COUNTED = ("inserts", "updates", "deletes", "upserts", "truncates", "discards", "ignores")
 
 
 _WIDTH = 63
@@ -148,8 +148,8 @@ def _section(group: GroupStatistics, table: TableCounts, section: str, result: S
 
 
 def _shown(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts in order; truncates only if there are any; the number of operations last."""
-    found = {kind: counts.get(kind, 0) for kind in COUNTED if kind != "truncates" or counts.get(kind)}
+    """The counts in order; truncates and ignores only if there are any; the number of operations last."""
+    found = {kind: counts.get(kind, 0) for kind in COUNTED if kind not in ("truncates", "ignores") or counts.get(kind)}
     return {**found, "operations": operations(counts)}
 
 

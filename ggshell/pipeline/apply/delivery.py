@@ -63,6 +63,7 @@ class Delivery:
         truncates: bool = True,
         responses: Responses | None = None,
         discarded: Counted | None = None,
+        ignored: Counted | None = None,
         conflicts: Callable[[Left], None] | None = None,
         applier: bool = False,
     ) -> None:
@@ -78,6 +79,7 @@ class Delivery:
         self._counted = counted
         self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
         self._discards = discarded
+        self._ignores = ignored
         self._conflicts = conflicts
         self._applier = applier
         self._blame = Blame(target, discard, responses or Responses())
@@ -317,6 +319,8 @@ class Delivery:
             for left in group.left:
                 if self._discards is not None and left.discarded:
                     self._discards(left.source, left.target, left.io_type, 1)
+                if self._ignores is not None and left.ignored:
+                    self._ignores(left.source, left.target, left.io_type, 1)
                 if self._conflicts is not None and left.conflict is not None:
                     self._conflicts(left)
 

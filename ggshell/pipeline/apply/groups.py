@@ -51,7 +51,7 @@ class Left(NamedTuple):
     """An operation that was not applied as it is: its tables and type.
 
     ``discarded``: it was written to the discard file; ``applied``: it was applied in another form; ``conflict`` and
-    ``resolved``: the conflict that was the reason, and whether it was resolved."""
+    ``resolved``: the conflict that was the reason, and whether it was resolved; ``ignored``: REPERROR ignores it."""
 
     source: TableName
     target: TableName
@@ -60,6 +60,7 @@ class Left(NamedTuple):
     applied: bool = False
     conflict: str | None = None
     resolved: bool = False
+    ignored: bool = False
 
 
 @dataclass(slots=True)

@@ -174,11 +174,8 @@ class Blame:
                 return left
             rule = self.responses.without_exceptions(mapping)
         discards = discards or rule.response is Response.DISCARD
-        passes = (
-            discards
-            or rule.response is Response.IGNORE
-            or self.responses.is_left_out(io_type, refusal, mapping.target.name)
-        )
+        ignores = not discards and rule.response is Response.IGNORE
+        passes = discards or ignores or self.responses.is_left_out(io_type, refusal, mapping.target.name)
         if not passes or not self._target.back_to_mark():
             self._target.rollback()
             if not passes:
@@ -189,7 +186,7 @@ class Blame:
             raise self._described(batch, row, mapping, refusal)
         if discards and self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
-        return left._replace(discarded=discards)
+        return left._replace(discarded=discards, ignored=ignores)
 
     def _in_another_form(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Refusal | None:
         """Try to apply a refused row by RETRYOP or collision handling; return the last refusal, None if it is applied."""

@@ -36,6 +36,7 @@ def deliver(replicats: Replicats, transactions: list[Tx], responses: Responses, 
         responses=responses,
         counted=lambda _, __, io_type, number: counts.update({IoType(io_type).name: number}),
         discarded=lambda _, __, ___, number: counts.update({"discards": number}),
+        ignored=lambda _, __, ___, number: counts.update({"ignores": number}),
         **options,  # type: ignore[arg-type]
     )
     for batch in trail(transactions, rows_a_batch=4):
@@ -65,11 +66,11 @@ def test_discarded_operations_are_written_to_the_file_and_the_rest_of_their_tran
     assert "SQLSTATE 23505" in text
 
 
-def test_ignored_operations_leave_no_trace(replicats: Replicats) -> None:
+def test_ignored_operations_leave_only_a_count(replicats: Replicats) -> None:
     rules = [ErrorRule("1403", Response.IGNORE)]
     counts = deliver(replicats, [Tx(1, [insert(1), delete(9), update(1, "u")])], Responses(rules))
     assert rows(replicats) == {1: "u"}
-    assert counts == {"INSERT": 1, "FIELD_COMP": 1}
+    assert counts == {"INSERT": 1, "FIELD_COMP": 1, "ignores": 1}
 
 
 def test_an_error_without_a_rule_ends_replicat(replicats: Replicats) -> None:

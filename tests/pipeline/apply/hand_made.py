@@ -134,6 +134,7 @@ class Replicats:
         truncates: bool = True,
         responses: Responses | None = None,
         discarded: Callable[[TableName, TableName, int, int], None] | None = None,
+        ignored: Callable[[TableName, TableName, int, int], None] | None = None,
     ) -> Delivery:
         self.close()
         self.target = PostgresTarget(self.dsn, "rep1", "/home", CHECKPOINTS, BEGIN)
@@ -147,6 +148,7 @@ class Replicats:
             truncates=truncates,
             responses=responses,
             discarded=discarded,
+            ignored=ignored,
         )
         delivery.start()
         return delivery
