@@ -68,7 +68,7 @@ def _subcommand(name: str, words: list[str]) -> int | None:
         sys.stdout.write(script(words))
         return DONE
     if name == "man" and not words:
-        from ggshell.cli.man_page import man_page
+        from ggshell.cli.manual import man_page
 
         sys.stdout.write(man_page())
         return DONE

@@ -1,4 +1,4 @@
-"""HELP: formats pages of the manual for the terminal, with colored syntax if colors are on."""
+"""Formats pages of the manual: for the terminal (HELP), with colored syntax if colors are on, and in troff (man page)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from ggshell import __version__
+from ggshell.cli.options import USAGE
 from ggshell.errors import NotFoundError
 from ggshell.language import pages
 from ggshell.language.help import KINDS, MESSAGES, Fragment, find, fragments, index_line
@@ -91,3 +93,41 @@ def _near(subject: str, found: list[Path]) -> str:
 def _styled(fragment: Fragment, *, color: bool) -> str:
     style = _STYLES.get(fragment.style, "") if color else ""
     return f"{style}{fragment.text}{_END}" if style else fragment.text
+
+
+def man_page() -> str:
+    """The man page ``ggshell(1)``, generated from the usage text and the pages of the commands."""
+    synopsis, _, options = USAGE.partition("\noptions:\n")
+    lines = [
+        f'.TH GGSHELL 1 "" "ggshell {__version__}" "ggshell manual"',
+        ".SH NAME",
+        r"ggshell \- replication with GoldenGate commands",
+        ".SH SYNOPSIS",
+        *_verbatim(synopsis.removeprefix("usage: ").replace("\n       ", "\n")),
+        ".SH OPTIONS",
+        *_verbatim("\n".join(line.removeprefix("  ") for line in options.splitlines())),
+        ".SH COMMANDS",
+        "HELP followed by a command shows its page.",
+    ]
+    for path in pages.index("commands").values():
+        page = pages.read(path)
+        lines += [".TP", f".B {_troff(page.title)}", _troff(index_line(page))]
+    lines += [
+        ".SH ENVIRONMENT",
+        ".TP\n.B GGSHELL_HOME\nThe home directory, if \\-\\-home is not given.",
+        ".TP\n.B NO_COLOR\nAny value turns colors off.",
+        ".SH EXIT STATUS",
+        "0: success. 1: a statement failed. 2: wrong usage. 3: a syntax error; nothing was run. 130: interrupted by Ctrl-C.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _verbatim(text: str) -> list[str]:
+    return [".nf", *(_troff(line) for line in text.rstrip().splitlines()), ".fi"]
+
+
+def _troff(text: str) -> str:
+    """ASCII text in which troff finds no commands."""
+    plain = text.replace("\\", r"\e").replace("-", r"\-").replace("`", "").replace("…", "...")
+    plain = "".join(letter if letter.isascii() else f"\\[u{ord(letter):04X}]" for letter in plain)
+    return rf"\&{plain}" if plain.startswith((".", "'")) else plain

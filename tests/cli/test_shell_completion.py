@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.cli.man_page import man_page
+from ggshell.cli.manual import man_page
 from ggshell.cli.options import FLAGS, VALUED, parse_options
 from ggshell.cli.shell_completion import script
 from ggshell.errors import UsageError
