@@ -1,4 +1,4 @@
-"""The rules of the house, by reading the source: which room may import which, where each library lives, how big things get."""
+"""The project rules that can be checked by reading the source: imports, sizes, module docstrings, errors and their codes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PACKAGE = ROOT / "ggshell"
 FILE_LINES = 600
 FUNCTION_LINES = 60
 
-# The layers, from the lowest up. A room imports rooms of lower layers only; in a layer marked True also its neighbors.
-# A room is a folder, or a file of the package itself.
+# The layers, from the lowest up. A folder imports only folders of lower layers; in a layer marked True also those of its own.
+# A file directly in the package counts as a folder.
 LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (
         True,
@@ -58,8 +58,8 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"cli"})),
     (False, frozenset({"__main__"})),
 )
-ROOMS = {name for _, layer in LAYERS for name in layer}
-QUERY_KNOWS = frozenset(
+FOLDERS = {name for _, layer in LAYERS for name in layer}
+QUERY_IMPORTS = frozenset(
     {
         "query",
         "trail",
@@ -80,7 +80,7 @@ QUERY_KNOWS = frozenset(
     }
 )
 
-# Each third-party package has one home: path prefixes below ggshell/.
+# The files that may import a third-party library: path prefixes below ggshell/. No file may import one that is not listed.
 HOMES: dict[str, tuple[str, ...]] = {
     "psycopg": ("connectors/postgres/", "demo/"),
     "pyparsing": ("language/",),
@@ -143,33 +143,33 @@ def imports(file: Path) -> Iterator[Import]:
                 yield Import(file, node.lineno, str(node.module))
 
 
-def room(module: str) -> str:
+def folder_of(module: str) -> str:
     """``ggshell.trail.reader`` -> ``trail``; what the package itself gives (its version) is in the lowest layer."""
     parts = module.split(".")[1:]
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((name for name in names if name in ROOMS), "__init__")
+    return next((name for name in names if name in FOLDERS), "__init__")
 
 
 def layer_of(name: str) -> int:
-    return next(number for number, (_, rooms) in enumerate(LAYERS) if name in rooms)
+    return next(number for number, (_, folders) in enumerate(LAYERS) if name in folders)
 
 
-def own_room(file: Path) -> str:
-    return room(".".join(file.relative_to(ROOT).with_suffix("").parts))
+def own_folder(file: Path) -> str:
+    return folder_of(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def may_import(mine: str, theirs: str) -> bool:
     if mine == theirs:
         return True
     if mine == "query":
-        return theirs in QUERY_KNOWS
+        return theirs in QUERY_IMPORTS
     below, beside = layer_of(theirs) < layer_of(mine), layer_of(theirs) == layer_of(mine)
     return below or (beside and LAYERS[layer_of(mine)][0])
 
 
-def test_every_room_is_in_a_layer() -> None:
+def test_every_folder_is_in_a_layer() -> None:
     files = [file for file in sources("ggshell") if file.name != "__init__.py"]
-    assert [str(file.relative_to(ROOT)) for file in files if own_room(file) == "__init__"] == []
+    assert [str(file.relative_to(ROOT)) for file in files if own_folder(file) == "__init__"] == []
 
 
 def test_imports_go_to_lower_layers_only() -> None:
@@ -177,7 +177,7 @@ def test_imports_go_to_lower_layers_only() -> None:
         str(found)
         for file in sources("ggshell")
         for found in imports(file)
-        if found.module.split(".")[0] == "ggshell" and not may_import(own_room(file), room(found.module))
+        if found.module.split(".")[0] == "ggshell" and not may_import(own_folder(file), folder_of(found.module))
     ]
     assert wrong == []
 
@@ -216,7 +216,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
     ``language`` is left out: the notation of a page is itself a language, and each of its parts needs the other.
     """
-    files = [file for file in sources("ggshell") if file.name != "__init__.py" and own_room(file) != "language"]
+    files = [file for file in sources("ggshell") if file.name != "__init__.py" and own_folder(file) != "language"]
     modules = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
     graph = {name: set(_imported_modules(file, modules)) & set(modules) for name, file in modules.items()}
     try:

@@ -22,8 +22,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(kind: str, home: Home, group: str) -> int:
-    room = importlib.import_module(f"ggshell.groups.{kind}")  # each process loads only the modules that it needs
-    return int(room.run(home) if kind == "manager" else room.run(home, group))
+    module = importlib.import_module(f"ggshell.groups.{kind}")  # each process loads only the modules that it needs
+    return int(module.run(home) if kind == "manager" else module.run(home, group))
 
 
 def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
