@@ -58,11 +58,11 @@ class Session:
         """The error log of the home. The home is created if it does not exist."""
         if self._events is None:
             from ggshell.home.events import EventLog, Severity
-            from ggshell.home.identity import settle
+            from ggshell.home.identity import record_location
 
             self.home.ensure()
             events = EventLog(self.home, self.clock)
-            moved = settle(self.home.root)
+            moved = record_location(self.home.root)
             self._events = events
             if moved:
                 events.write(Severity.WARNING, "GGS-00806", PROGRAM, moved)

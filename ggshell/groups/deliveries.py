@@ -21,7 +21,7 @@ from ggshell.pipeline.apply.checkpoint_table import names_gone
 from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
 from ggshell.pipeline.apply.delivery import Counted, Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
-from ggshell.pipeline.apply.groups import Left
+from ggshell.pipeline.apply.groups import AnsweredOperation
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.parallel import ParallelDelivery, ParallelSettings
 from ggshell.pipeline.apply.responses import Responses
@@ -244,15 +244,15 @@ class _Counters(NamedTuple):
     counted: Counted
     discarded: Counted
     ignored: Counted
-    conflicts: Callable[[Left], None]
+    conflicts: Callable[[AnsweredOperation], None]
 
 
 def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
     """Return the functions that count operations; with ``shared`` they hold a lock, because several threads call them."""
     statistics = setup.context.statistics
 
-    def conflict(left: Left) -> None:
-        statistics.conflict(left.source, left.target, left.conflict or "", resolved=left.resolved)
+    def conflict(operation: AnsweredOperation) -> None:
+        statistics.conflict(operation.source, operation.target, operation.conflict or "", resolved=operation.resolved)
 
     if not shared:
         return _Counters(statistics.add, statistics.discard, statistics.ignore, conflict)
@@ -265,9 +265,9 @@ def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
 
         return add
 
-    def conflict_alone(left: Left) -> None:
+    def conflict_alone(operation: AnsweredOperation) -> None:
         with lock:
-            conflict(left)
+            conflict(operation)
 
     return _Counters(
         one_at_a_time(statistics.add),

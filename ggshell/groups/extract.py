@@ -164,14 +164,14 @@ class LogExtract:
         if self._outputs is None:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
-            for trail in self._outputs.bared:
+            for trail in self._outputs.no_longer_encrypted:
                 text = f"Trail {trail} was encrypted, but is now written unencrypted"
                 context.report.event(
                     Severity.WARNING, "GGS-00576", f"{text}: to encrypt it again, add ENCRYPTTRAIL before EXTTRAIL."
                 )
-        self._settle(self._outputs)
+        self._clean_up(self._outputs)
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
-        self._outputs.know(self._completed)
+        self._outputs.set_completed(self._completed)
         floor = Completed(begin)
         held = self._outputs.after
         after = floor if held is None else held.joined(floor)
@@ -187,9 +187,9 @@ class LogExtract:
         self._recovery.opened(cache)
         return Capture(log, cache, after, self._ending.moment)
 
-    def _settle(self, outputs: Outputs) -> None:
+    def _clean_up(self, outputs: Outputs) -> None:
         """Clean up after the previous session: complete transactions are kept; the incomplete one will be sent again."""
-        outputs.settle()
+        outputs.remove_unfinished()
         for table, io_type, count in self._unfinished:
             self._context.statistics.take_back(table, table, io_type, count)
         self._unfinished.clear()
@@ -219,7 +219,7 @@ class LogExtract:
         while not runner.stop_requested:
             batch = self._read(capture, backoff)
             if batch is not None:
-                for part in outputs.write(self._rows.work(self._heartbeats.carry(batch))):
+                for part in outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
                     self._count(part)
                 header = batch.pieces[-1].header
                 self._latest_xid = header.xid

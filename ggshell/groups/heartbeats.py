@@ -15,7 +15,7 @@ from ggshell.monitoring.lag_archive import LagArchive, lag_folder
 from ggshell.pipeline.apply.mapping import MapRule
 from ggshell.pipeline.apply.target import CheckpointRow, Target
 from ggshell.pipeline.heartbeat import hops
-from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, HeartbeatProcessor
+from ggshell.pipeline.heartbeat.processor import DROPPED, OWNER, HeartbeatProcessor
 from ggshell.pipeline.heartbeat.row import Beat
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import TransactionHeader
@@ -93,12 +93,12 @@ class ReplicatHeartbeats:
     @property
     def excludes(self) -> tuple[str, ...]:
         """The tables that no MAP line may select."""
-        return (quote_table(NOWHERE.name),)
+        return (quote_table(DROPPED.name),)
 
-    def carry(self, batch: ChangeBatch) -> ChangeBatch:
+    def stamp(self, batch: ChangeBatch) -> ChangeBatch:
         if self._lag_stats is not None:
             self._lag_stats.fed(batch)
-        return self.processor.carry(batch)
+        return self.processor.stamp_heartbeats(batch)
 
     def applied(self, row: CheckpointRow | None) -> None:
         """Process the heartbeats up to ``row``: the target has confirmed everything up to there."""

@@ -46,7 +46,7 @@ class Launch:
     def fileno(self) -> int:
         return self._read_end
 
-    def settle(self, *, ready: bool) -> subprocess.Popen[bytes]:
+    def finish(self, *, ready: bool) -> subprocess.Popen[bytes]:
         """Return the running process; ``ready``: the descriptor is readable.
 
         Raises ProcessError, with the process's output, if the process has ended.  If it is not ready, kills the process and
@@ -71,7 +71,7 @@ class Launch:
 def spawn(home: Home, kind: str, group: str = "") -> subprocess.Popen[bytes]:
     """Start a process and wait until it reports that it is running.  Raises DiskError, ProcessError."""
     launch = Launch(home, kind, group)
-    return launch.settle(ready=bool(wait_readable([launch.fileno()], READY_SECONDS)))
+    return launch.finish(ready=bool(wait_readable([launch.fileno()], READY_SECONDS)))
 
 
 def _program(home: Home, kind: str, group: str) -> str:

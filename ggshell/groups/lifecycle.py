@@ -31,7 +31,7 @@ from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, StopStatus
 from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
-from ggshell.home.identity import require_own, settle
+from ggshell.home.identity import record_location, require_own
 from ggshell.home.process_file import ProcessState, follow, own_process_file, write_process_file
 from ggshell.language.redaction import masked, redacted
 from ggshell.links import LINKS
@@ -223,7 +223,7 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
 
 def _require_own(home: Home, name: str, kind: GroupKind, clock: Clock) -> None:
     """Check that this home owns the group.  Raises StateError in a copy of the home that owns it."""
-    moved = settle(home.root)
+    moved = record_location(home.root)
     if moved:
         EventLog(home, clock).write(Severity.WARNING, "GGS-00806", f"{kind} {name}", moved)
     require_own(home.root, [name], f"START {kind} {name}")

@@ -33,7 +33,7 @@ def open_outputs(
     forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
     context.watch.check()  # do not create folders at the old path of a moved home
     outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock, forms, source)
-    outputs.know(completed_of(context.checkpoint))
+    outputs.set_completed(completed_of(context.checkpoint))
     if context.checkpoint.options.etrollover:
         outputs.rollover()
         options = context.checkpoint.options._replace(etrollover=False)
@@ -80,11 +80,11 @@ class Outputs:
         except BaseException:
             self.close()
             raise
-        self._guards: list[Selection] = []
+        self._selections: list[Selection] = []
         self._known: Completed | None = None
         self._last_time = 0
 
-    def know(self, last: Completed | None) -> None:
+    def set_completed(self, last: Completed | None) -> None:
         """Set the last transactions according to the checkpoint, because older trail files may no longer exist."""
         self._known = last
 
@@ -96,7 +96,7 @@ class Outputs:
         return functools.reduce(Completed.common, known) if known and len(known) == len(found) else None
 
     @property
-    def bared(self) -> list[str]:
+    def no_longer_encrypted(self) -> list[str]:
         """The trails whose newest file is encrypted but whose next file will not be."""
         return [
             target.trail
@@ -129,12 +129,12 @@ class Outputs:
         committed at this time or later.  ``repeats``: do not skip what the trails already contain; for an initial load, which
         is written completely and has a single CSN.
         """
-        self._guards = []
+        self._selections = []
         for writer in self._writers:
             marks = [mark for mark in (self._held(writer), floor) if mark is not None and not repeats]
             new = 0 if writer.last_csn is not None else since
             after = functools.reduce(Completed.joined, marks) if marks else None
-            self._guards.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
+            self._selections.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
 
     def follow(self, source: FileHeader) -> None:
         """From the next transaction on, write in the format of the given source file."""
@@ -144,8 +144,8 @@ class Outputs:
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Write a batch to every trail; return the parts written to the first trail, for the statistics."""
         taken: list[ChangeBatch] = []
-        for number, (writer, guard) in enumerate(zip(self._writers, self._guards, strict=True)):
-            for part in guard.select(batch):
+        for number, (writer, selection) in enumerate(zip(self._writers, self._selections, strict=True)):
+            for part in selection.select(batch):
                 writer.write(part)
                 if number == 0:
                     taken.append(part)
@@ -163,13 +163,13 @@ class Outputs:
         for writer in self._writers:
             writer.flush_behind()
 
-    def settle(self) -> None:
+    def remove_unfinished(self) -> None:
         """Continue after the last complete transaction and make it durable; the source sends the rest again.
 
         Raises DiskError.
         """
         for writer in self._writers:
-            writer.settle()
+            writer.remove_unfinished()
 
     def rollover(self) -> None:
         for writer in self._writers:

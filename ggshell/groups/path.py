@@ -140,7 +140,7 @@ class Forwarder:
                     break
                 if batch is not None:
                     self._follow()
-                    for part in self._outputs.write(self._rows.work(self._heartbeats.carry(batch))):
+                    for part in self._outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
                         for table, io_type, count in tally(part):
                             context.statistics.add(table, table, io_type, count)
                     last = batch.pieces[-1]

@@ -33,7 +33,7 @@ from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import row_environment
-from ggshell.groups.row_stage import LeftTruncates, Work, error_rules, map_rules, replicat_stage
+from ggshell.groups.row_stage import BatchTransform, LeftTruncates, error_rules, map_rules, replicat_stage
 from ggshell.groups.start_position import (
     ANYWHERE,
     BEYOND_TRAIL,
@@ -133,7 +133,7 @@ class Replicat:
         self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
         self._environment: Environment | None = None
-        self._work: Work = lambda batch: batch
+        self._transform: BatchTransform = lambda batch: batch
         self._look_for_truncates: Callable[[ChangeBatch], None] = lambda batch: None
         self._asked: TrailPosition | None = None
         self._least: Csn | None = None
@@ -193,7 +193,7 @@ class Replicat:
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
         self._note_opened(delivery)
         self._environment = environment = row_environment(context, self._trail, target.database_facts, self._login)
-        self._work = replicat_stage(
+        self._transform = replicat_stage(
             parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
         )
         return delivery, reader
@@ -406,7 +406,7 @@ class Replicat:
             if batch is not None:
                 self._progress.taken(batch.pieces[0].header.commit_time)
                 self._look_for_truncates(batch)
-                batch = self._work(self._heartbeats.carry(batch))
+                batch = self._transform(self._heartbeats.stamp(batch))
                 delivery.feed(batch if self._skipped is None else self._skipped.left(batch))
                 if reader.caught_up():
                     delivery.advance()

@@ -23,7 +23,7 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
 
 Count = Callable[[str, str], int | None]
-Work = Callable[[ChangeBatch], ChangeBatch]
+BatchTransform = Callable[[ChangeBatch], ChangeBatch]
 
 
 def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
@@ -49,7 +49,7 @@ def replicat_stage(
     environment: Environment,
     responses: Responses,
     discard: DiscardFile | None = None,
-) -> Work:
+) -> BatchTransform:
     """Return the function that processes batches between trail and delivery.
 
     ``environment``: the values of @GETENV.  ``flush``: applies the rows that are waiting in the delivery.
@@ -60,7 +60,7 @@ def replicat_stage(
         return lambda batch: batch
     environment.database()  # queried now, while no transaction is in progress
     if environment.queries is not None:
-        environment.queries.settle = flush
+        environment.queries.apply_pending = flush
     resolver = Resolver()
     rows = RowMapping(map_rules(maps), mapper, environment, flush, resolver)
     environment.count = _with_conflicts(environment.count, resolver)

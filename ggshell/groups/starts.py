@@ -86,7 +86,7 @@ class Starts:
         for group, start in list(self._under_way.items()):
             decided = start.launch.fileno() in ready
             if decided or now >= start.until:
-                self._settle(group, start, ready=decided)
+                self._finish(group, start, ready=decided)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -100,9 +100,9 @@ class Starts:
                 continue
             self._under_way[group] = _Start(launch, self._clock.steady() + READY_SECONDS, asked)
 
-    def _settle(self, group: GroupId, start: _Start, *, ready: bool) -> None:
+    def _finish(self, group: GroupId, start: _Start, *, ready: bool) -> None:
         try:
-            child = start.launch.settle(ready=ready)
+            child = start.launch.finish(ready=ready)
         except GgsError as error:
             del self._under_way[group]
             self._failed(group, start.asked, error)

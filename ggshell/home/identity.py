@@ -103,7 +103,7 @@ def ensure_identity(root: Path) -> HomeIdentity:
     return read_identity(root) or _changed(root, lambda identity: identity)
 
 
-def settle(root: Path) -> str:
+def record_location(root: Path) -> str:
     """Record the home's current folder; return a notice if the home was moved, restored or copied, or else an empty text.
 
     A copy whose original still exists gets its own id.  Raises StoreError, DiskError.

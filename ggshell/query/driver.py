@@ -56,7 +56,7 @@ _LOST: Final = (
 _LOGGERS: Final = ("SQLQueryContextLogger", "pyspark.sql.connect.logging", "pyspark.sql.connect.client.logging")
 
 
-def guards(master: str) -> dict[str, str]:
+def access_settings(master: str) -> dict[str, str]:
     """Settings that protect the driver's ports from other users.
 
     RPC and block ports listen only on the loopback interface if no other machine takes part. Where Spark can create a secret
@@ -76,7 +76,7 @@ def exposes(settings: QuerySettings) -> bool:
     """Whether the settings name a standalone master on another machine without a secret."""
     master = settings.effective_master
     asks = settings.options.get("spark.authenticate", "").lower() == "true"
-    return master.startswith("spark://") and not guards(master) and not asks
+    return master.startswith("spark://") and not access_settings(master) and not asks
 
 
 def temporary_folder(log: Path) -> Path:
@@ -106,7 +106,7 @@ class Driver:
         given = self._settings.options
         options = {
             **_OPTIONS,
-            **guards(self._settings.effective_master),
+            **access_settings(self._settings.effective_master),
             "spark.driver.memory": self._settings.memory,
             **SPARK_SETTINGS,
         }

@@ -30,7 +30,7 @@ class BlockWriter:
         """Write a block in the background and sync it with all earlier ones; the future is done when the sync is."""
         return self._submit(descriptor, data, sync=True)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until everything is written.  Raises OSError."""
         while self._under_way:
             self._under_way.popleft().result()

@@ -193,7 +193,7 @@ class TrailWriter:
         """
         self._guarded(self._sync_behind)
 
-    def settle(self) -> TrailPosition:
+    def remove_unfinished(self) -> TrailPosition:
         """Make every whole transaction durable, remove the unfinished one, and return the end of the trail.
 
         The source sends the unfinished transaction again from its beginning.  Raises DiskError."""
@@ -281,7 +281,7 @@ class TrailWriter:
         )
 
     def _write_out(self) -> None:
-        self._blocks.settle()
+        self._blocks.wait()
         write_all(self._descriptor, self._take_pending())
 
     def _take_pending(self) -> bytes:
@@ -416,12 +416,12 @@ class TrailWriter:
             path.unlink()
             self._create(end.position.seqno, Continuity(end.csn))
             return
-        self._take_up(path, end.position.seqno)
+        self._continue_file(path, end.position.seqno)
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         os.ftruncate(self._descriptor, end.position.rba)
         self._written, self._tables = end.position, end.tables
 
-    def _take_up(self, path: Path, seqno: int) -> None:
+    def _continue_file(self, path: Path, seqno: int) -> None:
         """Continue a file in the form it was created with, or request a new file if the options ask for another form."""
         file = open_file(self.name, seqno)
         header = file.header

@@ -15,7 +15,7 @@ from faultruns import files
 from faultruns.chain import KINDS, chain
 from faultruns.load import Load
 from faultruns.memory import most_memory
-from faultruns.verdict import settle
+from faultruns.verdict import wait_for_verdict
 
 NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved", "files")
 
@@ -92,7 +92,7 @@ def run(name: str, kind: str, rounds: int, seed: int, case: str) -> Outcome:
         begin = time.monotonic()
         with Load(ground.servers.dsn("north"), seed) as load:
             fault.spoil(ground, rounds, seed)
-        found = settle(ground)
+        found = wait_for_verdict(ground)
         seconds = round(time.monotonic() - begin, 1)
         megabytes = most_memory(ground) if hasattr(fault, "MOST_MEGABYTES") else 0
     return Outcome(name, rounds, found.lost, found.twice, seconds, kind, seed, load.transactions, megabytes=megabytes)

@@ -59,7 +59,7 @@ def _sides(north: psycopg.Connection, south: psycopg.Connection) -> tuple[tuple[
     return (north, "a"), (south, "b")
 
 
-def settle(ground: Chain) -> Verdict:
+def wait_for_verdict(ground: Chain) -> Verdict:
     """Wait until the last line has arrived, and nothing more comes; what is missing then is lost.
 
     Raises Failed when the last line does not come.

@@ -74,8 +74,8 @@ def conflicts(rng: random.Random, stored: Stored, rules: Rules) -> int:
     here.run(there, 100)
     real.run(there, 100)
     assert stored.rows == here.rows
-    assert [each.conflict for each in real.left] == [each.conflict for each in here.left]
-    return len(real.left)
+    assert [each.conflict for each in real.answered] == [each.conflict for each in here.answered]
+    return len(real.answered)
 
 
 def rounds(request: pytest.FixtureRequest) -> int:

@@ -53,7 +53,7 @@ def test_databases_with_the_same_name_are_reported_once() -> None:
     target: Any = FakeTarget()
     replicat = ReplicatHeartbeats(context, HeartbeatSettings(HeartbeatNames("ggadmin")))
     replicat.open(target, "shop")
-    replicat.carry(heartbeats(3))
+    replicat.stamp(heartbeats(3))
     assert [text.split()[0] for text in context.messages] == ["GGS-00651"]
     assert "remain empty" in context.messages[0]
 
@@ -63,6 +63,6 @@ def test_heartbeats_without_a_target_table_are_reported_once() -> None:
     target: Any = FakeTarget()
     replicat = ReplicatHeartbeats(context, HeartbeatSettings())
     replicat.open(target, "south")
-    batch = replicat.carry(heartbeats(3))
+    batch = replicat.stamp(heartbeats(3))
     assert {batch.tables[int(number)].name.name for number in batch.table} == {"nowhere"}
     assert [text.split()[0] for text in context.messages] == ["OGG-02735"]

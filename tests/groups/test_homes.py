@@ -27,8 +27,8 @@ from ggshell.home.identity import (
     make_own,
     note_wallet,
     original_of,
+    record_location,
     require_own,
-    settle,
     take_over,
 )
 from ggshell.home.process_file import ProcessFile, ProcessState, read_process_file, start_ticks, state_of
@@ -254,7 +254,7 @@ def test_groups_of_a_copy_of_a_copy_belong_to_the_first_home(tmp_path: Path) -> 
         (root / "dirdb/groups").mkdir(parents=True, exist_ok=True)
         if group:
             (root / f"dirdb/groups/{group}.cpe").touch()
-        settle(root)
+        record_location(root)
         return root
 
     first, between, last = settled("a", group="EXT1"), settled("b", "a"), tmp_path / "c"
@@ -282,7 +282,7 @@ def settled_copies(tmp_path: Path, *names: str) -> list[Path]:
     for root in roots:
         if root != roots[0]:
             shutil.copytree(roots[0], root)
-        settle(root)
+        record_location(root)
     return roots
 
 
@@ -307,7 +307,7 @@ def test_an_original_that_was_moved_nearby_is_found(tmp_path: Path, beside: str)
     moved = original.rename(tmp_path / beside / "moved")
     for settles in (False, True):
         if settles:
-            settle(moved)
+            record_location(moved)
         with pytest.raises(StateError, match=f"was moved from {original} to {moved}, or"):
             take_over(copy)
     assert copied_groups(copy) == ("EXT1",)

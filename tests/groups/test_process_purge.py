@@ -1,4 +1,4 @@
-"""PURGEOLDEXTRACTS: which files are removed, by guard number, and no reader loses a file that it needs."""
+"""PURGEOLDEXTRACTS: which files are removed, by the number of the guarantee, and no reader loses a file that it needs."""
 
 from __future__ import annotations
 

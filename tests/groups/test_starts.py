@@ -1,4 +1,4 @@
-"""AUTOSTART and AUTORESTART rules with a fake clock; test names carry the number of the guard of Restarts."""
+"""AUTOSTART and AUTORESTART rules with a fake clock; test names carry the number of the guarantee of Restarts."""
 
 from __future__ import annotations
 

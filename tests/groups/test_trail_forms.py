@@ -97,14 +97,14 @@ def test_a_trail_that_is_no_longer_encrypted_is_reported(pipeline: Pipeline) -> 
     pipeline.start("ext1")
     until("the trail exists", lambda: bool(trail(pipeline, "ea").sequences()))
     pipeline.run("STOP ext1")
-    bared, idle = "was encrypted, but is now written unencrypted", "ENCRYPTTRAIL has no effect"
-    assert bared not in pipeline.home.event_log.read_text()
+    unencrypted, idle = "was encrypted, but is now written unencrypted", "ENCRYPTTRAIL has no effect"
+    assert unencrypted not in pipeline.home.event_log.read_text()
     assert idle not in pipeline.home.event_log.read_text()
     pipeline.write("ext1", extract("EXTTRAIL ./dirdat/ea", "ENCRYPTTRAIL AES256"))
     pipeline.start("ext1")
-    until("the change is reported", lambda: bared in pipeline.home.report("EXT1").read_text())
+    until("the change is reported", lambda: unencrypted in pipeline.home.report("EXT1").read_text())
     assert idle in pipeline.home.report("EXT1").read_text()
-    assert bared in pipeline.home.event_log.read_text()
+    assert unencrypted in pipeline.home.event_log.read_text()
     assert idle in pipeline.home.event_log.read_text()
 
 

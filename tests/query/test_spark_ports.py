@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.query.driver import guards, java_process
+from ggshell.query.driver import access_settings, java_process
 from ggshell.query.session import WarmSession
 
 LISTENING = "0A"
@@ -37,6 +37,6 @@ def test_every_port_of_a_local_driver_is_on_the_loopback_interface(warm: WarmSes
 def test_a_remote_master_gets_a_secret_and_a_local_one_the_loopback_interface(
     master: str, loopback: bool, secret: bool
 ) -> None:
-    found = guards(master)
+    found = access_settings(master)
     assert (found.get("spark.driver.bindAddress") == "127.0.0.1") is loopback
     assert (found.get("spark.authenticate") == "true") is secret

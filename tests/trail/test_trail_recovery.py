@@ -260,7 +260,7 @@ def test_settling_keeps_whole_transactions_and_removes_the_unfinished_one(
         writer.write(small(3, begins=number == 0, ends=False))
         if flushed:
             writer.flush()
-    end = writer.settle()
+    end = writer.remove_unfinished()
     assert writer.last_csn == Csn(2), "rows written but not flushed are known, so that they are not written again"
     assert end == writer.position
     assert read_all(name) == read_rows(small(1)) + read_rows(small(2))
@@ -280,7 +280,7 @@ def test_a_requested_rollover_is_kept_when_the_open_transaction_is_removed(tmp_p
     writer.write(small(1))
     writer.rollover()
     writer.write(small(2, ends=False))
-    writer.settle()
+    writer.remove_unfinished()
     assert name.sequences() == [0]
     writer.write(small(2))
     writer.flush()

@@ -30,7 +30,7 @@ Shape = tuple[int, tuple[int, ...]]
 """A kind and the columns present."""
 
 
-class Work(NamedTuple):
+class StatementRows(NamedTuple):
     """The work of one statement: rows of one shape with different keys, or a single change."""
 
     mapping: TableMapping
@@ -40,7 +40,7 @@ class Work(NamedTuple):
     alone: Change | None = None
 
 
-def works(changes: Sequence[Change]) -> Iterator[Work]:
+def statement_rows(changes: Sequence[Change]) -> Iterator[StatementRows]:
     """The statements for changes, in an order that produces the same rows."""
     tables: dict[object, list[Change]] = {}
     for change in changes:
@@ -122,12 +122,12 @@ class Fold:
         self._waves[wave].setdefault((kind, columns), []).append(values)
         return True
 
-    def take(self) -> Iterator[Work]:
+    def take(self) -> Iterator[StatementRows]:
         """Return what was collected, wave by wave, and start empty."""
         waves, self._waves, self._latest = self._waves, [], {}
         for wave in waves:
             for (kind, columns), rows in wave.items():
-                yield Work(self._mapping, ChangeKind(kind), columns, rows)
+                yield StatementRows(self._mapping, ChangeKind(kind), columns, rows)
 
     def _whole(self, columns: tuple[int, ...]) -> bool:
         """Whether an image has all columns of the target, so that the row can be inserted again."""
@@ -142,18 +142,18 @@ class Fold:
         return reader(change.values)
 
 
-def _folded(changes: Sequence[Change]) -> Iterator[Work]:
+def _folded(changes: Sequence[Change]) -> Iterator[StatementRows]:
     fold = Fold(changes[0].mapping)
     for change in changes:
         if not fold.add(change):
             yield from fold.take()
-            yield Work(change.mapping, change.kind, change.columns, [change.values], change)
+            yield StatementRows(change.mapping, change.kind, change.columns, [change.values], change)
     yield from fold.take()
 
 
-def _runs(changes: Sequence[Change]) -> Iterator[Work]:
+def _runs(changes: Sequence[Change]) -> Iterator[StatementRows]:
     """Combine adjacent changes of the same table, kind and columns. A run of updates or deletes repeats no key."""
-    run: Work | None = None
+    run: StatementRows | None = None
     seen: set[Key] = set()
     for change in changes:
         key: Key | None = ()
@@ -167,10 +167,10 @@ def _runs(changes: Sequence[Change]) -> Iterator[Work]:
             yield run
             run = None
         if key is None:
-            yield Work(change.mapping, change.kind, change.columns, [change.values], change)
+            yield StatementRows(change.mapping, change.kind, change.columns, [change.values], change)
             continue
         if run is None:
-            run = Work(change.mapping, change.kind, change.columns, [])
+            run = StatementRows(change.mapping, change.kind, change.columns, [])
             seen.clear()
         run.rows.append(change.values)
         if change.kind is not ChangeKind.INSERT:

@@ -2,8 +2,8 @@
 
 A statement takes milliseconds, whatever its number of rows, and a commit takes tens of milliseconds. Therefore changes
 are folded into few statements, and a commit waits until enough rows are collected or until its result is needed
-(``settle``). An error ends a DuckDB transaction, and DuckDB has no savepoints. To return to a mark, the changes before
-it are applied again.
+(``await_answers``). An error ends a DuckDB transaction, and DuckDB has no savepoints. To return to a savepoint, the changes
+before it are applied again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
-from ggshell.connectors.duckdb.folding import Change, ChangeKind, Work, changes, works
+from ggshell.connectors.duckdb.folding import Change, ChangeKind, StatementRows, changes, statement_rows
 from ggshell.connectors.duckdb.session import missing, refusal, target_table
 from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_rows
 from ggshell.errors import ApplyError
@@ -83,7 +83,7 @@ class DuckTarget:
         self._boundary: CheckpointRow | None = None
         self._rows = self._bytes = self._waiting = 0
         self._journal = Journal()
-        self._marked: Marked | None = None
+        self._savepoint: JournalPosition | None = None
         self._connect()
 
     @property
@@ -141,7 +141,7 @@ class DuckTarget:
         return self._commit_whole() or self._work_open()
 
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
-        refused = self.settle()
+        refused = self.await_answers()
         if refused is not None:
             return refused
         number = int(batch.table[row])
@@ -152,7 +152,7 @@ class DuckTarget:
         self._ensure_begun()
         for change in found:
             refused = self._collision(change) or self._do(
-                Work(mapping, change.kind, change.columns, [change.values], change)
+                StatementRows(mapping, change.kind, change.columns, [change.values], change)
             )
             if refused is not None:
                 return refused
@@ -173,30 +173,30 @@ class DuckTarget:
         few = self._worked + self._rows < self._gather and self._bytes < GATHER_BYTES
         return None if few and now < self._since + GATHER_SECONDS else self._commit_whole()
 
-    def settle(self) -> Refusal | None:
+    def await_answers(self) -> Refusal | None:
         return self._commit_whole() or self._work_open()
 
-    def mark(self) -> Refusal | None:
-        refused = self.settle()
+    def set_savepoint(self) -> Refusal | None:
+        refused = self.await_answers()
         if refused is None:
             self._ensure_begun()
-            self._marked = self._journal.mark()
+            self._savepoint = self._journal.position()
         return refused
 
-    def back_to_mark(self) -> bool:
-        marked = self._marked
-        if marked is None:
+    def rollback_to_savepoint(self) -> bool:
+        savepoint = self._savepoint
+        if savepoint is None:
             self.rollback()
             return False
-        if not self._broken and not self._open and not self._journal.moved(marked):
+        if not self._broken and not self._open and not self._journal.moved(savepoint):
             return True
-        parts = self._journal.until(marked)
+        parts = self._journal.until(savepoint)
         self.rollback()
         self._ensure_begun()
         if parts is None or any(self._work(part) is not None for part in parts):
             self.rollback()
             return False
-        self._marked = self._journal.mark()
+        self._savepoint = self._journal.position()
         return True
 
     def rollback(self) -> None:
@@ -244,7 +244,7 @@ class DuckTarget:
 
     def _new_transaction(self) -> None:
         self._journal = Journal()
-        self._marked, self._broken = None, False
+        self._savepoint, self._broken = None, False
         self._worked = 0
 
     def _ensure_begun(self) -> None:
@@ -295,7 +295,7 @@ class DuckTarget:
 
     def _work(self, part: Part) -> Refusal | None:
         try:
-            for work in works(changes(part.batch, part.first, part.last, part.mappings)):
+            for work in statement_rows(changes(part.batch, part.first, part.last, part.mappings)):
                 refused = self._do(work)
                 if refused is not None:
                     self._broken = True
@@ -306,7 +306,7 @@ class DuckTarget:
         self._journal.add(part)
         return None
 
-    def _do(self, work: Work) -> Refusal | None:
+    def _do(self, work: StatementRows) -> Refusal | None:
         """Run one statement. Rows that it does not find are a refusal."""
         statements = self._of(work.mapping)
         if work.alone is not None:
@@ -337,10 +337,10 @@ class DuckTarget:
     def _collision(self, change: Change) -> Refusal | None:
         """Check whether a row with the key of an insert already exists.
 
-        The query runs only after a mark. There it is worth its cost, because an error would end the transaction, and
-        everything before the mark would have to be applied again.
+        The query runs only after a savepoint. There it is worth its cost, because an error would end the transaction, and
+        everything before the savepoint would have to be applied again.
         """
-        if self._marked is None or change.kind is not ChangeKind.INSERT:
+        if self._savepoint is None or change.kind is not ChangeKind.INSERT:
             return None
         there = self._of(change.mapping).there(change)
         if there is None or not session.execute(self._connection, *there):
@@ -376,7 +376,7 @@ class Part(NamedTuple):
         return int(self.batch.length[self.first : self.last].sum())
 
 
-class Marked(NamedTuple):
+class JournalPosition(NamedTuple):
     """A position within a transaction: the number of parts applied, the parts kept, and the end of the last one."""
 
     done: int
@@ -405,20 +405,20 @@ class Journal:
         else:
             self._parts.append(part)
 
-    def mark(self) -> Marked:
-        return Marked(self._done, len(self._parts), self._parts[-1].last if self._parts else 0)
+    def position(self) -> JournalPosition:
+        return JournalPosition(self._done, len(self._parts), self._parts[-1].last if self._parts else 0)
 
-    def moved(self, marked: Marked) -> bool:
-        """Whether anything was applied since the mark."""
-        return self._done != marked.done
+    def moved(self, savepoint: JournalPosition) -> bool:
+        """Whether anything was applied since the savepoint."""
+        return self._done != savepoint.done
 
-    def until(self, marked: Marked) -> list[Part] | None:
-        """What was applied before a mark. None if it is no longer kept."""
+    def until(self, savepoint: JournalPosition) -> list[Part] | None:
+        """What was applied before a savepoint. None if it is no longer kept."""
         if self._bytes > JOURNAL_BYTES:
             return None
-        parts = self._parts[: marked.parts]
+        parts = self._parts[: savepoint.parts]
         if parts:
-            parts[-1] = parts[-1]._replace(last=marked.last)
+            parts[-1] = parts[-1]._replace(last=savepoint.last)
         return parts
 
 

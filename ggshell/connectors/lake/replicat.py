@@ -153,7 +153,7 @@ class LakeReplicat:
         Later records are not included: an active writer would delay the stop forever.
         """
         runner, end = self._context.runner, self._end.read()
-        idle = threading.Thread(target=_settle, args=(query,), name="lake-settle", daemon=True)
+        idle = threading.Thread(target=_wait_for_stream, args=(query,), name="lake-wait", daemon=True)
         idle.start()
         while idle.is_alive() and query.isActive and not runner.forced and self._refused is None:
             self._follow()
@@ -291,7 +291,7 @@ def stream_memory(root: Path, done: LakeCommit | None) -> StreamMemory:
     return StreamMemory(root / "stream", 0)
 
 
-def _settle(query: Any) -> None:
+def _wait_for_stream(query: Any) -> None:
     """Wait until a stream has read all available data."""
     with contextlib.suppress(Exception):  # the stream reports its own error
         query.processAllAvailable()

@@ -137,14 +137,14 @@ class Encoder:
                         self._held.pieces.append(row)
                     continue
                 if self._held is not None:
-                    self._settle(batch)
+                    self._add_held(batch)
                 found = encode(row)
                 last = None
                 if found is not None:
                     add(row, found)
                     last = row
         if run.ends:
-            self._settle(batch)
+            self._add_held(batch)
         elif last is not None:
             self._hold(last, batch)
         batch.owners.append((run, len(batch.images) - first))
@@ -156,7 +156,7 @@ class Encoder:
                 batch.take_last()
             self._held = _Held(last, [])
 
-    def _settle(self, batch: _Batch) -> None:
+    def _add_held(self, batch: _Batch) -> None:
         """Add the held row with its LOB pieces: nothing more belongs to it."""
         held, self._held = self._held, None
         if held is None:

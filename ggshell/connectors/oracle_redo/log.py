@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from ggshell.connectors.oracle_redo.definitions import Definitions, folded, table_name
 from ggshell.connectors.oracle_redo.encode import Encoder
 from ggshell.connectors.oracle_redo.folder import RowSource
-from ggshell.connectors.oracle_redo.messages import MARK, mark_of, pack_row, unpack_row
+from ggshell.connectors.oracle_redo.messages import ID_OFFSET, message_id, pack_row, unpack_row
 from ggshell.connectors.oracle_redo.rows import LOB_PIECES, Operation, RedoRow, format_xid
 from ggshell.errors import CaptureError
 from ggshell.pipeline.capture.cache import Committed, OpenTransaction, TransactionCache
-from ggshell.pipeline.capture.decisions import NOWHERE
+from ggshell.pipeline.capture.decisions import NO_CURSOR
 from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
 from ggshell.record.change import ChangeBatch
@@ -70,7 +70,7 @@ class RedoLog:
         self._encoder = Encoder(definitions, self._problem, abends=abends)
         self._read = self._safe = start.csn
         self._ordinal = -1
-        self._known_to = NOWHERE
+        self._known_to = NO_CURSOR
         self._at: RedoRow | None = None
         self._start = start
         self._safe_at = start
@@ -232,11 +232,11 @@ class RedoLog:
         if row.rollback:
             self._take_back(row, transaction, cache)
             return
-        mark = transaction.count + len(pending)
-        pending.append(pack_row(row, mark))
+        number = transaction.count + len(pending)
+        pending.append(pack_row(row, number))
         stack = self._stacks.get(row.xid)
         if stack is not None:
-            stack.push(row, mark)
+            stack.push(row, number)
 
     def _with_table(self, row: RedoRow) -> RedoRow:
         """Complete a LOB piece. Without a table name, it belongs to the table of the transaction's previous piece."""
@@ -251,23 +251,25 @@ class RedoLog:
         if stack is None:
             self._flush(row.xid, cache)
             stack = self._stacks[row.xid] = UndoStack(transaction)
-        marks = stack.take_back(row)
-        if not marks and row.operation not in LOB_PIECES:
+        ids = stack.take_back(row)
+        if not ids and row.operation not in LOB_PIECES:
             raise CaptureError(
                 f"transaction {format_xid(row.xid)} rolls back a change to {table_name(row.owner, row.table)} at SCN {row.scn}"
                 " that was not read",
                 code="GGS-00528",
                 hint="export the complete log in the order of the view",
             )
-        for mark in marks:
-            transaction.abort(mark)
+        for each in ids:
+            transaction.abort(each)
 
     def _flush(self, xid: int, cache: TransactionCache) -> None:
         """Add a transaction's pending rows to the cache."""
         messages = self._pending.pop(xid, None)
         if messages:
             transaction = cache.open[xid]
-            cache.add(transaction, transaction.chunk(_SHAPES, streamed=True, mark=MARK), Messages.pack(messages))
+            cache.add(
+                transaction, transaction.chunk(_SHAPES, streamed=True, id_offset=ID_OFFSET), Messages.pack(messages)
+            )
 
     def _commit(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
         # Open transactions are in the order in which they began.
@@ -359,7 +361,7 @@ _RUN = 10_000
 
 
 class _Alive(NamedTuple):
-    mark: int
+    number: int
     operation: int
     owner: str
     table: str
@@ -375,14 +377,14 @@ class UndoStack:
             for part in parts:
                 for message in part:
                     row = unpack_row(message)
-                    self._alive.append(_Alive(row.mark, row.operation, row.owner, row.table, row.row_id))
+                    self._alive.append(_Alive(row.number, row.operation, row.owner, row.table, row.row_id))
 
-    def push(self, row: RedoRow, mark: int) -> None:
+    def push(self, row: RedoRow, number: int) -> None:
         """Add a row that arrived after the stack was created."""
-        self._alive.append(_Alive(mark, row.operation, row.owner, row.table, row.row_id))
+        self._alive.append(_Alive(number, row.operation, row.owner, row.table, row.row_id))
 
     def take_back(self, row: RedoRow) -> list[bytes]:
-        """The marks of what a ROLLBACK row undoes: the row and the LOB pieces after it. Empty if there is none.
+        """The ids of what a ROLLBACK row undoes: the row and the LOB pieces after it. Empty if there is none.
 
         Pieces that came after a row are undone before it, and the log has no rows for that.
         """
@@ -396,5 +398,5 @@ class UndoStack:
             ):
                 gone = [found, *(item for item in self._alive[at + 1 :] if item.operation in LOB_PIECES)]
                 self._alive[at:] = [item for item in self._alive[at + 1 :] if item.operation not in LOB_PIECES]
-                return [mark_of(item.mark) for item in gone]
+                return [message_id(item.number) for item in gone]
         return []

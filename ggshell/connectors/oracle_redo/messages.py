@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ggshell.connectors.oracle_redo.rows import Operation, RedoRow
 
 _HEAD = struct.Struct("<IBQHHHI")
-MARK = 0
+ID_OFFSET = 0
 """The offset of the row's number."""
 _ROWID_ONLY = " where ROWID = '"
 _WHERE = " where "
@@ -24,7 +24,7 @@ _INSERT = int(Operation.INSERT)
 class CachedRow(NamedTuple):
     """One row, unpacked from its message."""
 
-    mark: int
+    number: int
     operation: int
     place: int
     owner: str
@@ -34,26 +34,26 @@ class CachedRow(NamedTuple):
     undo: bytes
 
 
-def pack_row(row: RedoRow, mark: int) -> bytes:
+def pack_row(row: RedoRow, number: int) -> bytes:
     """Pack a row. SQL_UNDO is kept only if SQL_REDO identifies the row by its address alone, or not at all."""
     owner, table, row_id = row.owner.encode(), row.table.encode(), row.row_id.encode()
     redo = row.redo.encode()
     named = _ROWID_ONLY not in row.redo and (row.operation == _INSERT or _WHERE in row.redo)
     undo = b"" if named else row.undo.encode()
-    head = _HEAD.pack(mark, row.operation, row.place, len(owner), len(table), len(row_id), len(redo))
+    head = _HEAD.pack(number, row.operation, row.place, len(owner), len(table), len(row_id), len(redo))
     return b"".join((head, owner, table, row_id, redo, undo))
 
 
 def unpack_row(message: bytes) -> CachedRow:
     """Unpack a row that ``pack_row`` packed."""
-    mark, operation, place, owner, table, row_id, redo = _HEAD.unpack_from(message)
+    number, operation, place, owner, table, row_id, redo = _HEAD.unpack_from(message)
     first = _HEAD.size
     second = first + owner
     third = second + table
     fourth = third + row_id
     end = fourth + redo
     return CachedRow(
-        mark,
+        number,
         operation,
         place,
         _name(message[first:second]),
@@ -69,6 +69,6 @@ def _name(text: bytes) -> str:
     return text.decode()
 
 
-def mark_of(number: int) -> bytes:
+def message_id(number: int) -> bytes:
     """A row's number as in its message."""
     return number.to_bytes(4, "little")

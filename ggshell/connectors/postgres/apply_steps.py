@@ -70,7 +70,7 @@ class _Run(NamedTuple):
     images: _Images
 
 
-def _alone(target: TargetTable, quoted: str) -> str:
+def _truncate_name(target: TargetTable, quoted: str) -> str:
     """The table's name for TRUNCATE, with ONLY unless it is partitioned.
 
     ONLY keeps inheritance children, because the log names every table that was emptied. The rows of a partitioned table
@@ -116,7 +116,7 @@ class StepMaker:
             io_type = int(batch.io_type[low])
             if io_type == IoType.PURGE_DATA:
                 if mapping is not None:
-                    truncated[_alone(mapping.target, self._of(mapping).table)] = None
+                    truncated[_truncate_name(mapping.target, self._of(mapping).table)] = None
                 if truncated and not (high < last and batch.io_type[high] == IoType.PURGE_DATA):
                     # Tables emptied by one statement may refer to each other, so one statement empties them here.
                     result.append(ApplyStep(f"TRUNCATE {', '.join(truncated)}"))

@@ -111,7 +111,7 @@ def make_ready(chunk: Chunk) -> Messages:
     rows, counts = _rows(chunk, messages)
     heads = np.zeros(len(rows.start), dtype=_READY)
     if chunk.streamed:
-        marks = items(messages.data, 4)[messages.edges[:-1] + chunk.mark]
+        marks = items(messages.data, 4)[messages.edges[:-1] + chunk.id_offset]
         heads["transaction"] = np.repeat(marks, counts)
     heads["relation"] = np.array(rows.relations, dtype=np.uint32)[rows.table]
     heads["io_type"], heads["position"] = rows.io_type, rows.position

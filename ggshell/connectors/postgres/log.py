@@ -21,7 +21,7 @@ from ggshell.clock import Clock
 from ggshell.connectors.postgres import partition_truncates, pgoutput, session, wire
 from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
-from ggshell.connectors.postgres.relations import Images, Keys, Onlooker, Relations, default_images, no_keys
+from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
 from ggshell.connectors.postgres.slot import PUBLICATION, check_slot
 from ggshell.connectors.postgres.wire import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
@@ -59,14 +59,14 @@ class PostgresLog:
         relations: Relations,
         start: int,
         clock: Clock,
-        onlooker: Onlooker,
+        observer: TableObserver,
     ) -> None:
         self._wire = stream
         self._inbox = inbox
         self._frames = NO_FRAMES
         self._next = 0
         self._relations = relations
-        self._onlooker = onlooker
+        self._observer = observer
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
         self._clock = clock
         self.history = UNKNOWN
@@ -94,7 +94,7 @@ class PostgresLog:
         holds: bool = False,
         known: History = UNKNOWN,
         streams: bool = True,
-        onlooker: Onlooker | None = None,
+        observer: TableObserver | None = None,
         begin: int | None = None,
     ) -> PostgresLog:
         """Open a slot for reading.
@@ -102,7 +102,7 @@ class PostgresLog:
         ``durable`` is the LSN up to which the trail and the checkpoint hold everything. ``keys`` are the KEYCOLS.
         ``images`` says which images are written for a table's rows. ``holds`` makes the server keep all the log that it
         keeps now, until ``confirm`` moves the position. ``known`` is the server history that was captured so far.
-        ``streams`` allows open transactions to arrive before their commit. ``onlooker`` is notified of what is not
+        ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
         captured. ``begin`` is the position at which capture was asked to begin.
 
         Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
@@ -131,7 +131,7 @@ class PostgresLog:
             control.close()
             raise
         relations = Relations(control, wanted, keys, images)
-        log = cls(stream, inbox, relations, durable, clock, onlooker or Onlooker())
+        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver())
         log.history = history
         if holds:
             log._confirmed = status.confirmed
@@ -275,7 +275,7 @@ class PostgresLog:
 
     def _chunk(self, transaction: OpenTransaction) -> Chunk:
         return transaction.chunk(
-            self._relations.shapes, streamed=self._streaming is not None, mark=HEAD + pgoutput.PAYLOAD + 1
+            self._relations.shapes, streamed=self._streaming is not None, id_offset=HEAD + pgoutput.PAYLOAD + 1
         )
 
     def _control(self, kind: int, message: bytes, cache: TransactionCache) -> Committed | None:
@@ -297,7 +297,7 @@ class PostgresLog:
             self._relations.learn(relation, streaming.xid if streaming is not None else None)
             if not known:
                 shape = self._relations.shapes[relation.relation]
-                self._onlooker.described(shape.definition.name, wanted=shape.wanted)
+                self._observer.described(shape.definition.name, wanted=shape.wanted)
         elif kind == pgoutput.STREAM_START:
             xid = int.from_bytes(message[pgoutput.PAYLOAD + 1 : pgoutput.PAYLOAD + 5], "big")
             self._streaming = cache.begin(xid, int.from_bytes(message[1:9], "big"), self._clock.now())
@@ -339,7 +339,7 @@ class PostgresLog:
         transaction = cache.end(commit.xid)
         self._relations.committed(commit.xid)
         for noted in self._left_out.pop(commit.xid, ()):
-            self._onlooker.truncated(noted.table, self._relations.root_of(noted))
+            self._observer.truncated(noted.table, self._relations.root_of(noted))
         self._read = max(self._read, commit.end_lsn)
         self._safe = max(self._safe, commit.end_lsn)
         self._end = max(self._end, commit.end_lsn)

@@ -21,7 +21,7 @@ Keys = Callable[[TableName], tuple[str, ...]]
 Images = Callable[[TableName], ImageRules]
 
 
-class Onlooker:
+class TableObserver:
     """Receives what the log says about tables that are not captured. This default implementation ignores it."""
 
     def described(self, table: TableName, *, wanted: bool) -> None:

@@ -1,6 +1,6 @@
 """SQLEXEC's queries and procedures in PostgreSQL. They run on a separate connection, each in its own transaction.
 
-They see committed data only. ``settle`` is called first, so that the changes of earlier trail rows are committed.
+They see committed data only. ``apply_pending`` is called first, so that the changes of earlier trail rows are committed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RowQueries:
         self._routines: dict[str, _Routine] = {}
         self._texts: dict[str, str] = {}
         self.report = report
-        self.settle: Callable[[], None] = lambda: None
+        self.apply_pending: Callable[[], None] = lambda: None
 
     def query(self, text: str, values: Mapping[str, Value]) -> Result | None:
         """Run a query and return its first row."""
@@ -98,7 +98,7 @@ class RowQueries:
     def _run(self, text: str, values: Mapping[str, Value]) -> Result | None:
         import psycopg
 
-        self.settle()
+        self.apply_pending()
         given = {name: None if isinstance(value, State) else value for name, value in values.items()}
         try:
             cursor = self._open().execute(text, given)

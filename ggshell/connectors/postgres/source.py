@@ -129,15 +129,15 @@ class PostgresSource(SourceDatabase):
             holds=self._parameters.log_retention > 0,
             known=self._history,
             streams=self._streams,
-            onlooker=self._tables,
+            observer=self._tables,
             begin=begin.value if after == begin else None,
         )
-        self._goes_on(log.history)
+        self._report_timeline(log.history)
         text = f"Capture begins after CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
 
-    def _goes_on(self, history: History) -> None:
+    def _report_timeline(self, history: History) -> None:
         """Report a new timeline that continues after everything that was captured."""
         former, self._history = self._history, history
         if former.timeline and former != history:

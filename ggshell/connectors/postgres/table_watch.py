@@ -12,7 +12,7 @@ from typing import Any
 
 from ggshell.clock import Clock
 from ggshell.connectors.postgres import describe, schema_trandata_sql, trandata
-from ggshell.connectors.postgres.relations import Onlooker
+from ggshell.connectors.postgres.relations import TableObserver
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, NotFoundError
 from ggshell.home.events import Severity
 from ggshell.parameters.table_patterns import matches
@@ -25,13 +25,13 @@ NAMED = 50
 """The maximum number of tables with their own line in the report; INFO EXTRACT, DETAIL shows all of them."""
 _NAMES = 5
 NEVER_ADDED = "it has no TRANDATA"
-NOWHERE = "it does not exist"
+NOT_FOUND = "it does not exist"
 UNLOGGED = "it is UNLOGGED, so its changes are not in the log"
 
 Tell = Callable[[Severity, str, str], None]
 
 
-class TableWatch(Onlooker):
+class TableWatch(TableObserver):
     """Watches the tables of an Extract's TABLE lines.  ``missed``: the tables that are not captured, with the reason."""
 
     def __init__(
@@ -152,7 +152,7 @@ class TableWatch(Onlooker):
                 one = named.get(tuple(split_name(pattern)[-2:]))  # type: ignore[arg-type]
                 here = [one] if one else []
                 if one is None:
-                    missed[pattern] = NOWHERE
+                    missed[pattern] = NOT_FOUND
             names.update(dict.fromkeys(table for table in here if self._wanted(table)))
         missed |= {str(table): UNLOGGED for table in names if not there[table]}
         return [table for table in names if there[table]], missed

@@ -91,7 +91,7 @@ class PostgresTarget:
         self._begins = (ApplyStep("BEGIN"), ApplyStep("SET CONSTRAINTS ALL DEFERRED"))[: 1 + options.defer_constraints]
         self._commits = self._durable = 0
         self._sent: shapes.Shapes = {}
-        self._begun = self._owed = self._counted = self._marked = False
+        self._begun = self._owed = self._counted = self._has_savepoint = False
         self.origin: str | None = None
         self.found = False
         self._connect()
@@ -107,7 +107,7 @@ class PostgresTarget:
         return str(self._connection.info.dbname)
 
     def database_facts(self) -> dict[str, str]:
-        """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be settled first."""
+        """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be answered first."""
         name, user, version = session.database_facts(self._idle())
         return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
 
@@ -211,7 +211,7 @@ class PostgresTarget:
             self._sent = touched
             self._maker.begin()
             self._owed, self._begun, self._counted = counted, counted, False
-            self._marked = self._marked and counted
+            self._has_savepoint = self._has_savepoint and counted
         return refusal
 
     def _position(
@@ -229,27 +229,27 @@ class PostgresTarget:
         text = checkpoint_sql.update_text(table, shapes.columns(*one))
         return [ApplyStep(text, values, guard=self._gone, opening=shapes.opening(*one))]
 
-    def settle(self) -> Refusal | None:
+    def await_answers(self) -> Refusal | None:
         refusal = (self._push() if self._steps else None) or self._collect()
         if refusal is None and self._owed:
-            self._owed = self._begun = self._marked = False
+            self._owed = self._begun = self._has_savepoint = False
             refusal = self._refused(self._wire.send([ApplyStep("COMMIT", commits=True)])) or self._collect()
         return refusal
 
-    def mark(self) -> Refusal | None:
-        refusal = self.settle()
+    def set_savepoint(self) -> Refusal | None:
+        refusal = self.await_answers()
         if refusal is not None:
             return refusal
         steps = [] if self._begun else list(self._begins)
-        if self._marked:
+        if self._has_savepoint:
             steps.append(ApplyStep(f"RELEASE SAVEPOINT {_SAVEPOINT}"))
-        self._begun = self._marked = True
+        self._begun = self._has_savepoint = True
         return self._wire.send([*steps, ApplyStep(f"SAVEPOINT {_SAVEPOINT}")]) or self._collect()
 
-    def back_to_mark(self) -> bool:
+    def rollback_to_savepoint(self) -> bool:
         self._forget()
         self._wire.collect()
-        if not self._marked or not self._wire.in_transaction:
+        if not self._has_savepoint or not self._wire.in_transaction:
             self.rollback()
             return False
         self._begun, self._owed = True, False
@@ -266,7 +266,7 @@ class PostgresTarget:
         self._wire.collect()
         if self._wire.in_transaction:
             self._wire.run("ROLLBACK")
-        self._begun = self._owed = self._counted = self._marked = False
+        self._begun = self._owed = self._counted = self._has_savepoint = False
         self._require_same()
         self._maker.begin()
 
@@ -324,7 +324,7 @@ class PostgresTarget:
         self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
         self._doubted, self._sent = False, {}
         self._forget()
-        self._begun = self._owed = self._counted = self._marked = False
+        self._begun = self._owed = self._counted = self._has_savepoint = False
         try:
             self._prepare_session()
             if self._table is not None:
@@ -392,7 +392,7 @@ class PostgresTarget:
         steps: list[ApplyStep] = []
         if self._owed:
             steps.append(ApplyStep("COMMIT", commits=True))
-            self._begun = self._owed = self._marked = False
+            self._begun = self._owed = self._has_savepoint = False
         if not self._begun:
             steps += self._begins
             self._begun = True

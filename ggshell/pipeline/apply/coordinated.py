@@ -13,7 +13,7 @@ from typing import Final
 
 from ggshell.pipeline.apply import groups
 from ggshell.pipeline.apply.applier import Answers, Applier, ApplierJob, Failed, Rested
-from ggshell.pipeline.apply.deduplication import Known
+from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.target import CheckpointRow
 from ggshell.pipeline.apply.threads import ALL, Router
@@ -45,7 +45,7 @@ class CoordinatedDelivery:
         self._mapper = mapper
         self._router = router
         self._save = save
-        self._known = Known(start)
+        self._accepted = AcceptedTransactions(start)
         self._sent = dict.fromkeys(appliers, 0)
         self._rested = dict.fromkeys(appliers, 0)
         self._held: list[ChangeBatch] = []
@@ -71,7 +71,7 @@ class CoordinatedDelivery:
     def feed(self, batch: ChangeBatch) -> None:
         """Hand a batch to the threads; it may be applied later.  Raises the error of a failed applier."""
         self._listen(wait=False)
-        pieces = self._known.fresh(batch.pieces)
+        pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
         for table in batch.tables:
@@ -131,7 +131,7 @@ class CoordinatedDelivery:
             elif threads:
                 self._send(batch, mine)
                 mine = {}
-                self._alone(_owner(threads, size), [replace(batch, pieces=(piece,))])
+                self._apply_alone(_owner(threads, size), [replace(batch, pieces=(piece,))])
             self._passed(batch, piece)
         self._send(batch, mine)
 
@@ -143,7 +143,7 @@ class CoordinatedDelivery:
         self._sent[thread] += 1
         self._appliers[thread].put(ApplierJob(batches))
 
-    def _alone(self, thread: int, batches: Sequence[ChangeBatch]) -> None:
+    def _apply_alone(self, thread: int, batches: Sequence[ChangeBatch]) -> None:
         self._rest()
         self._put(thread, batches)
         self._rest()
@@ -167,7 +167,7 @@ class CoordinatedDelivery:
                 held, self._held = self._held, []
                 threads = set().union(*(self._router.route(each, each.pieces)[0] for each in held))
                 if threads:
-                    self._alone(_owner(threads, size), held)
+                    self._apply_alone(_owner(threads, size), held)
                 self._passed(part, piece)
                 return
             else:

@@ -1,4 +1,4 @@
-"""Skip transactions that are already applied: guard 1 of delivery, and half of guard 2."""
+"""Skip transactions that are already applied: guarantee 1 of delivery, and half of guarantee 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ggshell.record.transaction import TransactionPiece
 from ggshell.types import Csn
 
 
-class Known:
+class AcceptedTransactions:
     """Keeps the highest transaction that was accepted, starting from a checkpoint row."""
 
     def __init__(self, row: CheckpointRow | None, *, forgetful: bool = False) -> None:
@@ -34,7 +34,7 @@ class Known:
                 continue
             wanted: TransactionPiece | None = piece
             if self._split is not None:
-                wanted = self._behind_split(piece)
+                wanted = self._after_split(piece)
             if wanted is not None:
                 result.append(wanted)
             if piece.ends:
@@ -45,7 +45,7 @@ class Known:
         self._last, self._ids = last, ids
         return result
 
-    def _behind_split(self, piece: TransactionPiece) -> TransactionPiece | None:
+    def _after_split(self, piece: TransactionPiece) -> TransactionPiece | None:
         """Return a piece of a split transaction without the operations that are already committed."""
         split = self._split
         if split is None or (split.csn, split.xid) != (piece.header.csn, piece.header.xid):

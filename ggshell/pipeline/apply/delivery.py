@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 from ggshell.errors import ConnectionLostError
 from ggshell.pipeline.apply import groups
-from ggshell.pipeline.apply.deduplication import Known
+from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.discard import DiscardFile
-from ggshell.pipeline.apply.groups import BatchSpan, Left, Mappings, TransactionGroup
+from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan, Mappings, TransactionGroup
 from ggshell.pipeline.apply.mapping import Mapper
-from ggshell.pipeline.apply.refusal_isolation import Blame, IsolationScope
+from ggshell.pipeline.apply.refusal_isolation import IsolationScope, RefusalIsolation
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal, Target
 from ggshell.record.change import ChangeBatch
@@ -64,7 +64,7 @@ class Delivery:
         responses: Responses | None = None,
         discarded: Counted | None = None,
         ignored: Counted | None = None,
-        conflicts: Callable[[Left], None] | None = None,
+        conflicts: Callable[[AnsweredOperation], None] | None = None,
         applier: bool = False,
     ) -> None:
         """Prepare delivery.
@@ -82,7 +82,7 @@ class Delivery:
         self._ignores = ignored
         self._conflicts = conflicts
         self._applier = applier
-        self._blame = Blame(target, discard, responses or Responses())
+        self._isolation = RefusalIsolation(target, discard, responses or Responses())
         self.applied = position
         self._reset()
 
@@ -103,7 +103,7 @@ class Delivery:
     @property
     def pending(self) -> bool:
         """Whether there are rows that are not in a confirmed commit."""
-        return bool(self._group.spans or self._flying or self._held)
+        return bool(self._group.spans or self._unconfirmed or self._held)
 
     @property
     def large(self) -> bool:
@@ -112,7 +112,7 @@ class Delivery:
 
     def feed(self, batch: ChangeBatch) -> None:
         """Apply a batch, and commit whenever a group is full.  Raises ApplyError, ConnectionLostError."""
-        pieces = self._known.fresh(batch.pieces)
+        pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
         batch = groups.without_operations(
@@ -133,7 +133,7 @@ class Delivery:
     @property
     def oldest(self) -> int:
         """The commit time of the oldest transaction that is not in a confirmed commit; 0 if there is none."""
-        spans = [span for group in (*self._flying, self._group) for span in group.spans] or self._held
+        spans = [span for group in (*self._unconfirmed, self._group) for span in group.spans] or self._held
         return spans[0].pieces[0].header.commit_time if spans and self.pending else 0
 
     def advance(self) -> None:
@@ -148,7 +148,7 @@ class Delivery:
         """Commit what is applied, if it ends with a source transaction, and wait for the confirmation."""
         if self._group.whole and not self._large:
             self._commit()
-        self._settle()
+        self._await_answers()
 
     def note(self) -> None:
         """Record the commits that the target has confirmed, also if the last call raised an error."""
@@ -162,18 +162,18 @@ class Delivery:
 
     def _reset(self) -> None:
         self._group = TransactionGroup()
-        self._flying: deque[TransactionGroup] = deque()
+        self._unconfirmed: deque[TransactionGroup] = deque()
         self._held: list[BatchSpan] = []
         self._large = False
         self._begin: TrailPosition | None = None
         self._done = 0
         self._last = self.applied
-        self._known = Known(None if self._applier else self.applied, forgetful=self._applier)
+        self._accepted = AcceptedTransactions(None if self._applier else self.applied, forgetful=self._applier)
         self._confirmed = self._target.confirmed
 
     def _mappings(self, batch: ChangeBatch) -> Mappings:
         if not all(self._mapper.knows(table) for table in batch.tables):
-            self._settle()
+            self._await_answers()
         found = {number: self._mapper.resolve(table) for number, table in enumerate(batch.tables)}
         return {number: mapping for number, mapping in found.items() if mapping is not None}
 
@@ -205,33 +205,33 @@ class Delivery:
                 return
             self.flush()
             self._large = True
-            self._mark()
+            self._set_savepoint()
         self._apply_large(span.ends)
 
     def _apply_large(self, ends: bool) -> None:
         held, self._held = self._held, []
         for kept in held:
             if self._group.size >= MARK_BYTES:
-                self._mark()
-            verdict = self._blame.responses.whole.verdict(kept.pieces[0].header)
+                self._set_savepoint()
+            verdict = self._isolation.responses.whole.verdict(kept.pieces[0].header)
             if verdict is None:
                 self._apply(kept)
             else:
                 self._group.add(kept)
-                self._group.leave_out(self._blame.pass_over([kept], verdict))
+                self._group.leave_out(self._isolation.pass_over([kept], verdict))
         if ends:
-            if self._blame.responses.active:
-                self._settle()  # a refusal can be answered while the mark exists, not after the commit is sent
+            if self._isolation.responses.active:
+                self._await_answers()  # a refusal can be answered while the savepoint exists, not after the commit is sent
             self._commit()
-            self._settle()
+            self._await_answers()
             self._large = False
 
-    def _mark(self) -> None:
-        """Set a mark in a large transaction to roll back to after a refusal; rows before it need not be kept in memory."""
-        refusal = self._target.mark()
+    def _set_savepoint(self) -> None:
+        """Set a savepoint in a large transaction to roll back to after a refusal; rows before it need not be kept in memory."""
+        refusal = self._target.set_savepoint()
         if refusal is not None:
             self._refused(refusal)
-            refusal = self._target.mark()
+            refusal = self._target.set_savepoint()
             if refusal is not None:
                 raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         self._group.spans.clear()
@@ -240,7 +240,7 @@ class Delivery:
     def _feed_split(
         self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings, limit: int
     ) -> None:
-        """Apply transactions with a limit on operations per target transaction; longer ones are split (guard 2)."""
+        """Apply transactions with a limit on operations per target transaction; longer ones are split (guarantee 2)."""
         for whole in pieces:
             if whole.begins:
                 self._begin, self._done = groups.begin_of(batch, whole), 0
@@ -274,13 +274,13 @@ class Delivery:
             self._refused(refusal)
 
     def _commit(self) -> None:
-        """Send the commit of the open group; ``_read_answers`` or ``_settle`` takes the answer."""
+        """Send the commit of the open group; ``_read_answers`` or ``_await_answers`` takes the answer."""
         latest = self._group.latest
         if latest is None:
             return
         group, self._group = self._group, TransactionGroup()
         group.boundary = self._last = self._boundary(group.spans or [latest])
-        self._flying.append(group)
+        self._unconfirmed.append(group)
         refusal = self._target.commit(group.boundary, self._ids(group.spans or [latest]))
         self._read_answers()
         if refusal is not None:
@@ -300,38 +300,38 @@ class Delivery:
             return ()
         return tuple(piece.header.xid for span in spans for piece in span.pieces if piece.ends)
 
-    def _settle(self) -> None:
+    def _await_answers(self) -> None:
         """Wait for all answers."""
-        refusal = self._target.settle()
+        refusal = self._target.await_answers()
         self._read_answers()
         if refusal is not None:
             self._refused(refusal)
 
     def _read_answers(self) -> None:
-        """Record the commits that the target has confirmed (guard 5)."""
-        while self._flying and self._confirmed < self._target.confirmed:
+        """Record the commits that the target has confirmed (guarantee 5)."""
+        while self._unconfirmed and self._confirmed < self._target.confirmed:
             self._confirmed += 1
-            group = self._flying.popleft()
+            group = self._unconfirmed.popleft()
             self.applied = group.boundary
             if self._counted is not None:
                 for (source, target, io_type), number in group.counts.items():
                     self._counted(source, target, io_type, number)
-            for left in group.left:
-                if self._discards is not None and left.discarded:
-                    self._discards(left.source, left.target, left.io_type, 1)
-                if self._ignores is not None and left.ignored:
-                    self._ignores(left.source, left.target, left.io_type, 1)
-                if self._conflicts is not None and left.conflict is not None:
-                    self._conflicts(left)
+            for operation in group.answered:
+                if self._discards is not None and operation.discarded:
+                    self._discards(operation.source, operation.target, operation.io_type, 1)
+                if self._ignores is not None and operation.ignored:
+                    self._ignores(operation.source, operation.target, operation.io_type, 1)
+                if self._conflicts is not None and operation.conflict is not None:
+                    self._conflicts(operation)
 
     def _refused(self, refusal: Refusal) -> None:
-        """Find the refused operation among everything sent since the target last settled (guard 4)."""
-        spans = [span for group in (*self._flying, self._group) for span in group.spans]
+        """Find the refused operation among everything sent since the last answer (guarantee 4)."""
+        spans = [span for group in (*self._unconfirmed, self._group) for span in group.spans]
         if self._large:
             self._refused_large(spans, refusal)
             return
         self._target.rollback()
-        self._flying.clear()
+        self._unconfirmed.clear()
         self._group, self._last = TransactionGroup(), self.applied
         self._confirmed = self._target.confirmed
         self._apply_again(list(groups.transactions(spans)))
@@ -344,7 +344,7 @@ class Delivery:
         while place < len(transactions):
             part = transactions[place : place + size]
             if len(part) == 1:
-                self._alone(part[0])
+                self._apply_alone(part[0])
             elif self._try([span for transaction in part for span in transaction]) is not None:
                 self._target.rollback()
                 size = 1
@@ -353,26 +353,26 @@ class Delivery:
             size *= 2
 
     def _refused_large(self, spans: Sequence[BatchSpan], refusal: Refusal) -> None:
-        """Go back to the last mark of a large transaction and continue from there row by row."""
-        committing, self._large = bool(self._flying), False
-        passed_over = self._blame.responses.whole.verdict(spans[-1].pieces[0].header) is not None
-        broken_off = refusal.transient and not self._blame.aborts(refusal, spans)
-        if passed_over or broken_off or not self._target.back_to_mark():
-            self._blame.at_commit(spans, refusal, IsolationScope.LARGE)
-        left = self._blame.find(spans, IsolationScope.LARGE)
+        """Go back to the last savepoint of a large transaction and continue from there row by row."""
+        committing, self._large = bool(self._unconfirmed), False
+        passed_over = self._isolation.responses.whole.verdict(spans[-1].pieces[0].header) is not None
+        broken_off = refusal.transient and not self._isolation.aborts(refusal, spans)
+        if passed_over or broken_off or not self._target.rollback_to_savepoint():
+            self._isolation.at_commit(spans, refusal, IsolationScope.LARGE)
+        answered = self._isolation.find(spans, IsolationScope.LARGE)
         self._large = True
-        self._group.leave_out(left)
-        if self._blame.responses.active and not committing:
-            self._mark()
+        self._group.leave_out(answered)
+        if self._isolation.responses.active and not committing:
+            self._set_savepoint()
         if committing:
-            row = self._flying[-1].boundary or groups.boundary(spans, self._last)
+            row = self._unconfirmed[-1].boundary or groups.boundary(spans, self._last)
             again = self._target.commit(row, self._ids(spans))
-            again = again or self._target.settle()
+            again = again or self._target.await_answers()
             if again is not None:
-                self._blame.at_commit(spans, again, IsolationScope.LARGE)
+                self._isolation.at_commit(spans, again, IsolationScope.LARGE)
             self._read_answers()
 
-    def _alone(self, transaction: Sequence[BatchSpan]) -> None:
+    def _apply_alone(self, transaction: Sequence[BatchSpan]) -> None:
         """Apply one transaction, or the last part of a split one, in a separate target transaction."""
         scope = (
             IsolationScope.WHOLE if transaction[0].pieces[0].begins and transaction[-1].ends else IsolationScope.PART
@@ -383,18 +383,18 @@ class Delivery:
             if refusal is None:
                 return
             self._target.rollback()
-            if not refusal.transient or self._blame.aborts(refusal, transaction):
+            if not refusal.transient or self._isolation.aborts(refusal, transaction):
                 break
-        if refusal is not None and refusal.transient and not self._blame.aborts(refusal, transaction):
+        if refusal is not None and refusal.transient and not self._isolation.aborts(refusal, transaction):
             raise ConnectionLostError(f"the target aborted a transaction {ATTEMPTS} times: {refusal.text}")
-        left = self._blame.find(transaction, scope)
+        answered = self._isolation.find(transaction, scope)
         # No single row is refused without an answer; a refusal now concerns rows together, or comes from the commit.
-        refusal = self._finish(transaction, left)
+        refusal = self._finish(transaction, answered)
         if refusal is not None:
-            left = self._blame.at_commit(transaction, refusal, scope)
-            refusal = self._finish(transaction, left)
+            answered = self._isolation.at_commit(transaction, refusal, scope)
+            refusal = self._finish(transaction, answered)
         if refusal is not None:
-            self._blame.at_commit(transaction, refusal, IsolationScope.PART)
+            self._isolation.at_commit(transaction, refusal, IsolationScope.PART)
 
     def _try(self, transaction: Sequence[BatchSpan]) -> Refusal | None:
         for span in transaction:
@@ -403,16 +403,16 @@ class Delivery:
                 return refusal
         return self._finish(transaction)
 
-    def _finish(self, transaction: Sequence[BatchSpan], left: Sequence[Left] = ()) -> Refusal | None:
+    def _finish(self, transaction: Sequence[BatchSpan], answered: Sequence[AnsweredOperation] = ()) -> Refusal | None:
         """Commit a single transaction, without counting the operations that were skipped, and wait for the answer."""
         group = TransactionGroup()
         for span in transaction:
             group.add(span)
-        group.leave_out(left)
+        group.leave_out(answered)
         group.boundary = self._boundary(transaction)
-        refusal = self._target.commit(group.boundary, self._ids(transaction)) or self._target.settle()
+        refusal = self._target.commit(group.boundary, self._ids(transaction)) or self._target.await_answers()
         if refusal is None:
-            self._flying.append(group)
+            self._unconfirmed.append(group)
             self._last = group.boundary
             self._read_answers()
         return refusal

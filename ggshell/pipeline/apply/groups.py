@@ -47,7 +47,7 @@ class BatchSpan(NamedTuple):
         return int(self.batch.length[self.first : self.last].sum())
 
 
-class Left(NamedTuple):
+class AnsweredOperation(NamedTuple):
     """An operation that was not applied as it is: its tables and type.
 
     ``discarded``: it was written to the discard file; ``applied``: it was applied in another form; ``conflict`` and
@@ -65,9 +65,9 @@ class Left(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionGroup:
-    """The spans of one target transaction; for a large one, those since its last mark.
+    """The spans of one target transaction; for a large one, those since its last savepoint.
 
-    ``latest``: the last span, also after a mark; ``boundary``: the checkpoint row that is committed with the group."""
+    ``latest``: the last span, also after a savepoint; ``boundary``: the checkpoint row that is committed with the group."""
 
     spans: list[BatchSpan] = field(default_factory=list)
     latest: BatchSpan | None = None
@@ -75,14 +75,14 @@ class TransactionGroup:
     size: int = 0
     counts: Counts = field(default_factory=Counter)
     boundary: CheckpointRow | None = None
-    left: list[Left] = field(default_factory=list)
+    answered: list[AnsweredOperation] = field(default_factory=list)
 
-    def leave_out(self, left: Iterable[Left]) -> None:
+    def leave_out(self, answered: Iterable[AnsweredOperation]) -> None:
         """Exclude skipped operations from the counts, and keep them to count discards and conflicts."""
-        for each in left:
+        for each in answered:
             if not each.applied:
                 self.counts[each.source, each.target, each.io_type] -= 1
-            self.left.append(each)
+            self.answered.append(each)
 
     def add(self, span: BatchSpan) -> None:
         """Add a span, and count its operations by source table, target table and type."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.pipeline.apply.applier import Answers, Applied, ApplierJob, Failed, NamingApplier
-from ggshell.pipeline.apply.deduplication import Known
+from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.dependencies import KeyFinder, Touched
 from ggshell.pipeline.apply.groups import LARGE_BYTES
 from ggshell.pipeline.apply.mapping import Mapper
@@ -78,7 +78,7 @@ class ParallelDelivery:
         self._save = save
         self._settings = settings
         self._finder = KeyFinder()
-        self._known = Known(row)
+        self._accepted = AcceptedTransactions(row)
         self._scheduler = Scheduler(len(appliers))
         self._marks = AppliedWatermarks(row, ids, sequences)
         self._waiting: list[Entry] = []
@@ -108,7 +108,7 @@ class ParallelDelivery:
     def feed(self, batch: ChangeBatch) -> None:
         """Hand a batch to the appliers; it may be applied later.  Raises the error of a failed applier."""
         self._listen(wait=False)
-        pieces = self._known.fresh(batch.pieces)
+        pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
         mappings = self._mappings(batch)
@@ -188,7 +188,7 @@ class ParallelDelivery:
         """Schedule the transactions of one job; those that must run alone are applied one after the other."""
         if any(touched.alone for _, touched in job):
             for entry, _ in job:
-                self._alone(entry)
+                self._apply_alone(entry)
             return
         entries: list[Entry] = []
         for entry, touched in job:
@@ -243,7 +243,7 @@ class ParallelDelivery:
         self._ticket += takes_turn
 
     def _unstick(self) -> None:
-        """Move the work that a stuck applier has not begun to other appliers (guard 6)."""
+        """Move the work that a stuck applier has not begun to other appliers (guarantee 6)."""
         if self._settings.full or len(self._appliers) < 2 or self._large is not None:
             return
         now = self._clock.steady()
@@ -292,7 +292,7 @@ class ParallelDelivery:
         while self._marks.open:
             self._listen(wait=True)
 
-    def _alone(self, entry: Entry) -> None:
+    def _apply_alone(self, entry: Entry) -> None:
         """Apply a transaction while no other one is running."""
         self._drain()
         self._marks.add(entry)

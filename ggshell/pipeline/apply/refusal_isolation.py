@@ -10,7 +10,7 @@ from ggshell.pipeline.apply.column_groups import without_comparisons
 from ggshell.pipeline.apply.conflicts import Answer
 from ggshell.pipeline.apply.discard import Discarded, DiscardFile
 from ggshell.pipeline.apply.error_rules import FOREIGN, WHOLE, ErrorRule, Response
-from ggshell.pipeline.apply.groups import BatchSpan, Left
+from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan
 from ggshell.pipeline.apply.responses import Responses, Verdict
 from ggshell.pipeline.apply.target import Refusal, TableMapping, Target
 from ggshell.record.change import ChangeBatch
@@ -46,8 +46,8 @@ class IsolationScope(Enum):
     LARGE = auto()
 
 
-class Blame:
-    """Applies the rows of a failed transaction one by one, after the target was rolled back, whole or to a mark."""
+class RefusalIsolation:
+    """Applies the rows of a failed transaction one by one, after the target was rolled back, whole or to a savepoint."""
 
     def __init__(self, target: Target, discard: DiscardFile | None, responses: Responses) -> None:
         self._target = target
@@ -56,37 +56,37 @@ class Blame:
         self._scope = IsolationScope.PART
         self._verdict: Verdict | None = None
 
-    def find(self, spans: Sequence[BatchSpan], scope: IsolationScope) -> list[Left]:
+    def find(self, spans: Sequence[BatchSpan], scope: IsolationScope) -> list[AnsweredOperation]:
         """Apply rows one by one and return the operations that were not applied as they are; nothing is committed.
 
-        It returns if no single row is refused, or if every refusal has an answer.  If there are answers, a mark is set
+        It returns if no single row is refused, or if every refusal has an answer.  If there are answers, a savepoint is set
         before each row.  Raises ApplyError with the operation; the transaction is then rolled back.  If an answer concerns
         the whole transaction, nothing of it is applied: it is skipped here, or TransactionAbortedError starts it again.
         """
         self._scope = scope
         self._verdict = None
-        left: list[Left] = []
+        answered: list[AnsweredOperation] = []
         answering = self.responses.active
         for span in spans:
             for row in range(span.first, span.last):
                 mapping = span.mappings.get(int(span.batch.table[row]))
                 if mapping is None:
                     continue
-                refusal = self._target.mark() if answering else None
+                refusal = self._target.set_savepoint() if answering else None
                 refusal = refusal or self._target.apply_one(span.batch, row, mapping)
                 if refusal is not None:
                     passed = self._answer(span.batch, row, mapping, refusal)
-                    left += [passed] if passed is not None else []
+                    answered += [passed] if passed is not None else []
                     if self._verdict is not None:
                         return self.pass_over(spans, self._verdict)
-        return left
+        return answered
 
-    def pass_over(self, spans: Sequence[BatchSpan], verdict: Verdict) -> list[Left]:
+    def pass_over(self, spans: Sequence[BatchSpan], verdict: Verdict) -> list[AnsweredOperation]:
         """Skip a whole transaction: with TRANSEXCEPTION write each operation to its exceptions table.
 
         A record that several MAP statements take is written once.  Operations without an exceptions table go to the discard
         file.  Raises ApplyError if an exceptions table refuses a row."""
-        left: list[Left] = []
+        answered: list[AnsweredOperation] = []
         told: set[int] = set()
         for span in spans:
             batch = span.batch
@@ -103,11 +103,13 @@ class Blame:
                     told.add(int(batch.rba[row]))
                 elif self._discard is not None:
                     self._discard.write(self._discarded(batch, row, mapping, verdict.refusal))
-                left.append(Left(mapping.source.name, mapping.target.name, int(batch.io_type[row]), not tells))
+                answered.append(
+                    AnsweredOperation(mapping.source.name, mapping.target.name, int(batch.io_type[row]), not tells)
+                )
             told.clear()
-        return left
+        return answered
 
-    def at_commit(self, spans: Sequence[BatchSpan], refusal: Refusal, scope: IsolationScope) -> list[Left]:
+    def at_commit(self, spans: Sequence[BatchSpan], refusal: Refusal, scope: IsolationScope) -> list[AnsweredOperation]:
         """Answer a commit that was refused after all rows were accepted (a deferred constraint).
 
         Returns the operations that were skipped instead.  Raises ApplyError, ConnectionLostError or
@@ -148,22 +150,26 @@ class Blame:
         self.responses.whole.begin_again(header, verdict)
         return None
 
-    def _answer(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Left | None:
+    def _answer(
+        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
+    ) -> AnsweredOperation | None:
         """Answer a refusal by the rules and return the skipped or changed operation.
 
         None if the row is applied after all, as it is or in another form, or if the whole transaction is to be skipped."""
         io_type = int(batch.io_type[row])
-        left = Left(mapping.source.name, mapping.target.name, io_type, False)
+        operation = AnsweredOperation(mapping.source.name, mapping.target.name, io_type, False)
         answer, refusal = self._resolve(batch, row, mapping, refusal)
         if answer is not None:
-            left = left._replace(applied=bool(answer.operations), conflict=answer.conflict, resolved=answer.resolved)
+            operation = operation._replace(
+                applied=bool(answer.operations), conflict=answer.conflict, resolved=answer.resolved
+            )
             if answer.resolved:
-                return left
+                return operation
         discards = answer is not None and answer.discard
         if not discards:
             found = self._in_another_form(batch, row, mapping, refusal)
             if found is None:
-                return left._replace(applied=True) if answer is not None else None
+                return operation._replace(applied=True) if answer is not None else None
             refusal = found
         rule = self.responses.to(refusal, mapping)
         if refusal.transient and rule.response is not Response.TRANSABORT:
@@ -171,12 +177,12 @@ class Blame:
             raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         if rule.response is Response.EXCEPTION and not discards:
             if self._told(batch, row, mapping, refusal):
-                return left
+                return operation
             rule = self.responses.without_exceptions(mapping)
         discards = discards or rule.response is Response.DISCARD
         ignores = not discards and rule.response is Response.IGNORE
         passes = discards or ignores or self.responses.is_left_out(io_type, refusal, mapping.target.name)
-        if not passes or not self._target.back_to_mark():
+        if not passes or not self._target.rollback_to_savepoint():
             self._target.rollback()
             if not passes:
                 piece = next(piece for piece in batch.pieces if piece.first <= row < piece.first + piece.count)
@@ -186,14 +192,14 @@ class Blame:
             raise self._described(batch, row, mapping, refusal)
         if discards and self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
-        return left._replace(discarded=discards, ignored=ignores)
+        return operation._replace(discarded=discards, ignored=ignores)
 
     def _in_another_form(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Refusal | None:
         """Try to apply a refused row by RETRYOP or collision handling; return the last refusal, None if it is applied."""
         rule = self.responses.to(refusal, mapping)
         attempts = (rule.retries or 0) if rule.response is Response.RETRYOP else 0
         others = self.responses.instead(batch, row, refusal, mapping.target.name)
-        while not refusal.transient and (others or attempts) and self._target.back_to_mark():
+        while not refusal.transient and (others or attempts) and self._target.rollback_to_savepoint():
             if others:
                 again = self._one_by_one(others, without_comparisons(mapping))
                 # An insert that replaces an update of a missing row may find a row with its key, and then replaces it.
@@ -224,7 +230,7 @@ class Blame:
             return None, refusal
         answer: Answer | None = None
         for _ in range(ATTEMPTS):
-            if refusal.transient or not self._target.back_to_mark():
+            if refusal.transient or not self._target.rollback_to_savepoint():
                 break
             found = resolver.answer(batch, row, mapping, refusal, self._target.fetch)
             if found is None:
@@ -244,7 +250,7 @@ class Blame:
 
         Raises ApplyError if the exceptions table refuses it."""
         others = self._exceptions(batch, row, mapping, refusal)
-        if not others or not self._target.back_to_mark():
+        if not others or not self._target.rollback_to_savepoint():
             return False
         self._tell(others)
         return True

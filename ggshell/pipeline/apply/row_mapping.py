@@ -34,21 +34,21 @@ _HERE = (0, 0)
 
 
 class RowMapping:
-    """Builds the programs of source tables; ``settle`` waits for all pending answers before the target is queried."""
+    """Builds the programs of source tables; ``apply_pending`` waits for all pending answers before the target is queried."""
 
     def __init__(
         self,
         rules: Sequence[MapRule],
         mapper: Mapper,
         environment: Environment,
-        settle: Callable[[], None],
+        apply_pending: Callable[[], None],
         resolver: Resolver | None = None,
     ) -> None:
         self._resolver = resolver
         self._exception_rules = [rule for rule in rules if rule.clauses.exceptions]
         self._mapper = mapper
         self._environment = environment
-        self._settle = settle
+        self._apply_pending = apply_pending
         self._sources: dict[TableDefinition, TableDefinition] = {}
         self._exceptions: dict[TableDefinition, Sequence[Program]] = {}
         self._mappings: dict[TableDefinition, TableMapping] = {}
@@ -59,11 +59,11 @@ class RowMapping:
         told = self._exceptions_of(source, rules[0]) if rules else []
         if told:
             # The target can be queried now, while nothing is pending, but not when a row is refused.
-            self._settle()
+            self._apply_pending()
             self._exceptions[source] = [self._program(source, rule, -number) for number, rule in enumerate(told, 1)]
         if not rules or (len(rules) == 1 and not rules[0].clauses.active):
             return None
-        self._settle()
+        self._apply_pending()
         return [self._program(source, rule, number) for number, rule in enumerate(rules)]
 
     def exceptions(self, source: TableDefinition) -> Programs:

@@ -167,8 +167,8 @@ class Refusal(NamedTuple):
 class Target(Protocol):
     """A database to which rows are applied, one transaction at a time.
 
-    ``apply`` and ``commit`` may send without waiting, so a refusal may concern anything sent since the last ``settle``.
-    After a refusal, ``rollback`` or ``back_to_mark`` must follow.  Every method may raise ConnectionLostError; the
+    ``apply`` and ``commit`` may send without waiting, so a refusal may concern anything sent since the last ``await_answers``.
+    After a refusal, ``rollback`` or ``rollback_to_savepoint`` must follow.  Every method may raise ConnectionLostError; the
     checkpoint row then shows, after ``reconnect``, what was committed.  Every method may raise TargetChangedError: a table
     no longer matches its mapping, everything uncommitted is rolled back, and the target must be opened again.
     """
@@ -179,13 +179,13 @@ class Target(Protocol):
         ...
 
     def describe(self, table: TableName) -> TargetTable | None:
-        """Return a table; None if it does not exist.  Everything sent must be settled."""
+        """Return a table; None if it does not exist.  Everything sent must be answered."""
         ...
 
     def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
         """Lock and return the current row with a key, by the source's column indexes; None if there is none.
 
-        Everything sent must be settled."""
+        Everything sent must be answered."""
         ...
 
     def checkpoint(self) -> CheckpointRow | None:
@@ -204,16 +204,16 @@ class Target(Protocol):
         """Write the checkpoint row, or the ids of the transactions that end here (``ids``), and commit with the rows."""
         ...
 
-    def settle(self) -> Refusal | None:
+    def await_answers(self) -> Refusal | None:
         """Wait until everything sent is answered, including commits."""
         ...
 
-    def mark(self) -> Refusal | None:
-        """Settle, and set a mark at this place in the transaction."""
+    def set_savepoint(self) -> Refusal | None:
+        """Wait until everything sent is answered, and set a savepoint."""
         ...
 
-    def back_to_mark(self) -> bool:
-        """Roll back to the mark; False if the whole transaction is lost."""
+    def rollback_to_savepoint(self) -> bool:
+        """Roll back to the savepoint; False if the whole transaction is lost."""
         ...
 
     def rollback(self) -> None:
@@ -251,5 +251,5 @@ class GroupTarget(Target, Protocol):
         ...
 
     def database_facts(self) -> dict[str, str]:
-        """Return the values of @GETENV ('DBENVIRONMENT'); everything sent must be settled."""
+        """Return the values of @GETENV ('DBENVIRONMENT'); everything sent must be answered."""
         ...

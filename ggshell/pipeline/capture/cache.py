@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from ggshell.errors import DiskError
-from ggshell.pipeline.capture.decisions import NOWHERE, Action, Cursor, Decision
+from ggshell.pipeline.capture.decisions import NO_CURSOR, Action, Cursor, Decision
 from ggshell.pipeline.capture.messages import Messages
 from ggshell.record.transaction import TransactionHeader
 
@@ -33,18 +33,18 @@ RUN_BYTES = 8 << 20
 
 
 class Chunk:
-    """Messages under one set of definitions. ``streamed`` messages carry their (sub)transaction's id at ``mark``.
+    """Messages under one set of definitions. ``streamed`` messages carry their (sub)transaction's id at offset ``id_offset``.
 
     ``ready`` messages are already in the source's encoded form. ``count`` messages are in memory. ``spilled`` is the
     number of parts that were written to disk before those in memory.
     """
 
-    __slots__ = ("count", "definitions", "mark", "parts", "ready", "spilled", "streamed")
+    __slots__ = ("count", "definitions", "id_offset", "parts", "ready", "spilled", "streamed")
 
-    def __init__(self, definitions: Any, *, streamed: bool, mark: int = 0, ready: bool = False) -> None:
+    def __init__(self, definitions: Any, *, streamed: bool, id_offset: int = 0, ready: bool = False) -> None:
         self.definitions = definitions
         self.streamed = streamed
-        self.mark = mark
+        self.id_offset = id_offset
         self.ready = ready
         self.parts: list[Messages] = []
         self.count = 0
@@ -68,7 +68,7 @@ class OpenTransaction:
         self.count = 0
         self.size = 0
         self.changes = 0
-        self.held = NOWHERE
+        self.held = NO_CURSOR
         self.until: Cursor | None = None
         self.limited = False
         self._file: IO[bytes] | None = None
@@ -76,7 +76,7 @@ class OpenTransaction:
     @property
     def ignored(self) -> bool:
         """Whether nothing of it is wanted any more, so that no restart needs to go back for it."""
-        return self.until == NOWHERE
+        return self.until == NO_CURSOR
 
     def limit(self, *, held: Cursor | None = None, until: Cursor | None = None) -> None:
         """Accept only messages after ``held``, or only those up to ``until``."""
@@ -88,13 +88,13 @@ class OpenTransaction:
         """Whether a message at this position is to be added."""
         return cursor > self.held and (self.until is None or cursor <= self.until)
 
-    def chunk(self, definitions: Any, *, streamed: bool, mark: int = 0) -> Chunk:
+    def chunk(self, definitions: Any, *, streamed: bool, id_offset: int = 0) -> Chunk:
         """The chunk to append to: the last one as long as the definitions and the form are the same."""
         if self.chunks:
             last = self.chunks[-1]
             if last.definitions is definitions and last.streamed == streamed and not last.ready:
                 return last
-        self.chunks.append(Chunk(definitions, streamed=streamed, mark=mark))
+        self.chunks.append(Chunk(definitions, streamed=streamed, id_offset=id_offset))
         return self.chunks[-1]
 
     def spill(self, folder: Path) -> int:
@@ -121,7 +121,7 @@ class OpenTransaction:
         # The next message begins a new chunk: chunks in the file precede those in memory.
         self.chunks = [chunk for chunk in self.chunks if chunk.spilled]
         last = self.chunks[-1]
-        self.chunks.append(Chunk(last.definitions, streamed=last.streamed, mark=last.mark))
+        self.chunks.append(Chunk(last.definitions, streamed=last.streamed, id_offset=last.id_offset))
         freed, self.size = self.size, 0
         return freed
 
@@ -161,11 +161,11 @@ class OpenTransaction:
         filtered = self.aborted and chunk.streamed and not whole
         for number in range(chunk.spilled + len(chunk.parts)):
             part = self._read() if number < chunk.spilled else chunk.parts[number - chunk.spilled]
-            yield part.without(self.aborted, chunk.mark) if filtered else part
+            yield part.without(self.aborted, chunk.id_offset) if filtered else part
 
-    def abort(self, mark: bytes) -> None:
-        """Discard messages with this mark: their subtransaction was rolled back, or they were undone."""
-        self.aborted.add(mark)
+    def abort(self, message_id: bytes) -> None:
+        """Discard messages with this id: their subtransaction was rolled back, or they were undone."""
+        self.aborted.add(message_id)
         self.changes += 1
 
     def _read(self) -> Messages:
@@ -187,7 +187,7 @@ class OpenTransaction:
         taken.count, taken.size, taken.aborted = self.count, self.size, self.aborted
         taken._file, self._file = self._file, None
         self.count = self.size = 0
-        self.limit(until=NOWHERE)
+        self.limit(until=NO_CURSOR)
         self.changes += 1
         return taken
 
@@ -323,7 +323,7 @@ class TransactionCache:
         if settled:
             self._taken.clear()
         found = [item._replace(done=False) if item.xid in self._taken else item for item in self.decided.values()]
-        gone = [item.xid for item in found if 0 < item.ended < restart and item.wanted == NOWHERE]
+        gone = [item.xid for item in found if 0 < item.ended < restart and item.wanted == NO_CURSOR]
         for xid in gone:
             del self.decided[xid]
         return [item for item in found if item.xid in self.decided]

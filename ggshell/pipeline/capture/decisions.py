@@ -16,7 +16,7 @@ from ggshell.types import Csn
 
 Cursor = tuple[int, int]
 """A message's position in the log, the same at each reading: the position, and the number of the message there."""
-NOWHERE: Cursor = (-1, -1)
+NO_CURSOR: Cursor = (-1, -1)
 
 
 class Action(StrEnum):
@@ -47,7 +47,7 @@ class Decision(NamedTuple):
     @property
     def wanted(self) -> Cursor:
         """The cursor up to which changes of the transaction are still wanted."""
-        return self.until if self.action is Action.FORCE and not self.done else NOWHERE
+        return self.until if self.action is Action.FORCE and not self.done else NO_CURSOR
 
     def as_option(self) -> dict[str, Any]:
         """Convert to plain values, for a checkpoint file."""

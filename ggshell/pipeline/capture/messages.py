@@ -49,6 +49,6 @@ class Messages:
         edges[-1] = sum(sizes)
         return cls(b"".join([part.data for part in parts]), edges)
 
-    def without(self, marks: Container[bytes], place: int) -> Messages:
-        """The messages that do not have one of these 4-byte marks at offset ``place``."""
-        return Messages.pack([message for message in self if message[place : place + 4] not in marks])
+    def without(self, ids: Container[bytes], place: int) -> Messages:
+        """The messages that do not have one of these 4-byte ids at offset ``place``."""
+        return Messages.pack([message for message in self if message[place : place + 4] not in ids])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS, HeartbeatNames
-from ggshell.pipeline.heartbeat.processor import NOWHERE, OWNER, HeartbeatProcessor, Stamp
+from ggshell.pipeline.heartbeat.processor import DROPPED, OWNER, HeartbeatProcessor, Stamp
 from ggshell.pipeline.heartbeat.row import Beat, Layout, as_text
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
@@ -62,7 +62,7 @@ def path_processor(name: str, clock: Clock) -> HeartbeatProcessor:
 
 def dropping_processor(stamp: Stamp) -> HeartbeatProcessor:
     """Return the processor of a Replicat that does not accept heartbeats; no MAP line can select them."""
-    return HeartbeatProcessor(stamp, lambda _: (NOWHERE, IoType.INSERT, encode_arrived))
+    return HeartbeatProcessor(stamp, lambda _: (DROPPED, IoType.INSERT, encode_arrived))
 
 
 class Receiver(NamedTuple):

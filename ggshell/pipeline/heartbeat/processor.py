@@ -1,7 +1,7 @@
 """Processes the heartbeats in batches: finds them by their table's definition, timestamps them, and puts them back in place.
 
 A batch without a heartbeat table passes after one comparison.  The number of rows never changes, so positions in the batch
-stay valid: a heartbeat that is dropped is moved to the table ``NOWHERE``, which no process delivers.
+stay valid: a heartbeat that is dropped is moved to the table ``DROPPED``, which no process delivers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ggshell.types import TableName
 OWNER = "ggshell heartbeats"
 """The schema of tables that exist only in batches."""
 
-NOWHERE = TableDefinition(TableName(OWNER, "nowhere"), (), ())
+DROPPED = TableDefinition(TableName(OWNER, "nowhere"), (), ())
 
 Wanted = Callable[[TableName], bool]
 Stamp = Callable[[Beat, Layout, TransactionHeader], "Beat | None"]
@@ -48,14 +48,14 @@ class HeartbeatProcessor:
         self._here: dict[int, Layout] = {}
         self.names: set[TableName] = set()
 
-    def carry(self, batch: ChangeBatch) -> ChangeBatch:
+    def stamp_heartbeats(self, batch: ChangeBatch) -> ChangeBatch:
         """Return the batch with its heartbeats timestamped, or the same batch if it has no heartbeat table.
 
         Raises ValueError if a heartbeat cannot be decoded.
         """
         if batch.tables != self._tables:
             self._add_tables(batch.tables)
-        return self._carry(batch) if self._here else batch
+        return self._with_stamps(batch) if self._here else batch
 
     def wanting(self, wanted: Wanted, never: frozenset[TableName] = frozenset()) -> Wanted:
         """Return a table filter that accepts heartbeat tables in addition to ``wanted``; ``never``: tables it rejects."""
@@ -75,7 +75,7 @@ class HeartbeatProcessor:
                 self._here[number] = layout
                 self.names.add(table.name)
 
-    def _carry(self, batch: ChangeBatch) -> ChangeBatch:
+    def _with_stamps(self, batch: ChangeBatch) -> ChangeBatch:
         rows = np.flatnonzero(np.isin(batch.table, list(self._here)))
         tables = list(batch.tables)
         for number, layout in self._here.items():
@@ -102,7 +102,7 @@ class HeartbeatProcessor:
         buffer = b"".join([bytes(batch.buffer[low:high]), *images])
         return replace(
             batch,
-            tables=(*tables, NOWHERE),
+            tables=(*tables, DROPPED),
             table=table,
             io_type=io_type,
             buffer=buffer,

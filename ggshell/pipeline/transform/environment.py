@@ -25,11 +25,11 @@ def _no_count(*_: object) -> int | None:
 class QueryDatabase(Protocol):
     """The database that queries run in.
 
-    ``settle`` makes sure that earlier rows are applied, if this database is also the target. ``query`` and ``procedure`` can
+    ``apply_pending`` applies the rows before this one, if this database is also the target. ``query`` and ``procedure`` can
     raise DatabaseError and ConnectionLostError.
     """
 
-    settle: Callable[[], None]
+    apply_pending: Callable[[], None]
 
     def query(self, text: str, values: Mapping[str, Value]) -> Result | None:
         """The first row of a query, by column; None if it returns no row. Parameters are written ``:name`` or ``?``."""

@@ -25,7 +25,7 @@ from pipeline.apply.hand_made import (
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
-from ggshell.connectors.duckdb.folding import ChangeKind, changes, works
+from ggshell.connectors.duckdb.folding import ChangeKind, changes, statement_rows
 from ggshell.connectors.duckdb.session import target_table
 from ggshell.connectors.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.errors import ApplyError, ConflictError, DatabaseError, NotFoundError
@@ -156,7 +156,7 @@ def test_changes_of_one_key_are_merged_into_few_statements(deliveries: DuckDBDel
     batch = make_batch([Tx(1, rows)])
     mapping = Mapper([MapRule("hr.*", "main.*")], lambda _: table).resolve(T)
     assert mapping is not None
-    made = list(works(changes(batch, 0, len(batch), {0: mapping})))
+    made = list(statement_rows(changes(batch, 0, len(batch), {0: mapping})))
     assert [(work.kind, len(work.rows)) for work in made] == [
         (ChangeKind.INSERT, 50),
         (ChangeKind.DELETE, 25),

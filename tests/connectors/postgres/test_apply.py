@@ -1,4 +1,4 @@
-"""Delivery to a real PostgreSQL server: grouping, the guards, restarts, errors."""
+"""Delivery to a real PostgreSQL server: grouping, the guarantees, restarts, errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def content(replicats: Replicats) -> dict[object, object]:
     return {row[0]: row[1] for row in query(replicats.dsn, "SELECT id, a FROM t")}
 
 
-def test_guard_1_transactions_covered_by_the_checkpoint_row_are_skipped(replicats: Replicats) -> None:
+def test_guarantee_1_transactions_covered_by_the_checkpoint_row_are_skipped(replicats: Replicats) -> None:
     batches = trail([Tx(n, [insert(n), insert(100 + n)]) for n in range(1, 6)], rows_a_batch=3)
     first = replicats.start()
     for batch in batches[:2]:
@@ -61,7 +61,7 @@ def test_guard_1_transactions_covered_by_the_checkpoint_row_are_skipped(replicat
     assert len(identities(replicats)) == 10
 
 
-def test_guard_1_transactions_with_the_same_csn_are_distinguished_by_xid(replicats: Replicats) -> None:
+def test_guarantee_1_transactions_with_the_same_csn_are_distinguished_by_xid(replicats: Replicats) -> None:
     def same(*xids: str) -> list[Tx]:
         return [Tx(7, [insert(int(xid))]) for xid in xids]
 
@@ -83,7 +83,7 @@ def test_guard_1_transactions_with_the_same_csn_are_distinguished_by_xid(replica
     assert query(replicats.dsn, "SELECT log_cmplt_xids FROM ggs_checkpoint") == [("1,2,3",)]
 
 
-def test_guard_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> None:
+def test_guarantee_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> None:
     replicat = replicats.start(group=2)
     batches = trail([Tx(1, [insert(n) for n in range(5)]), Tx(2, [insert(9)])], rows_a_batch=3)
     replicat.feed(batches[0])
@@ -96,14 +96,14 @@ def test_guard_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> 
     assert not replicat.pending
 
 
-def test_guard_2_a_split_transaction_is_continued_where_it_was_split(replicats: Replicats) -> None:
+def test_guarantee_2_a_split_transaction_is_continued_where_it_was_split(replicats: Replicats) -> None:
     batches = trail([Tx(1, [insert(0)]), Tx(2, [insert(n) for n in range(1, 30)]), Tx(3, [insert(30)])], 11)
     for stop in range(1, 3):
         replicat = replicats.start(limit=4)
         assert replicat.applied is not None
         for batch in batches_after(batches, replicat.applied.position)[:stop]:
             replicat.feed(batch)
-        replicat._settle()
+        replicat._await_answers()
     assert replicat.applied is not None
     assert replicat.applied.csn == Csn(1)
     assert replicat.applied.split is not None
@@ -118,7 +118,7 @@ def test_guard_2_a_split_transaction_is_continued_where_it_was_split(replicats: 
     assert query(replicats.dsn, "SELECT max(n) FROM (SELECT count(*) n FROM t GROUP BY xmin) x") == [(4,)]
 
 
-def test_guard_3_the_checkpoint_row_has_the_position_after_the_last_row(replicats: Replicats) -> None:
+def test_guarantee_3_the_checkpoint_row_has_the_position_after_the_last_row(replicats: Replicats) -> None:
     transactions = [Tx(n, [insert(10 * n + k) for k in range(n % 3 + 1)]) for n in range(1, 12)]
     batches = trail(transactions, rows_a_batch=4)
     expected, seen = [], 0
@@ -137,7 +137,7 @@ def test_guard_3_the_checkpoint_row_has_the_position_after_the_last_row(replicat
     assert row == replicat.applied
 
 
-def test_guard_4_transactions_before_the_failing_one_are_kept_and_the_row_is_named(
+def test_guarantee_4_transactions_before_the_failing_one_are_kept_and_the_row_is_named(
     replicats: Replicats, tmp_path: Path
 ) -> None:
     discard = DiscardFile(tmp_path / "rep1.dsc", "REP1", FakeClock())
@@ -159,7 +159,7 @@ def test_guard_4_transactions_before_the_failing_one_are_kept_and_the_row_is_nam
     assert lines[lines.index("*") + 1 :] == ["id = 1", "a = again", "b = 1.5", "*"]
 
 
-def test_guard_4_holds_if_the_error_appears_after_the_next_group_began(replicats: Replicats) -> None:
+def test_guarantee_4_holds_if_the_error_appears_after_the_next_group_began(replicats: Replicats) -> None:
     replicat = replicats.start(group=2)
     transactions = [Tx(n, [insert(n)]) for n in range(1, 10)]
     transactions[2] = Tx(3, [insert(1, "twice")])
@@ -172,7 +172,7 @@ def test_guard_4_holds_if_the_error_appears_after_the_next_group_began(replicats
     assert replicat.applied.csn == Csn(2)
 
 
-def test_guard_4_a_deferred_constraint_names_the_transaction(replicats: Replicats) -> None:
+def test_guarantee_4_a_deferred_constraint_names_the_transaction(replicats: Replicats) -> None:
     with session.connect(replicats.dsn) as connection:
         connection.execute("ALTER TABLE t ADD UNIQUE (b) DEFERRABLE INITIALLY DEFERRED")
     replicat = replicats.start()
@@ -197,7 +197,7 @@ def test_the_error_for_a_missing_row_names_its_key(replicats: Replicats, change:
     assert raised.value.where.endswith(str(5000 + others))
 
 
-def test_guard_5_statistics_count_confirmed_rows(replicats: Replicats) -> None:
+def test_guarantee_5_statistics_count_confirmed_rows(replicats: Replicats) -> None:
     counts: Counter[int] = Counter()
 
     def counted(source: TableName, target: TableName, io_type: int, number: int) -> None:
@@ -211,7 +211,7 @@ def test_guard_5_statistics_count_confirmed_rows(replicats: Replicats) -> None:
     assert counts == {IoType.INSERT: 2, IoType.FIELD_COMP: 1}
 
 
-def test_guard_6_after_a_lost_connection_the_checkpoint_row_decides(replicats: Replicats) -> None:
+def test_guarantee_6_after_a_lost_connection_the_checkpoint_row_decides(replicats: Replicats) -> None:
     batches = trail([Tx(n, [insert(n)]) for n in range(1, 21)], rows_a_batch=5)
     replicat = replicats.start(group=3)
     with session.connect(replicats.dsn) as connection:

@@ -89,7 +89,7 @@ def test_a_queue_is_sent_when_it_is_full(
     assert mapping is not None
     (batch,) = trail([Tx(1, [insert(number) for number in range(100)])])
     assert target.apply(batch, 0, 100, {0: mapping}) is None
-    assert target.settle() is None
+    assert target.await_answers() is None
     assert target.queues == queues
     target.rollback()
 

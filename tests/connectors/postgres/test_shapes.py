@@ -201,14 +201,14 @@ def test_the_check_sees_the_current_catalog_at_any_isolation_level(replicats: Re
     (batch,) = trail([Tx(2, [insert(2), of_other(2, EXACT)])])
     mappings = {n: found for n, table in enumerate(batch.tables) if (found := mapper.resolve(table)) is not None}
     assert target.apply(batch, 0, 1, mappings) is None
-    assert target.settle() is None
+    assert target.await_answers() is None
     execute(replicats, "ALTER TABLE u ALTER b TYPE double precision")
     assert target.apply(batch, 1, 2, mappings) is None
     row = target.checkpoint()
     assert row is not None
     with pytest.raises(TargetChangedError):
         assert target.commit(row) is None
-        target.settle()
+        target.await_answers()
     assert execute(replicats, "SELECT count(*) FROM t, u WHERE t.id = 2 OR u.id = 2") == [(0,)]
 
 

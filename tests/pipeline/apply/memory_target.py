@@ -74,14 +74,14 @@ class MemoryTarget:
         self.confirmed += 1
         return None
 
-    def settle(self) -> Refusal | None:
+    def await_answers(self) -> Refusal | None:
         return None
 
-    def mark(self) -> Refusal | None:
+    def set_savepoint(self) -> Refusal | None:
         self._marked = self._now
         return None
 
-    def back_to_mark(self) -> bool:
+    def rollback_to_savepoint(self) -> bool:
         if self._marked is None:
             self.rollback()
             return False

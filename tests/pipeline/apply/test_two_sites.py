@@ -225,7 +225,7 @@ def test_the_winning_row_is_applied_as_a_whole_and_never_mixed_with_the_other(
 ) -> None:
     here = conflict(latest("USEMAX", "changed"), images, compared)
     assert here.rows == {"1": MINE}
-    assert [(left.conflict, left.resolved, left.applied) for left in here.left] == [("UPDATEROWEXISTS", True, True)]
+    assert [(each.conflict, each.resolved, each.applied) for each in here.answered] == [("UPDATEROWEXISTS", True, True)]
 
 
 @pytest.mark.parametrize(

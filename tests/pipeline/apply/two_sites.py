@@ -18,7 +18,7 @@ from ggshell.connectors.postgres.rows import RelationTable, encode_row
 from ggshell.pipeline.apply.conflicts import Resolver
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
-from ggshell.pipeline.apply.groups import Left
+from ggshell.pipeline.apply.groups import AnsweredOperation
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.row_mapping import RowMapping
@@ -66,7 +66,7 @@ class Site:
         """``real``: a database in place of the rows in memory, and the table's name there; then only ``run`` is used."""
         self.target = MemoryTarget(TARGET)
         target, table = real or (self.target, "s.t")
-        self.left: list[Left] = []
+        self.answered: list[AnsweredOperation] = []
         self._shape = RelationTable(TABLE, True, images)
         self._written: list[Tx] = []
         self._read = 0
@@ -85,7 +85,7 @@ class Site:
             group_operations=group,
             position=CheckpointRow(BEGIN, None),
             responses=responses,
-            conflicts=self.left.append,
+            conflicts=self.answered.append,
         )
 
     @property

@@ -99,7 +99,7 @@ class ListSource:
                 transaction.abort(self._marks(transaction)[-1])
             elif new and entry.kind == "C":
                 last = transaction.chunks[-1].definitions if transaction.chunks else "one"
-                chunk = transaction.chunk(last if entry.position % 5 else f"{last}+", streamed=True, mark=0)
+                chunk = transaction.chunk(last if entry.position % 5 else f"{last}+", streamed=True, id_offset=0)
                 cache.add(transaction, chunk, Messages.pack([entry.content]))
             return
         transaction = cache.end(entry.xid) or OpenTransaction(entry.xid, entry.position, entry.time)

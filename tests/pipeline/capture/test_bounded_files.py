@@ -150,7 +150,7 @@ def test_different_conditions_lead_to_a_normal_recovery(
 
 
 def test_the_kinds_of_recovery(tmp_path: Path) -> None:
-    """Guards 1 to 4 of ``decide``, and an altered start point."""
+    """Guarantees 1 to 4 of ``decide``, and an altered start point."""
     found = stopped(tmp_path).store().find()[0]
     assert found is not None
     end = found.position + 50

@@ -59,7 +59,7 @@ def run(folder: Path, position: int, after: int, until: int | None, step: int) -
 
 @pytest.mark.parametrize("step", [1, 3, 100])
 @pytest.mark.parametrize("until", BEFORE)
-def test_guard_5_rows_before_and_after_any_end_time_are_all_transactions_once(
+def test_guarantee_5_rows_before_and_after_any_end_time_are_all_transactions_once(
     tmp_path: Path, until: int, step: int
 ) -> None:
     first, capture = run(tmp_path, 0, 0, until, step)

@@ -34,7 +34,7 @@ def test_spilled_parts_are_read_before_those_in_memory_in_bounded_runs(tmp_path:
     for first in range(0, 100, 10):
         cache.add(
             transaction,
-            transaction.chunk("definitions", streamed=True, mark=0),
+            transaction.chunk("definitions", streamed=True, id_offset=0),
             Messages.pack(sent[first : first + 10]),
         )
     assert cache.spills

@@ -83,7 +83,7 @@ class DeploymentEnd:
                 batch = capture.read(0.2)
                 if batch is not None:
                     self._after = batch.pieces[-1].header.csn
-                    found += selection.select(processor.carry(batch))
+                    found += selection.select(processor.stamp_heartbeats(batch))
             self._start = capture.state.safe
             capture.confirm(self._start)
         return found
@@ -99,7 +99,7 @@ class DeploymentEnd:
             delivery = Delivery(target, mapper)
             delivery.start()
             for batch in batches:
-                delivery.feed(processor.carry(batch))
+                delivery.feed(processor.stamp_heartbeats(batch))
             delivery.flush()
 
     def through_trail(self, batches: Sequence[ChangeBatch]) -> list[ChangeBatch]:
@@ -119,7 +119,7 @@ def forwarded(batches: Sequence[ChangeBatch], hop: Hop) -> list[ChangeBatch]:
     """The rows that a distribution path forwards."""
     processor: HeartbeatProcessor = hops.path_processor(hop.name, FakeClock(hop.time))
     selection = Selection(processor.wanting(lambda _: False))
-    return [part for batch in batches for part in selection.select(processor.carry(batch))]
+    return [part for batch in batches for part in selection.select(processor.stamp_heartbeats(batch))]
 
 
 def replicate(source: DeploymentEnd, target: DeploymentEnd, extract: Hop, paths: Sequence[Hop], replicat: Hop) -> None:

@@ -37,7 +37,7 @@ def test_a_heartbeat_costs_replicat_less_than_two_milliseconds(south: str, tmp_p
         delivery.start()
         began = time.process_time()
         for batch in batches:
-            delivery.feed(processor.carry(batch))
+            delivery.feed(processor.stamp_heartbeats(batch))
             delivery.flush()
         cost = (time.process_time() - began) / BEATS
     assert len(end.rows("gg_heartbeat_history")) == BEATS
@@ -48,8 +48,8 @@ def test_a_batch_of_other_rows_costs_less_than_fifty_microseconds() -> None:
     table = TableDefinition(TableName("shop", "items"), (Column("id", "integer"),), (0,))
     batch = make_batch([Tx(1, [Row(table, IoType.INSERT, b"x" * 20)] * 1000)])
     processor = hops.path_processor("DP1", SystemClock())
-    processor.carry(batch)
+    processor.stamp_heartbeats(batch)
     began = time.process_time()
     for _ in range(1000):
-        processor.carry(batch)
+        processor.stamp_heartbeats(batch)
     assert (time.process_time() - began) / 1000 < 50e-6

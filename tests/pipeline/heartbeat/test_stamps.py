@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ggshell.clock import FakeClock
 from ggshell.pipeline.heartbeat import hops
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HeartbeatNames, heartbeat_names
-from ggshell.pipeline.heartbeat.processor import NOWHERE, HeartbeatProcessor
+from ggshell.pipeline.heartbeat.processor import DROPPED, HeartbeatProcessor
 from ggshell.pipeline.heartbeat.row import Beat, layout_of, parse_time, time_text
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -88,7 +88,7 @@ def test_for_databases_with_the_same_name_the_path_back_stays_empty() -> None:
 
 def processed(processor: HeartbeatProcessor, *rows: Row) -> tuple[list[str], list[bytes]]:
     """The table of each row after a processor, and its data."""
-    batch = processor.carry(make_batch([Tx(5, rows)]))
+    batch = processor.stamp_heartbeats(make_batch([Tx(5, rows)]))
     names = [batch.tables[int(number)].name.name for number in batch.table]
     ends = zip(batch.start.tolist(), batch.length.tolist(), strict=True)
     return names, [bytes(batch.buffer[start : start + length]) for start, length in ends]
@@ -114,7 +114,7 @@ def test_only_heartbeats_change_in_a_batch_and_all_rows_keep_their_place() -> No
     ]
     processor = hops.extract_processor("EXT1", FakeClock(300), None, lambda _: 1)
     names, data = processed(processor, *rows)
-    seed, nowhere = SEED.name.name, NOWHERE.name.name
+    seed, nowhere = SEED.name.name, DROPPED.name.name
     assert names == ["items", seed, "items", nowhere, seed, nowhere]
     assert (data[0], data[2]) == (user.data, user.data)
     layout = layout_of(SEED)
@@ -126,8 +126,8 @@ def test_only_heartbeats_change_in_a_batch_and_all_rows_keep_their_place() -> No
 def test_a_batch_without_heartbeats_is_returned_as_the_same_object() -> None:
     batch = make_batch([Tx(5, [Row(USER, IoType.INSERT, encode_image([(0, b"7")]))])])
     processor = hops.path_processor("P", FakeClock())
-    assert processor.carry(batch) is batch
-    assert np.shares_memory(processor.carry(batch).table, batch.table)
+    assert processor.stamp_heartbeats(batch) is batch
+    assert np.shares_memory(processor.stamp_heartbeats(batch).table, batch.table)
 
 
 def test_a_table_of_an_older_release_is_a_heartbeat_table_too() -> None:

@@ -88,7 +88,7 @@ def test_a_batch_that_keeps_all_its_rows_is_passed_on_unchanged() -> None:
 
 
 @given(transactions, st.lists(st.integers(0, 9), min_size=8, max_size=8), st.integers(0, 9), st.data())
-def test_guard_5_all_rows_are_selected_from_the_first_transaction_at_the_requested_time(
+def test_guarantee_5_all_rows_are_selected_from_the_first_transaction_at_the_requested_time(
     rows: list[list[int]], moments: list[int], since: int, data: st.DataObject
 ) -> None:
     times = dict(enumerate(moments, 1))

@@ -1,8 +1,8 @@
 """Persisted objects: writes an open transaction to files, and reads it back.
 
 A file begins with ``GGSBRPO1``, followed by frames: kind (1 byte), length (8 bytes, little-endian), content. ``S`` is
-the state (JSON: transaction, object and part number). ``C`` begins a chunk (flags, mark, definitions in the source's
-own form). ``M`` contains messages (their number, the edges of each as 8 bytes, their bytes). ``A`` contains the marks
+the state (JSON: transaction, object and part number). ``C`` begins a chunk (flags, id offset, definitions in the source's
+own form). ``M`` contains messages (their number, the edges of each as 8 bytes, their bytes). ``A`` contains the ids
 of undone messages. A large transaction continues in further files; a frame is never split. The size and checksum of
 every file are in the manifest.
 """
@@ -71,7 +71,7 @@ def dump(
         if chunk is not present:
             present = chunk
             flags = _STREAMED * chunk.streamed | _READY * chunk.ready
-            head = _frame(b"C", _CHUNK.pack(flags, chunk.mark) + definitions.dump_definitions(chunk.definitions))
+            head = _frame(b"C", _CHUNK.pack(flags, chunk.id_offset) + definitions.dump_definitions(chunk.definitions))
             blocks.append(head)
             state += len(head)
         for messages in run:
@@ -114,7 +114,7 @@ class LoadedMessages(NamedTuple):
 
     definitions: Any
     streamed: bool
-    mark: int
+    id_offset: int
     ready: bool
     begins: bool
     messages: Messages
@@ -142,7 +142,7 @@ def _load(
         raise _damaged(name, "it does not have the format of one")
     place = len(MAGIC)
     explained: Any = None
-    flags = mark = 0
+    flags = id_offset = 0
     begins = False
     while place < len(content):
         kind, size = _FRAME.unpack_from(content, place)
@@ -154,20 +154,20 @@ def _load(
             if (found["object"], found["part"], found["xid"]) != (item.number, part, item.xid):
                 raise _damaged(name, "it contains another object")
         elif kind == b"C":
-            flags, mark = _CHUNK.unpack_from(content, place)
+            flags, id_offset = _CHUNK.unpack_from(content, place)
             explained = definitions.load_definitions(content[place + _CHUNK.size : place + size])
             begins = True
         elif kind == b"A":
-            marks = content[place : place + size]
-            aborted = frozenset(marks[at : at + _MARK] for at in range(0, size, _MARK))
-            yield LoadedMessages(explained, False, mark, False, False, Messages.pack([]), aborted)
+            ids = content[place : place + size]
+            aborted = frozenset(ids[at : at + _MARK] for at in range(0, size, _MARK))
+            yield LoadedMessages(explained, False, id_offset, False, False, Messages.pack([]), aborted)
         else:
             count = _COUNT.unpack_from(content, place)[0]
             first = place + _COUNT.size
             edges = np.frombuffer(content, dtype="<i8", count=count + 1, offset=first).astype(np.int64)
             data = content[first + edges.nbytes : place + size]
             yield LoadedMessages(
-                explained, bool(flags & _STREAMED), mark, bool(flags & _READY), begins, Messages(data, edges)
+                explained, bool(flags & _STREAMED), id_offset, bool(flags & _READY), begins, Messages(data, edges)
             )
             begins = False
         place += size

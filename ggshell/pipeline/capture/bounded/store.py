@@ -353,4 +353,4 @@ class BoundedStore:
 
 
 def _chunk(loaded: objects.LoadedMessages) -> Chunk:
-    return Chunk(loaded.definitions, streamed=loaded.streamed, mark=loaded.mark, ready=loaded.ready)
+    return Chunk(loaded.definitions, streamed=loaded.streamed, id_offset=loaded.id_offset, ready=loaded.ready)
