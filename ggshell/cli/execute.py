@@ -189,7 +189,9 @@ def _note(session: Session, shown: str) -> None:
 
     from ggshell.home.events import Severity
 
-    session.event(Severity.INFO, "OGG-00987", f"GGSCI command ({getpass.getuser()}): {shown.rstrip(';')}.")
+    session.event(
+        Severity.INFO, "OGG-00987", f"GGSCI command ({session.actor or getpass.getuser()}): {shown.rstrip(';')}."
+    )
 
 
 def _crash(session: Session, text: str, shown: str, error: Exception) -> GgsError:

@@ -26,6 +26,7 @@ DEEPEST_OBEY = 16
 class Session:
     """The state of one shell.
 
+    ``actor``: who issues the statements, for ggserr.log; empty for the user of the operating system.
     ``ask``: asks the user a question and returns the answer; None if nobody can be asked (batch). Its second argument
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
@@ -36,6 +37,7 @@ class Session:
         self.options = options or Options()
         self.home = Home(Path(self.options.home))
         self.clock: Clock = clock or SystemClock()
+        self.actor = ""
         self.login: LoggedIn | None = None
         self.history: list[str] = []
         self.finished = False

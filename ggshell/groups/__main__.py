@@ -13,7 +13,8 @@ from ggshell.files import close_to_others
 from ggshell.home.home import Home
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's linear algebra is not used; do not start threads for it
-KINDS = ("extract", "path", "replicat", "manager")
+KINDS = ("extract", "path", "replicat", "manager", "service")
+_ALONE = ("manager", "service")
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +43,7 @@ def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
 def _parse(arguments: list[str]) -> tuple[str, Home, str]:
     kind = arguments[0] if arguments else ""
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    complete = "--home" in given and (kind == "manager" or "--group" in given)
+    complete = "--home" in given and (kind in _ALONE or "--group" in given)
     if kind not in KINDS or len(arguments) % 2 == 0 or not complete:
         raise UsageError(f"usage: {' | '.join(KINDS)} --home DIR [--group NAME]")
     return kind, Home(Path(given["--home"])), given.get("--group", "")

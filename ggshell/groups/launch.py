@@ -18,6 +18,7 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 
 READY_SECONDS = 45.0
+SERVICE_PROGRAM = "ggshell.service"
 
 
 class Launch:
@@ -28,9 +29,9 @@ class Launch:
     """
 
     def __init__(self, home: Home, kind: str, group: str = "") -> None:
-        """``kind``: ``extract``, ``path``, ``replicat`` or ``manager``.  Raises DiskError."""
+        """``kind``: ``extract``, ``path``, ``replicat``, ``manager`` or ``service``.  Raises DiskError."""
         self._name = f"{kind.upper()} {group.upper()}".strip()
-        self._output = home.output(group or "mgr")
+        self._output = home.output(group or _output_name(kind))
         self._read_end, write_end = os.pipe()
         try:
             self.process = _start(home, kind, group, write_end)
@@ -74,8 +75,14 @@ def spawn(home: Home, kind: str, group: str = "") -> subprocess.Popen[bytes]:
     return launch.finish(ready=bool(wait_readable([launch.fileno()], READY_SECONDS)))
 
 
+def _output_name(kind: str) -> str:
+    return "mgr" if kind == "manager" else kind
+
+
 def _program(home: Home, kind: str, group: str) -> str:
     """Return the package whose entry point runs a group; a kind of database may have its own."""
+    if kind == "service":
+        return SERVICE_PROGRAM
     if kind != "replicat":
         return Connector.program
     options = checkpoint.load(home.checkpoint(group.upper(), GroupKind.REPLICAT)).options
@@ -87,7 +94,7 @@ def _start(home: Home, kind: str, group: str, ready: int) -> subprocess.Popen[by
     arguments = [sys.executable, "-P", "-m", _program(home, kind, group), kind, "--home", str(home.root)]
     if group:
         arguments += ["--group", group]
-    output = home.output(group or "mgr")
+    output = home.output(group or _output_name(kind))
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("wb") as log:
         return subprocess.Popen(

@@ -65,6 +65,11 @@ class Home:
     def manager(self) -> Path:
         return self.root / "dirpcs" / "MGR.pcm"
 
+    @property
+    def service(self) -> Path:
+        """The process file of the service."""
+        return self.root / "dirpcs" / "SERVICE.pcs"
+
     def ensure(self) -> None:
         """Create the missing folders and the home's identity.  Raises DiskError, StoreError.
 

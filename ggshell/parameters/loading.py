@@ -1,4 +1,4 @@
-"""The loader of parameter files for Extract, pump, Replicat and Manager.  It runs before they connect to a database.
+"""The loader of parameter files for Extract, pump, Replicat, Manager and the service.  It runs before they connect to a database.
 
 ``ggshell check`` calls the same functions.  A file that the check accepts is also accepted at START, and a file that START
 would refuse because of its own content is refused by the check with the same code and message.
@@ -24,6 +24,7 @@ from ggshell.parameters.process_parameters import (
 )
 from ggshell.parameters.reperror import RefusalRules, refusal_rules, rules_of_map
 from ggshell.parameters.row_clauses import clauses_of
+from ggshell.parameters.service_parameters import ServiceParameters, service_parameters
 from ggshell.parameters.trail_statements import encryption_of
 from ggshell.pipeline.heartbeat.names import heartbeat_names
 from ggshell.pipeline.transform.clauses import Clauses
@@ -31,7 +32,7 @@ from ggshell.trail.name import TrailName
 from ggshell.trail.releases import compatibility_of
 from ggshell.types import TableName, split_name
 
-KINDS = ("Extract", "Replicat", "Manager", "GLOBALS")
+KINDS = ("Extract", "Replicat", "Manager", "Service", "GLOBALS")
 
 
 class LoadedParameters(NamedTuple):
@@ -104,6 +105,12 @@ def load_manager(path: Path) -> ManagerParameters:
     return found
 
 
+def load_service(path: Path) -> ServiceParameters:
+    """Load the service's parameters, or the defaults if there is no file.  Raises ParameterError, StoreError."""
+    found: ServiceParameters = load(path, "Service").typed if path.exists() else ServiceParameters()
+    return found
+
+
 def load_globals(path: Path) -> Globals:
     """Load the GLOBALS file, or the defaults if there is none.  Raises ParameterError, StoreError."""
     found: Globals = load(path, "GLOBALS").typed if path.exists() else Globals()
@@ -114,6 +121,7 @@ _BUILDERS: dict[str, Callable[[list[Parameter], Path], Any]] = {
     "Extract": extract_parameters,
     "Replicat": replicat_parameters,
     "Manager": lambda found, _: manager_parameters(found),
+    "Service": service_parameters,
     "GLOBALS": lambda found, _: globals_parameters(found),
 }
 

@@ -16,7 +16,13 @@ from ggshell.language.notation import keywords
 from ggshell.language.suggest import did_you_mean
 from ggshell.language.unsupported import gaps_of
 
-_COMPONENTS = {"Extract": "EXTRACT - All", "Replicat": "REPLICAT - All", "Manager": "MGR", "GLOBALS": "GLOBALS"}
+_COMPONENTS = {
+    "Extract": "EXTRACT - All",
+    "Replicat": "REPLICAT - All",
+    "Manager": "MGR",
+    "Service": "SERVICE",
+    "GLOBALS": "GLOBALS",
+}
 _OPPOSITES = (("GET", "IGNORE"), ("NO", ""))
 
 

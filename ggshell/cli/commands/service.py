@@ -1,0 +1,104 @@
+"""START, STOP, RESTART, INFO and STATUS SERVICE: the process that serves the REST API."""
+
+from __future__ import annotations
+
+from ggshell.cli import supervision
+from ggshell.cli.registry import command
+from ggshell.cli.results import Message, NamedValues, Note
+from ggshell.cli.session import Session
+from ggshell.errors import StateError
+from ggshell.groups.control import request
+from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessFile, ProcessState, state_of
+from ggshell.parameters.loading import load_service
+from ggshell.parameters.service_parameters import ServiceParameters
+
+
+@command("START SERVICE")
+def start_service(session: Session, *, service_name: str = "") -> Message:
+    """Start the service if it is not running, and say how to create the first user."""
+    if running(session.home) is not None:
+        return Message(("The service is already running.",))
+    from ggshell.groups.launch import spawn
+    from ggshell.home.users import Users
+
+    session.home.ensure()
+    settings = load_service(session.home.parameters("service"))
+    child = spawn(session.home, "service")
+    child.returncode = 0  # the service outlives this process: do not wait for it
+    lines = [f"Service started: {url_of(settings)}.", *_certificate_lines(session.home, settings)]
+    if not Users(session.home).all():
+        lines.append("It has no users yet: ADD USER name, ROLE SECURITY adds the first one.")
+    return Message(tuple(lines), notes=_supervision_note(session.home))
+
+
+@command("STOP SERVICE")
+def stop_service(session: Session, *, service_name: str = "") -> Message:
+    """Stop the service; the groups and Manager keep running. Raises StateError if it is not running."""
+    entry = running(session.home)
+    if entry is None:
+        raise StateError("the service is not running.", hint="START SERVICE")
+    request(entry.socket, "STOP")
+    ended = supervision.wait_for_end(entry)
+    return Message(("Service stopped." if ended else "The service is still completing requests.",))
+
+
+@command("RESTART SERVICE")
+def restart_service(session: Session, *, service_name: str = "") -> Message:
+    """Stop the service if it is running, and start it with its present parameters."""
+    if running(session.home) is not None:
+        stop_service(session)
+    return start_service(session)
+
+
+@command("INFO SERVICE")
+@command("STATUS SERVICE")
+def info_service(session: Session, *, service_name: str = "") -> NamedValues:
+    """Show the state, the address and the users of the service."""
+    state, entry = state_of(session.home.service)
+    settings = load_service(session.home.parameters("service"))
+    pairs = [("status", str(state)), ("url", url_of(settings)), ("deployment", settings.deployment)]
+    if state is ProcessState.RUNNING and entry is not None:
+        pairs.append(("pid", str(entry.pid)))
+    pairs += [("metrics", str(settings.metrics)), ("users", str(_user_count(session.home)))]
+    pairs += _fingerprint(session.home, settings)
+    width = max(len(name) for name, _ in pairs) + 2
+    lines = "".join(f"{name.capitalize():<{width}}{value}\n" for name, value in pairs)
+    return NamedValues(tuple(pairs), f"\n{lines}")
+
+
+def running(home: Home) -> ProcessFile | None:
+    """Return the process file of the running service, None if it is not running."""
+    state, entry = state_of(home.service)
+    return entry if state is ProcessState.RUNNING else None
+
+
+def url_of(settings: ServiceParameters) -> str:
+    """Return the URL at which the service listens."""
+    host = f"[{settings.address}]" if ":" in settings.address else settings.address
+    return f"{'http' if settings.plaintext else 'https'}://{host}:{settings.port}"
+
+
+def _user_count(home: Home) -> int:
+    from ggshell.home.users import Users
+
+    return len(Users(home).all())
+
+
+def _fingerprint(home: Home, settings: ServiceParameters) -> list[tuple[str, str]]:
+    from ggshell.home.certificate import CERTIFICATE, read_certificate
+
+    path = home.resolve(settings.certificate or CERTIFICATE)
+    if settings.plaintext or not path.exists():
+        return []
+    return [("fingerprint", read_certificate(path).fingerprint)]
+
+
+def _certificate_lines(home: Home, settings: ServiceParameters) -> list[str]:
+    return [f"The fingerprint of its certificate is {value}." for _, value in _fingerprint(home, settings)]
+
+
+def _supervision_note(home: Home) -> tuple[Note, ...]:
+    if supervision.manager(home) is not None:
+        return ()
+    return (Note("GGS-00914", "Manager is not running, so the service is not restarted if it fails."),)

@@ -1,0 +1,130 @@
+"""The home's key pair and self-signed certificate for TLS, in ``dirwlt``; clients recognize it by its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ggshell.clock import Clock
+from ggshell.errors import StoreError
+from ggshell.files import write_atomically
+from ggshell.home.home import Home
+
+CERTIFICATE: Final = "dirwlt/service.crt"
+KEY: Final = "dirwlt/service.key"
+VALID_DAYS: Final = 3650
+_UNREADABLE: Final = "GGS-00908"
+
+
+class CertificateFacts(NamedTuple):
+    """A certificate. Times are in microseconds since 1970; ``fingerprint``: SHA-256 in pairs of hexadecimal digits."""
+
+    subject: str
+    issuer: str
+    serial: str
+    not_before: int
+    not_after: int
+    fingerprint: str
+    names: tuple[str, ...]
+
+
+def ensure_certificate(home: Home, clock: Clock) -> tuple[Path, Path, bool]:
+    """Return the files of the home's certificate and key, and whether they were made now. Raises DiskError."""
+    certificate, key = home.root / CERTIFICATE, home.root / KEY
+    if certificate.exists() and key.exists():
+        return certificate, key, False
+    pem, secret = _self_signed(datetime.fromtimestamp(clock.now() / 1e6, UTC))
+    write_atomically(key, secret, mode=0o600)
+    write_atomically(certificate, pem, mode=0o644)
+    return certificate, key, True
+
+
+def _self_signed(now: datetime) -> tuple[bytes, bytes]:
+    """Return a new certificate and its key in PEM format."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    host = socket.gethostname()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host[:64])])
+    addresses = [x509.IPAddress(ipaddress.ip_address(each)) for each in ("127.0.0.1", "::1")]
+    names = x509.SubjectAlternativeName([x509.DNSName(host), x509.DNSName("localhost"), *addresses])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    signed = (
+        builder.not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=VALID_DAYS))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return signed.public_bytes(serialization.Encoding.PEM), secret
+
+
+def read_certificate(path: Path) -> CertificateFacts:
+    """Return the facts of the first certificate in a file. Raises StoreError."""
+    try:
+        return certificate_facts(path.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it has no valid certificate in PEM format"
+        raise StoreError(f"certificate {path} cannot be read: {reason}", code=_UNREADABLE) from error
+
+
+def certificate_facts(pem: bytes) -> CertificateFacts:
+    """Return the facts of the first certificate in a PEM text. Raises ValueError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    found = x509.load_pem_x509_certificate(pem)
+    try:
+        alternative = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = tuple(str(each.value) for each in alternative)
+    except x509.ExtensionNotFound:
+        names = ()
+    return CertificateFacts(
+        found.subject.rfc4514_string(),
+        found.issuer.rfc4514_string(),
+        f"{found.serial_number:x}",
+        int(found.not_valid_before_utc.timestamp() * 1e6),
+        int(found.not_valid_after_utc.timestamp() * 1e6),
+        fingerprint_of(found.public_bytes(Encoding.DER)),
+        names,
+    )
+
+
+def fingerprint_of(der: bytes) -> str:
+    """Return the SHA-256 fingerprint of a certificate in DER format."""
+    digest = hashlib.sha256(der).hexdigest().upper()
+    return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
+
+
+def server_context(certificate: Path, key: Path, authority: Path | None, *, required: bool) -> ssl.SSLContext:
+    """Return the TLS settings of a server: TLS 1.2 or newer. Raises StoreError if a file is not valid.
+
+    ``authority``: the issuers of accepted client certificates; ``required``: clients must present one.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key)
+        if authority is not None:
+            context.load_verify_locations(authority)
+            context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        files = ", ".join(str(each) for each in (certificate, key, authority) if each is not None)
+        raise StoreError(
+            f"the certificate of the service cannot be used: {reason}",
+            code=_UNREADABLE,
+            where=files,
+            hint="correct CERTIFICATE or CLIENTCA in dirprm/service.prm, or remove CERTIFICATE for a self-signed one",
+        ) from error
+    return context

@@ -1,0 +1,109 @@
+"""The parameters of the service: dirprm/service.prm as typed settings."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ggshell.errors import ParameterError
+from ggshell.parameters.lines import Parameter
+
+PORT = 7810
+STATSD_PORT = 8125
+
+
+class MetricsAccess(StrEnum):
+    """Who can read /metrics."""
+
+    USERS = "USERS"
+    TOKEN = "TOKEN"
+    OPEN = "OPEN"
+    OFF = "OFF"
+
+
+class StatsdSettings(NamedTuple):
+    """Where metrics are sent as StatsD gauges. ``interval``: seconds."""
+
+    host: str
+    port: int = STATSD_PORT
+    interval: float = 10
+    prefix: str = "ggshell"
+
+
+class ServiceParameters(NamedTuple):
+    """The service's parameters. ``certificate`` and ``key`` are empty for the certificate that the service makes.
+
+    ``session_seconds``: how long a session stays open without requests. ``metrics_token``: set for MetricsAccess.TOKEN.
+    """
+
+    port: int = PORT
+    address: str = "127.0.0.1"
+    plaintext: bool = False
+    certificate: str = ""
+    key: str = ""
+    client_authority: str = ""
+    client_certificate_required: bool = False
+    session_seconds: float = 1800
+    deployment: str = "Local"
+    metrics: MetricsAccess = MetricsAccess.USERS
+    metrics_token: str = ""
+    statsd: StatsdSettings | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can connect."""
+        if self.address.lower() == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.address).is_loopback
+        except ValueError:
+            return False
+
+
+def service_parameters(found: Sequence[Parameter], path: Path) -> ServiceParameters:
+    """Return the settings of a parameter file. Raises ParameterError for settings that exclude each other."""
+    given = {item.name: item.args for item in found}
+    certificate, authority, metrics = given.get("CERTIFICATE", {}), given.get("CLIENTCA", {}), given.get("METRICS", {})
+    settings = ServiceParameters(
+        port=given.get("PORT", {}).get("number", PORT),
+        address=given.get("ADDRESS", {}).get("host", "127.0.0.1"),
+        plaintext="PLAINTEXT" in given,
+        certificate=certificate.get("file", ""),
+        key=certificate.get("key", "") or certificate.get("file", ""),
+        client_authority=authority.get("file", ""),
+        client_certificate_required=bool(authority.get("required")),
+        session_seconds=float(given.get("SESSIONTIMEOUT", {}).get("interval", 1800)),
+        deployment=given.get("DEPLOYMENT", {}).get("deployment_name", "Local"),
+        metrics=_metrics_access(metrics),
+        metrics_token=metrics.get("password", ""),
+        statsd=_statsd(given.get("STATSD")),
+    )
+    for name, wrong in (("PLAINTEXT", settings.plaintext), ("METRICS OPEN", settings.metrics is MetricsAccess.OPEN)):
+        if wrong and not settings.is_local:
+            raise ParameterError(
+                f"{name} is not allowed with ADDRESS {settings.address}, because other machines could connect",
+                code="GGS-00901",
+                where=str(path),
+                hint=f"remove {name}, or use ADDRESS 127.0.0.1",
+            )
+    return settings
+
+
+def _metrics_access(arguments: dict[str, Any]) -> MetricsAccess:
+    if "password" in arguments:
+        return MetricsAccess.TOKEN
+    return next((each for each in MetricsAccess if arguments.get(each.value.lower())), MetricsAccess.USERS)
+
+
+def _statsd(arguments: dict[str, Any] | None) -> StatsdSettings | None:
+    if arguments is None:
+        return None
+    return StatsdSettings(
+        arguments["host"],
+        arguments.get("port", STATSD_PORT),
+        float(arguments.get("interval", 10)),
+        arguments.get("prefix", "ggshell"),
+    )

@@ -1,0 +1,1 @@
+"""The service: GoldenGate's REST API, metrics and remote statements over HTTP."""

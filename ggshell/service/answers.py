@@ -1,0 +1,91 @@
+"""Answers of the REST API: the vendor's envelope around a response and messages.
+
+The shapes are those of the vendor's API: ``api:standardResponse`` with links, messages (``ogg:message``) and a response, which
+for a list is an ``ogg:collection``. Public clients read these fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+JSON: Final = "application/json"
+Object = dict[str, Any]
+
+
+class Said(NamedTuple):
+    """A message of an answer. ``severity``: INFO, WARNING or ERROR."""
+
+    code: str
+    title: str
+    severity: str = "INFO"
+
+
+class Answer(NamedTuple):
+    """What a handler returns.
+
+    ``response``: the value of the envelope's ``response``; None leaves it out. ``text``: the same for clients that accept
+    ``text/plain``, None if there is no such form. ``headers`` are added to the HTTP answer.
+    """
+
+    response: Any = None
+    messages: tuple[Said, ...] = ()
+    status: int = 200
+    text: str | None = None
+    headers: Mapping[str, str] = {}
+
+
+class RawAnswer(NamedTuple):
+    """An answer without the envelope (metrics, the OpenAPI document)."""
+
+    body: bytes
+    media_type: str
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+def utc_text(microseconds: int) -> str | None:
+    """Format a time in microseconds since 1970 as the API does (ISO 8601, UTC); None for 0."""
+    if not microseconds:
+        return None
+    return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def link(relation: str, href: str) -> Object:
+    return {"rel": relation, "href": href, "mediaType": JSON}
+
+
+def item(base: str, name: str, **fields: Any) -> Object:
+    """Return an entry of a collection. ``base``: the address of the collection."""
+    links = [link("parent", base), link("canonical", f"{base}/{quote(name, safe='')}")]
+    return {"links": links, "$schema": "ogg:collectionItem", "name": name, **fields}
+
+
+def collection(items: Iterable[Object]) -> Object:
+    return {"$schema": "ogg:collection", "items": list(items)}
+
+
+def message(said: Said, issued: int, base: str) -> Object:
+    """Return a message of the envelope. ``base``: the address of the API, for the link to the message's page."""
+    return {
+        "$schema": "ogg:message",
+        "title": said.title,
+        "code": said.code,
+        "severity": said.severity,
+        "issued": datetime.fromtimestamp(issued / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "type": f"{base}/oggerr/{said.code}",
+    }
+
+
+def envelope(address: str, base: str, messages: Iterable[Said], now: int, response: Any) -> Object:
+    """Return the envelope. ``address``: the request's URL; ``base``: the URL of the API; ``now``: microseconds."""
+    found: Object = {
+        "$schema": "api:standardResponse",
+        "links": [link("canonical", address), link("self", address)],
+        "messages": [message(each, now, base) for each in messages],
+    }
+    if response is not None:
+        found["response"] = response
+    return found

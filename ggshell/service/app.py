@@ -1,0 +1,230 @@
+"""The application: an HTTP request becomes a call of a handler, and its answer or error becomes the HTTP answer.
+
+The steps are: address, route, sign-in, role, body, handler in a worker thread, envelope. Every request has a deadline: a read
+that takes longer is refused with 503, a change continues and is followed with ``requests/{name}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route as HttpRoute
+
+from ggshell.errors import GgsError
+from ggshell.home.events import Severity
+from ggshell.language.redaction import masked
+from ggshell.service import routes
+from ggshell.service.addresses import Address, parse_address
+from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
+from ggshell.service.call import Call, Request
+from ggshell.service.refusals import HttpError, headers_of, status_of
+from ggshell.service.sign_in import COOKIE, Principal, required
+from ggshell.service.state import ServiceState
+
+LONGEST_BODY: Final = 1 << 20
+BODY_SECONDS: Final = 30.0
+DEADLINE_SECONDS: Final = 25.0
+_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+PeerName = Callable[[tuple[str, int]], str]
+"""Returns the common name of the certificate that a client connection presented, empty for none."""
+
+
+class Application:
+    """The ASGI application of a service. ``deadline``: seconds that a request may take."""
+
+    def __init__(
+        self, state: ServiceState, peer_name: PeerName = lambda _: "", deadline: float = DEADLINE_SECONDS
+    ) -> None:
+        self._state = state
+        self._peer_name = peer_name
+        self._deadline = deadline
+        endpoint = HttpRoute("/{path:path}", self._endpoint, methods=_METHODS)
+        self.asgi = Starlette(routes=[endpoint])
+
+    async def _endpoint(self, request: HttpRequest) -> Response:
+        base, plain = f"{_origin(request)}/services/v2", "text/plain" in request.headers.get("accept", "")
+        said: tuple[Said, ...] = ()
+        try:
+            return await self._answer(request)
+        except GgsError as error:
+            if status_of(error) == 500:
+                self._state.event(Severity.ERROR, error.code, f"{request.method} {request.url.path}: {error}")
+            said = (Said(error.code, masked(str(error)), "ERROR"),)
+            status, headers = status_of(error), headers_of(error)
+        if plain:
+            return Response(f"{said[0].code} {said[0].title}\n", status, headers, "text/plain")
+        found = envelope(str(request.url), base, said, self._state.clock.now(), None)
+        return Response(msgspec.json.encode(found), status, headers, JSON)
+
+    async def _answer(self, request: HttpRequest) -> Response:
+        address = self._address(request)
+        if request.method == "OPTIONS":
+            return self._options(address)
+        route, values = routes.find(request.method, address.path)
+        principal = await self._principal(request, route)
+        required(principal, route.role)
+        body = await self._body(request, route)
+        call = Call(self._state, self._request(request, address, body), principal)
+        future = self._state.workers.submit(self._handled, route, call, values)
+        answer = await self._awaited(future, route, call)
+        return self._response(request, call, answer)
+
+    def _address(self, request: HttpRequest) -> Address:
+        path = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0] or request.url.path
+        found = parse_address(path, self._state.settings.deployment)
+        return found or Address("/services/v2", path)
+
+    def _options(self, address: Address) -> Response:
+        try:
+            routes.find("OPTIONS", address.path)
+        except HttpError as error:
+            if error.status != 405:
+                raise
+            return Response(status_code=204, headers=error.headers)
+        return Response(status_code=204)
+
+    async def _principal(self, request: HttpRequest, route: routes.Route) -> Principal:
+        sign_in, client = self._state.sign_in, request.client
+        name = self._peer_name((client.host, client.port)) if client is not None else ""
+        host = client.host if client is not None else "local"
+        found = sign_in.quick(request.headers, host, name)
+        if found is not None:
+            return found
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._state.workers, sign_in.slow, request.headers, host)
+        except HttpError as error:
+            self._state.event(Severity.WARNING, "GGS-00906", f"sign-in from {host} refused: {error.message}")
+            raise
+
+    async def _body(self, request: HttpRequest, route: routes.Route) -> Any:
+        """Read and decode the body. Raises HttpError (400, 408, 413)."""
+        if not route.changes:
+            return None
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                data = await _limited_body(request)
+        except TimeoutError as error:
+            raise HttpError(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from error
+        except ClientDisconnect as error:
+            raise HttpError(400, "the client has disconnected") from error
+        return decode_body(route, data)
+
+    def _request(self, request: HttpRequest, address: Address, body: Any) -> Request:
+        origin = _origin(request)
+        return Request(
+            request.method,
+            f"{origin}{request.scope['path']}",
+            f"{origin}{address.base}",
+            dict(request.query_params),
+            request.headers,
+            body,
+            "text/plain" in request.headers.get("accept", ""),
+            request.client.host if request.client is not None else "local",
+            address.service,
+        )
+
+    def _handled(self, route: routes.Route, call: Call, values: tuple[str, ...]) -> Answer | RawAnswer:
+        """Call the handler in a worker thread. Raises GgsError; a bug becomes GGS-00999."""
+        try:
+            if not route.changes:
+                return routes.handle(route, call, values)
+            with self._state.exclusive(_changed_object(route, values), self._deadline):
+                answer = routes.handle(route, call, values)
+            self._audit(call, str(answer.status))
+        except GgsError as error:
+            if route.changes:
+                self._audit(call, f"{status_of(error)} {error.code}")
+            raise
+        except Exception as error:
+            raise _bug(error) from error
+        finally:
+            call.close()
+        return answer
+
+    def _audit(self, call: Call, outcome: str) -> None:
+        """Record a change in ggserr.log with the user and the address."""
+        request = call.request
+        text = f"{request.method} {request.address.partition('/services')[2]} by {call.principal.name}@{request.client}"
+        self._state.event(Severity.INFO, "GGS-00905", f"{text}: {outcome}")
+
+    async def _awaited(self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call) -> Answer | RawAnswer:
+        waiting = asyncio.wrap_future(future)
+        try:
+            return await asyncio.wait_for(asyncio.shield(waiting), self._deadline)
+        except TimeoutError:
+            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not route.changes:
+            raise HttpError(
+                503, f"there was no answer within {self._deadline:g} seconds", hint="repeat the request later"
+            )
+        long = self._state.follow(call.principal.name, route.method, call.request.address, future)
+        where = call.url(f"/requests/{long.name}")
+        return Answer({"name": long.name, "status": long.status}, status=202, headers={"Location": where})
+
+    def _response(self, request: HttpRequest, call: Call, answer: Answer | RawAnswer) -> Response:
+        headers = dict(answer.headers)
+        if call.principal.session and COOKIE not in request.cookies and "authorization" in request.headers:
+            secure = "" if self._state.settings.plaintext else "; Secure"
+            headers["Set-Cookie"] = f"{COOKIE}={call.principal.session}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        if isinstance(answer, RawAnswer):
+            return Response(answer.body, answer.status, headers, answer.media_type)
+        if answer.text is not None and call.request.plain:
+            return Response(answer.text, answer.status, headers, "text/plain")
+        said = (*call.said, *answer.messages)
+        found = envelope(call.request.address, call.request.base, said, self._state.clock.now(), answer.response)
+        return Response(msgspec.json.encode(found), answer.status, headers, JSON)
+
+
+def decode_body(route: routes.Route, data: bytes) -> Any:
+    """Decode a body in the type of its route, whatever its Content-Type. Raises HttpError 400."""
+    if route.body is None:
+        return None
+    if not data.strip():
+        if route.optional:
+            return None
+        raise HttpError(400, "this request requires a body", code="GGS-00903")
+    try:
+        return msgspec.json.decode(data, type=route.body)
+    except msgspec.MsgspecError as error:
+        raise HttpError(400, f"the body is not valid: {error}", code="GGS-00903") from error
+
+
+async def _limited_body(request: HttpRequest) -> bytes:
+    """Return the body. Raises HttpError 413 as soon as it is too large."""
+    refusal = HttpError(413, f"the body is larger than {LONGEST_BODY} bytes", headers={"Connection": "close"})
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > LONGEST_BODY:
+        raise refusal
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > LONGEST_BODY:
+            raise refusal
+    return bytes(data)
+
+
+def _origin(request: HttpRequest) -> str:
+    url = request.url
+    return f"{url.scheme}://{url.netloc}"
+
+
+def _changed_object(route: routes.Route, values: tuple[str, ...]) -> str:
+    """Return the name of the object that a change concerns; only one request at a time changes it."""
+    return f"{route.path.split('/')[1]} {values[0].upper() if values else ''}".strip()
+
+
+def _bug(error: Exception) -> GgsError:
+    import sys
+    import traceback
+
+    sys.stderr.write(masked(traceback.format_exc()))
+    return GgsError(f"internal error: {type(error).__name__}: {masked(str(error))}", code="GGS-00999")

@@ -1,0 +1,37 @@
+"""The base type of request bodies: msgspec structs whose fields have the vendor's names. Unknown fields are refused by name."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ggshell.errors import UsageError
+from ggshell.service.call import word
+
+
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A request's body. Clients may name its schema, which is ignored."""
+
+    schema: str = msgspec.field(default="", name="$schema")
+
+
+class Alias(Body):
+    """An alias of the credential store."""
+
+    alias: str = ""
+    domain: str = "OracleGoldenGate"
+
+    def user_id_alias(self) -> str:
+        """Return ``USERIDALIAS alias DOMAIN domain``."""
+        return f"USERIDALIAS {word(self.alias)} DOMAIN {word(self.domain)}"
+
+    @property
+    def connection(self) -> str:
+        return f"{self.domain}.{self.alias}"
+
+
+def lines_of(config: list[str] | str) -> str:
+    """Return the text of a parameter file, which clients send as lines or as one text."""
+    text = config if isinstance(config, str) else "\n".join(config)
+    if "\0" in text:
+        raise UsageError("a parameter file must not contain NUL characters")
+    return text if text.endswith("\n") else f"{text}\n"

@@ -1,0 +1,169 @@
+"""A call: one request as a handler sees it, and the statements that carry it out.
+
+A handler translates a resource and a body into statements and runs them with ``run``. Statements are carried out by the same
+code as those of the shell, so a request and a statement that mean the same have the same effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ggshell.cli.execute import Outcome, execute
+from ggshell.cli.options import Options
+from ggshell.cli.session import Session
+from ggshell.errors import GgsError, UsageError
+from ggshell.service.answers import Said
+from ggshell.service.sign_in import Principal
+
+if TYPE_CHECKING:
+    from ggshell.home.home import Home
+    from ggshell.service.state import ServiceState
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_$#*?./:\\-]+")
+_UNQUOTABLE: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Request(NamedTuple):
+    """What the client sent, decoded.
+
+    ``address``: the full URL, for links; ``base``: the URL of the API in the form that the client uses (``…/v2``). ``query``:
+    the parameters of the address. ``body``: the decoded body in the type of the route, None without a body. ``plain``: the
+    client asks for ``text/plain``.
+    """
+
+    method: str
+    address: str
+    base: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+    plain: bool
+    client: str
+    service: str = ""
+
+
+class Call:
+    """One call of a handler. Close it after use: it may hold a database login."""
+
+    def __init__(self, state: ServiceState, request: Request, principal: Principal) -> None:
+        self.state = state
+        self.request = request
+        self.principal = principal
+        self.said: list[Said] = []
+        self._session: Session | None = None
+        self._cleanup = ExitStack()
+
+    @property
+    def home(self) -> Home:
+        return self.state.home
+
+    @property
+    def body(self) -> Any:
+        return self.request.body
+
+    @property
+    def session(self) -> Session:
+        """The session in which this call's statements run; it has no user to ask and no operating system commands."""
+        if self._session is None:
+            options = Options(home=str(self.home.root), format="json", shell=False, auto_manager=True)
+            self._session = Session(options, clock=self.state.clock)
+            self._session.actor = f"{self.principal.name}@{self.request.client}"
+            self._cleanup.callback(self._session.close)
+        return self._session
+
+    def run(self, statement: str, *, said: str = "") -> Outcome:
+        """Carry out a statement; its notes become messages of the answer.
+
+        ``said``: the code of the message that reports its success, empty for none. Raises GgsError if it failed.
+        """
+        outcome = execute(self.session, statement)
+        self.said += [Said(note.code, note.message, "WARNING") for note in outcome.notes]
+        if outcome.errors:
+            raise outcome.errors[0]
+        if said and outcome.result is not None:
+            lines = [str(row[0]) for row in outcome.result.rows if row and row[0]]
+            self.said += [Said(said, line.strip()) for line in lines]
+        return outcome
+
+    def rows(self, statement: str) -> list[dict[str, Any]]:
+        """Carry out a statement and return its result's rows as objects. Raises GgsError."""
+        result = self.run(statement).result
+        return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
+
+    def log_in(self, connection: str) -> None:
+        """Log in to the database of a connection (``Domain.Alias``). Raises NotFoundError, DatabaseError."""
+        domain, dot, alias = connection.partition(".")
+        if not dot:
+            domain, alias = "OracleGoldenGate", connection
+        self.run(f"DBLOGIN USERIDALIAS {word(alias)} DOMAIN {word(domain)}")
+
+    def steps(self) -> Steps:
+        """Return a series of steps that is undone if one of them fails."""
+        return Steps(self)
+
+    def url(self, path: str) -> str:
+        """Return the URL of another resource in the form of address that the client uses."""
+        return f"{self.request.base}{path}"
+
+    def close(self) -> None:
+        self._cleanup.close()
+
+
+class Steps:
+    """Steps that belong together: if one fails, those before it are undone in reverse order."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._undo: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        for undo in reversed(self._undo):
+            try:
+                undo()
+            except GgsError as failure:
+                self._call.said.append(Said(failure.code, f"not undone: {failure}", "WARNING"))
+
+    def run(self, statement: str, *, undo: str = "", said: str = "") -> Outcome:
+        """Carry out a statement; ``undo``: the statement that undoes it. Raises GgsError."""
+        outcome = self._call.run(statement, said=said)
+        if undo:
+            self.undo(lambda: self._call.run(undo))
+        return outcome
+
+    def undo(self, action: Callable[[], object]) -> None:
+        """Register the action that undoes what was just done."""
+        self._undo.append(action)
+
+    def write_file(self, path: Path, text: str) -> None:
+        """Write a file; undoing restores its previous content. Raises DiskError, StoreError."""
+        from ggshell.files import write_atomically
+
+        before = path.read_bytes() if path.exists() else None
+        write_atomically(path, text.encode())
+        self.undo(lambda: write_atomically(path, before) if before is not None else path.unlink(missing_ok=True))
+
+
+def word(value: str) -> str:
+    """Return a value as a word of a statement, in quotes if necessary. Raises UsageError for one that cannot be quoted."""
+    if _PLAIN.fullmatch(value):
+        return value
+    return quoted(value)
+
+
+def quoted(value: str) -> str:
+    """Return a value in quotes. Raises UsageError for a control character, or both kinds of quotes."""
+    if _UNQUOTABLE.search(value):
+        raise UsageError(f"{value[:80]!a} contains a control character")
+    for quote in ('"', "'"):
+        if quote not in value:
+            return f"{quote}{value}{quote}"
+    raise UsageError(f"{value[:80]!a} contains both kinds of quotes")

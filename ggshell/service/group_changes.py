@@ -1,0 +1,174 @@
+"""Changes of groups that Extracts and Replicats share: their status, parameter files, settings, and requests to the process."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ggshell.cli.groups import Kinds, View
+from ggshell.errors import ConflictError, StateError, UsageError
+from ggshell.home.checkpoint import GroupKind
+from ggshell.parameters.loading import load
+from ggshell.service.answers import Answer, Object, Said
+from ggshell.service.bodies import Body, lines_of
+from ggshell.service.call import Call, Steps, word
+from ggshell.service.documents import Documents
+from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
+from ggshell.service.refusals import HttpError
+
+_STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: "OGG-08511"}
+STATUSES: Final = ("running", "stopped", "killed")
+
+
+class GroupCommand(Body):
+    """The body of ``command``: a request to the process, as SEND sends it."""
+
+    command: str
+    arguments: str = ""
+    is_reported: bool = True
+
+
+def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
+    """Write a group's parameter file and check it. Raises ParameterError, after which ``steps`` restores the old file."""
+    path = call.home.parameters(found)
+    steps.write_file(path, lines_of(config))
+    load(path, kind.capitalize())
+    call.said.append(Said("OGG-10183", f"Parameter file {path.name} passed validity check."))
+
+
+def keep_settings(call: Call, name: str, settings: Object) -> None:
+    """Keep the settings of a group that no statement sets, merged with those before."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    if given:
+        documents = Documents(call.home, SETTINGS)
+        documents.put(name, {**(documents.find(name) or {}), **given})
+
+
+def forget_settings(call: Call, name: str) -> None:
+    documents = Documents(call.home, SETTINGS)
+    if documents.find(name) is not None:
+        documents.delete(name)
+
+
+def set_status(call: Call, kinds: Kinds, name: str, wanted: str, *, start_options: str = "") -> None:
+    """Start, stop or kill a group, unless it has that status already. Raises GgsError."""
+    found = find_group(call, kinds, name)
+    if wanted == "running":
+        start(call, found, start_options)
+    elif wanted in ("stopped", "killed"):
+        stop(call, found, killed=wanted == "killed")
+    else:
+        raise UsageError(f"{wanted} is not a valid status", hint=f"use {', '.join(STATUSES)}")
+
+
+def start(call: Call, found: View, options: str = "") -> None:
+    """Start a group. A running group is left as it is."""
+    what = f"{kind_word(found.type)} group {found.group}"
+    if found.runs:
+        call.said.append(Said("OGG-15426", f"{what} is already running."))
+        return
+    call.said.append(Said("OGG-00975", f"{what} starting."))
+    call.run(f"START {found.type} {word(found.group)}{options}")
+    call.said.append(Said(_STARTED[found.type], f"{what} started."))
+
+
+def stop(call: Call, found: View, *, killed: bool = False, forced: bool = False) -> None:
+    """Stop or kill a group. A group that is not running is left as it is."""
+    what = f"{kind_word(found.type)} group {found.group}"
+    if not found.runs:
+        call.said.append(Said("OGG-08100", f"{what} is not running."))
+        return
+    verb = "KILL" if killed else "STOP"
+    call.said.append(Said("OGG-08100", f"Sending {verb} request to {what} ..."))
+    call.run(f"{verb} {found.type} {word(found.group)}{' !' if forced and not killed else ''}")
+    call.said.append(Said("OGG-08100", f"{what} is down ({'killed' if killed else 'gracefully'})."))
+
+
+def delete(call: Call, kinds: Kinds, name: str) -> View:
+    """Stop a group if it runs, and delete it with its settings. Its parameter file and its trails stay."""
+    found = find_group(call, kinds, name)
+    if found.runs:
+        stop(call, found)
+    call.run(f"DELETE {found.type} {word(found.group)} !", said="OGG-08100")
+    forget_settings(call, found.name)
+    return found
+
+
+def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
+    """Send a request to a group's process and return its reply.
+
+    A user with the role User may send requests that read; those that change the process require Operator.
+    """
+    from ggshell.groups.control import request
+
+    found = find_group(call, kinds, name)
+    verb = body.command.strip().upper()
+    if found.process is None or not found.runs:
+        raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
+    if verb in _REPLIES:
+        reply = request(found.process.socket, _REPLIES[verb])
+        return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": []})
+    if verb in _CHANGING:
+        from ggshell.home.users import Role
+        from ggshell.service.sign_in import required
+
+        required(call.principal, Role.OPERATOR)
+        if verb == "KILL":
+            call.run(f"KILL {found.type} {word(found.group)}")
+            return Answer({"$schema": "er:commandResult", "replyData": {}, "reply": []})
+    elif verb not in _READING:
+        raise HttpError(
+            400, f"{verb[:80]} is not a supported command", hint="see HELP SEND EXTRACT, HELP SEND REPLICAT"
+        )
+    statement = f"{verb} {body.arguments}".strip()
+    outcome = call.run(f"SEND {found.type} {word(found.group)} {statement}")
+    lines = [] if outcome.result is None else [line for line in outcome.result.layout.splitlines() if line.strip()]
+    rows: list[Object] = []
+    if outcome.result is not None:
+        rows = [dict(zip(outcome.result.columns, row, strict=True)) for row in outcome.result.rows]
+    return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": lines})
+
+
+_REPLIES: Final = {"STATUS": "STATUS", "GETLAG": "GETLAG", "STATS": "STATS", "LOGEND": "GETLAG"}
+_READING: Final = frozenset(
+    {"SHOWTRANS", "CACHEMGR", "GETPARAMINFO", "GETPORTINFO", "BR", "REPORTCOUNT", "CHILDSTATUS"}
+)
+_CHANGING: Final = frozenset(
+    {"STOP", "FORCESTOP", "KILL", "RESUME", "ROLLOVER", "REPORT", "SKIPTRANS", "FORCETRANS"}
+    | {"HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "TRACE", "TRACE2"}
+)
+
+
+def _reply(verb: str, reply: dict[str, Any]) -> Object:
+    if verb == "STATUS":
+        return {"status": reply}
+    if verb == "LOGEND":
+        return {"allRecordsProcessed": bool(reply.get("at_eof"))}
+    return reply
+
+
+def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
+    """Raise ConflictError if a group of these kinds has the name, before anything is changed."""
+    for kind in kinds:
+        if call.home.checkpoint(name, kind).exists():
+            raise ConflictError(f"{kind} {name} already exists.", hint="use PATCH to change it")
+
+
+def common_settings(body: Any) -> Object:
+    """Return the fields of a body that only the API keeps."""
+    return {
+        "critical": body.critical,
+        "encryptionProfile": body.encryption_profile,
+        "managedProcessSettings": body.managed_process_settings,
+        "intent": body.intent,
+    }
+
+
+def shown_settings(call: Call, found: View) -> Object:
+    """Return the kept settings with the defaults that clients expect."""
+    return {
+        "critical": False,
+        "encryptionProfile": "LocalWallet",
+        "intent": "Unidirectional",
+        "managedProcessSettings": "ogg:managedProcessSettings:Default",
+        **settings_of(call, found),
+    }

@@ -1,0 +1,177 @@
+"""Groups as the API shows them: status, lag, positions, checkpoints and parameter lines, from the home's files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from ggshell.cli.groups import Kinds, View, group_lag, one, select
+from ggshell.errors import NotFoundError
+from ggshell.home.checkpoint import GroupKind, ReplicatKind, SourceType
+from ggshell.home.process_file import ProcessState
+from ggshell.monitoring.group_lag import since
+from ggshell.parameters.redacted_file import redacted_lines
+from ggshell.service.answers import Object, utc_text
+from ggshell.service.call import Call
+from ggshell.service.documents import Documents
+from ggshell.types import LogPosition, TrailPosition, format_lsn
+
+_ALIAS: Final = re.compile(
+    r"^\s*USERIDALIAS\s+([^\s,;]+)(?:\s*,?\s*DOMAIN\s+([^\s,;]+))?", re.IGNORECASE | re.MULTILINE
+)
+SEQUENCE_DIGITS: Final = 9
+SETTINGS: Final = "groupSettings"
+"""The kind of the documents with what clients set for a group and no statement does."""
+
+
+def entries(call: Call, kinds: Kinds) -> list[tuple[str, str]]:
+    """Return the name and the status of every group of some kinds."""
+    try:
+        found, _ = select(call.session, kinds, "*")
+    except NotFoundError:
+        return []
+    return [(each.group, status_text(each)) for each in found]
+
+
+def find_group(call: Call, kinds: Kinds, name: str) -> View:
+    """Return a group. Raises NotFoundError."""
+    return one(call.session, kinds, name)
+
+
+def status_text(found: View) -> str:
+    """Return a group's status in the words of the API."""
+    if found.state is ProcessState.STOPPED and found.process is not None and found.process.killed:
+        return "killed"
+    return found.state.value.lower()
+
+
+def parameter_text(call: Call, group: str) -> str | None:
+    """Return a group's parameter file without passwords, None if there is none."""
+    path = call.home.parameters(group)
+    return redacted_lines(path.read_text(encoding="utf-8", errors="replace")) if path.exists() else None
+
+
+def credentials_of(text: str | None) -> Object | None:
+    """Return the alias of the first USERIDALIAS of a parameter file."""
+    found = _ALIAS.search(text or "")
+    if found is None:
+        return None
+    return {"domain": (found[2] or "OracleGoldenGate").strip("\"'"), "alias": found[1].strip("\"'")}
+
+
+def trail_fields(trail: str) -> Object:
+    """Return a trail's name and folder in the form of the API."""
+    path = PurePosixPath(trail.replace("\\", "/"))
+    folder = str(path.parent)
+    return {"name": path.name, **({"path": f"{folder}/"} if folder != "." else {})}
+
+
+def trail_text(name: str, path: str) -> str:
+    """Return a trail as statements name it, from the name and the folder of the API."""
+    return f"{path.rstrip('/')}/{name}" if path else name
+
+
+def status_fields(call: Call, found: View, schema: str) -> Object:
+    """Return the body of ``info/status``."""
+    now, checkpoint = call.state.clock.now(), found.checkpoint
+    lag = group_lag(call.home, found, now).value
+    fields: Object = {
+        "$schema": schema,
+        "status": status_text(found),
+        "lastStarted": utc_text(checkpoint.started),
+        "lag": max(0, (lag or 0) // 1_000_000),
+        "sinceLagReported": since(checkpoint, now, found.ahead) // 1_000_000,
+        "position": position_fields(found),
+    }
+    if found.runs and found.process is not None:
+        fields["processId"] = found.process.pid
+    return fields
+
+
+def position_fields(found: View) -> Object:
+    """Return how far a group has read: a trail's file and RBA, or a position of the log."""
+    read = found.checkpoint.read
+    if isinstance(read.current, TrailPosition) or read.source is SourceType.TRAIL:
+        return {**trail_fields(read.trail), "sequence": read.current[0], "offset": read.current[1]}
+    return {"name": found.group, "sequence": read.current[0], "offset": read.current[1], **_csn(found)}
+
+
+def _csn(found: View) -> Object:
+    return {"csn": found.checkpoint.latest_csn} if found.checkpoint.latest_csn else {}
+
+
+def target_fields(found: View) -> list[Object]:
+    """Return the trails that a group writes."""
+    return [
+        {
+            **trail_fields(each.trail),
+            "sizeMB": each.megabytes,
+            "sequence": each.current.seqno,
+            "offset": each.current.rba,
+            "sequenceLength": SEQUENCE_DIGITS,
+        }
+        for each in found.checkpoint.write
+    ]
+
+
+def checkpoint_fields(found: View, schema: str) -> Object:
+    """Return the body of ``info/checkpoints``."""
+    read = found.checkpoint.read
+    source = trail_fields(read.trail) if read.source is SourceType.TRAIL else {"name": found.group}
+    inputs = {
+        "starting": _place(read.startup, read.startup_time, source),
+        "recovery": _place(read.recovery, read.recovery_time, source),
+        "current": {**_place(read.current, read.current_time, source), **_csn(found)},
+    }
+    current: Object = {"input": [inputs]}
+    if found.checkpoint.write:
+        current["output"] = [
+            {"current": _place(each.current, each.current_time, trail_fields(each.trail))}
+            for each in found.checkpoint.write
+        ]
+    return {"$schema": schema, "current": current, "history": []}
+
+
+def _place(place: LogPosition | TrailPosition, time: int, source: Object) -> Object:
+    fields: Object = {**source, "sequence": place[0], "offset": place[1], "timestamp": utc_text(time)}
+    if isinstance(place, LogPosition) and place[0] + place[1]:
+        fields["lsn"] = format_lsn((place[0] << 32) + place[1])
+    return fields
+
+
+def begin_field(found: View) -> Any:
+    """Return where a group began: ``now``, a time, or a position."""
+    begin = found.checkpoint.begin
+    if begin.upper() == "NOW":
+        return "now"
+    if found.checkpoint.begin_csn and begin:
+        return {"at": {"csn": found.checkpoint.begin_csn}}
+    place = found.checkpoint.read.startup
+    return begin or {"sequence": place[0], "offset": place[1]}
+
+
+def settings_of(call: Call, found: View) -> Object:
+    """Return what clients set for a group and no statement does."""
+    return Documents(call.home, SETTINGS).find(found.name) or {}
+
+
+def replicat_mode(found: View) -> Object:
+    """Return the ``mode`` of a Replicat."""
+    kind = found.checkpoint.options.replicat_kind
+    if kind is ReplicatKind.COORDINATED:
+        return {"type": "coordinated", "parallel": False}
+    return {"type": "nonintegrated", "parallel": kind is ReplicatKind.PARALLEL}
+
+
+def report_names(call: Call, group: str) -> list[str]:
+    """Return the names of a group's report and discard files that exist, the current report first."""
+    from ggshell.groups.report import OLDEST
+
+    paths = [call.home.report(group), *(call.home.report(group, age) for age in range(OLDEST + 1))]
+    paths.append(call.home.discard(group))
+    return [path.name for path in paths if path.exists()]
+
+
+def kind_word(kind: GroupKind) -> str:
+    return {GroupKind.EXTRACT: "Extract", GroupKind.REPLICAT: "Replicat", GroupKind.PATH: "Distribution path"}[kind]

@@ -1,0 +1,110 @@
+"""The OpenAPI document of the API, made from the declarations of the routes and the types of their bodies."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from ggshell import __version__
+from ggshell.home.users import Role
+from ggshell.service.routes import Route, routes
+
+_REF: Final = "#/components/schemas/{name}"
+_MESSAGE: Final = {
+    "type": "object",
+    "required": ["code", "title", "severity"],
+    "properties": {
+        "code": {"type": "string"},
+        "title": {"type": "string"},
+        "severity": {"enum": ["INFO", "WARNING", "ERROR"]},
+        "issued": {"type": "string"},
+        "type": {"type": "string"},
+    },
+}
+_ENVELOPE: Final = {
+    "type": "object",
+    "required": ["$schema", "links", "messages"],
+    "properties": {
+        "$schema": {"const": "api:standardResponse"},
+        "links": {"type": "array", "items": {"type": "object"}},
+        "messages": {"type": "array", "items": {"$ref": _REF.format(name="Message")}},
+        "response": {},
+    },
+}
+_REFUSALS: Final = {
+    "400": "The request is not valid.",
+    "401": "The credentials are missing or not valid.",
+    "403": "The role of the user is too low.",
+    "404": "The resource does not exist.",
+    "408": "The body did not arrive in time.",
+    "409": "The resource exists already, or its state does not allow the request.",
+    "413": "The body is too large.",
+    "422": "The database refuses the request.",
+    "429": "Too many failed attempts to sign in.",
+    "500": "An internal error.",
+    "503": "A database or a process does not answer; repeat the request after Retry-After seconds.",
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of every route below ``/services/v2``."""
+    declared = routes()
+    bodies = sorted({route.body for route in declared if route.body is not None}, key=lambda body: body.__name__)
+    _, schemas = msgspec.json.schema_components(bodies, ref_template=_REF)
+    paths: dict[str, Any] = {}
+    for route in declared:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "ggshell: the REST API of GoldenGate", "version": __version__},
+        "servers": [{"url": "/services/v2"}],
+        "security": [{"basic": []}, {"bearer": []}, {"session": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {**schemas, "Message": _MESSAGE, "StandardResponse": _ENVELOPE},
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "ogg_session"},
+            },
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    answer = {"application/json": {"schema": {"$ref": _REF.format(name="StandardResponse")}}}
+    successes = {str(route.status), "202"} if route.changes else {str(route.status)}
+    answers = {status: {"description": route.summary, "content": answer} for status in sorted(successes)}
+    answers |= {status: {"description": text, "content": answer} for status, text in _REFUSALS.items()}
+    found: dict[str, Any] = {
+        "operationId": _operation_id(route),
+        "summary": route.summary,
+        "description": f"Required role: {'none' if route.role is Role.ANYONE else route.role.title}.",
+        "tags": [route.tag],
+        "responses": answers,
+        "parameters": [_parameter(name) for name in route.parts],
+    }
+    if route.role is Role.ANYONE:
+        found["security"] = []
+    if route.body is not None:
+        schema = {"$ref": _REF.format(name=route.body.__name__)}
+        found["requestBody"] = {"required": not route.optional, "content": {"application/json": {"schema": schema}}}
+    return found
+
+
+def _operation_id(route: Route) -> str:
+    words = re.sub(r"[^A-Za-z0-9]+", " ", route.path).title().replace(" ", "")
+    return f"{route.method.lower()}{words}"
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+    }

@@ -1,0 +1,198 @@
+"""The service's process: its lock, report, control socket and process file around an HTTP server."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import ssl
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ggshell.clock import Clock, SystemClock
+from ggshell.errors import GgsError, ProcessError, StateError
+from ggshell.files import locked
+from ggshell.groups.control import ControlServer, Meanwhile
+from ggshell.groups.lifecycle import signal_ready
+from ggshell.groups.report import Report
+from ggshell.home.certificate import ensure_certificate, read_certificate, server_context
+from ggshell.home.events import Severity
+from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, own_process_file, write_process_file
+from ggshell.parameters.loading import load_service
+from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.app import Application
+from ggshell.service.state import PROGRAM, ServiceState
+
+GRACE_SECONDS: Final = 5
+KEEP_ALIVE_SECONDS: Final = 75
+_BACKLOG: Final = 2048
+
+
+class CertifiedProtocol(H11Protocol):
+    """HTTP/1.1 that remembers the common name of each connection's client certificate."""
+
+    names: dict[tuple[str, int], str] = {}
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        peer = tls.getpeercert() if tls is not None else None
+        if peer and self.client is not None:
+            self.names[self.client] = _common_name(peer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.client is not None:
+            self.names.pop(self.client, None)
+        super().connection_lost(exc)
+
+
+def _common_name(peer: Any) -> str:
+    parts = [pair for part in peer.get("subject", ()) for pair in part]
+    return next((value for key, value in parts if key == "commonName"), "")
+
+
+class Server(uvicorn.Server):
+    """The HTTP server; it reports to the launcher when it accepts connections."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            signal_ready()
+
+
+class _Control(Meanwhile):
+    """Answers the requests of the control socket; none of them needs the server's thread."""
+
+    def __init__(self, settings: ServiceParameters) -> None:
+        self._settings = settings
+        self.server: Server | None = None
+
+    def at_once(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        if verb == "STOP" and self.server is not None:
+            self.server.should_exit = True
+            return {"pid": os.getpid()}
+        if verb == "STATUS":
+            return {"pid": os.getpid(), "address": self._settings.address, "port": self._settings.port}
+        raise ProcessError(f"the service does not support the request {verb}")
+
+
+def run(home: Home, clock: Clock | None = None) -> int:
+    """Run the service until it is stopped; return the exit code. Raises ConflictError if it is already running."""
+    clock = clock or SystemClock()
+    home.ensure()
+    with locked(home.root / "dirpcs" / ".service.lock", "the service"):
+        report = Report(home, "SERVICE", PROGRAM, clock, "HTTP")
+        report.opening(home.parameters("service"))
+        try:
+            _serve(home, clock, report)
+        except GgsError as error:
+            report.abend(error)
+            raise
+    return 0
+
+
+def _serve(home: Home, clock: Clock, report: Report) -> None:
+    settings = load_service(home.parameters("service"))
+    state = ServiceState(home, settings, clock)
+    _raise_descriptor_limit()
+    context = _tls(home, settings, clock, report)
+    listener = _listen(settings)
+    control = _Control(settings)
+    application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""))
+    server = control.server = Server(_configuration(application, context))
+    sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
+    write_process_file(home.service, own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now()))
+    scheme = "http" if context is None else "https"
+    report.event(Severity.INFO, "GGS-00910", f"Service started: {scheme}://{settings.address}:{settings.port}.")
+    if not state.sign_in.has_users:
+        report.event(
+            Severity.WARNING, "GGS-00909", "The service has no users yet: run ADD USER name, ROLE SECURITY in ggshell."
+        )
+    try:
+        server.run(sockets=[listener])
+    finally:
+        home.service.unlink(missing_ok=True)
+        sockets.close()
+        state.close()
+    report.event(Severity.INFO, "GGS-00911", "Service stopped.")
+
+
+def _configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:
+    """Return the server's configuration: requests are not logged one by one; changes are, in ggserr.log."""
+    configuration = uvicorn.Config(
+        application.asgi,
+        http=CertifiedProtocol,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    configuration.load()
+    configuration.ssl = context
+    return configuration
+
+
+def _tls(home: Home, settings: ServiceParameters, clock: Clock, report: Report) -> ssl.SSLContext | None:
+    """Return the TLS settings, after making a certificate if none is configured. None for PLAINTEXT.
+
+    Raises StateError for an expired certificate, StoreError.
+    """
+    if settings.plaintext:
+        return None
+    if settings.certificate:
+        certificate, key = home.resolve(settings.certificate), home.resolve(settings.key)
+    else:
+        certificate, key, made = ensure_certificate(home, clock)
+        if made:
+            text = f"Certificate {certificate} made. Its fingerprint is {read_certificate(certificate).fingerprint}."
+            report.event(Severity.INFO, "GGS-00912", text)
+    _require_valid(certificate, clock)
+    authority = home.resolve(settings.client_authority) if settings.client_authority else None
+    return server_context(certificate, key, authority, required=settings.client_certificate_required)
+
+
+def _require_valid(certificate: Path, clock: Clock) -> None:
+    facts = read_certificate(certificate)
+    if facts.not_after < clock.now():
+        raise StateError(
+            f"certificate {certificate} has expired",
+            code="GGS-00908",
+            hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
+        )
+
+
+def _listen(settings: ServiceParameters) -> socket.socket:
+    """Return the listening socket. Raises ProcessError."""
+    where = f"{settings.address}:{settings.port}"
+    try:
+        family = socket.getaddrinfo(settings.address, settings.port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family[0], socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(family[4])
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise ProcessError(
+            f"the service cannot listen on {where}: {error.strerror}",
+            code="GGS-00907",
+            hint="set another PORT or ADDRESS in dirprm/service.prm",
+        ) from error
+    return listener
+
+
+def _raise_descriptor_limit() -> None:
+    """Allow as many connections as the system permits: a slow client must not use up the last descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
+
+
+def _no_worker(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    raise ProcessError(f"the service does not support the request {verb}")

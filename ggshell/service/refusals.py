@@ -1,0 +1,78 @@
+"""HTTP statuses of errors: which status an error of ggshell has, and the errors of HTTP itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ggshell.errors import (
+    ConflictError,
+    ConnectionLostError,
+    DatabaseError,
+    DiskError,
+    GgsError,
+    NotFoundError,
+    ParameterError,
+    ProcessError,
+    StateError,
+    StatementError,
+    StoreError,
+    UsageError,
+)
+
+RETRY_SECONDS: Final = 5
+"""The value of Retry-After: how soon a client should repeat a request that was refused for a temporary reason."""
+_STATUSES: Final[tuple[tuple[type[GgsError], int], ...]] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (StateError, 409),
+    (ParameterError, 400),
+    (StatementError, 400),
+    (UsageError, 400),
+    (ConnectionLostError, 503),
+    (DatabaseError, 422),
+    (ProcessError, 503),
+    (StoreError, 503),
+    (DiskError, 503),
+)
+_CODES: Final = {"GGS-00999": 500, "GGS-00807": 503, "GGS-00205": 503}
+"""Codes whose status differs from that of their class: a bug, not enough memory, Manager is not running."""
+
+
+class HttpError(GgsError):
+    """A request that HTTP itself refuses. ``status``: its status code; ``headers`` are added to the answer."""
+
+    code = "GGS-00902"
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+        self.headers = headers or {}
+
+
+def status_of(error: GgsError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, HttpError):
+        return error.status
+    if error.code in _CODES:
+        return _CODES[error.code]
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def headers_of(error: GgsError) -> dict[str, str]:
+    """Return the headers that an error adds to its answer."""
+    if isinstance(error, HttpError) and error.headers:
+        return error.headers
+    return {"Retry-After": str(RETRY_SECONDS)} if status_of(error) in (429, 503) else {}
+
+
+def not_here(what: str, instead: str) -> HttpError:
+    """Return the error for a resource of the vendor's API that has no meaning in ggshell."""
+    return HttpError(404, f"{what} is not supported", code="GGS-00904", hint=instead)

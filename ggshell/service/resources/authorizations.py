@@ -1,0 +1,134 @@
+"""Authorizations: the users of the service by role, and the user who makes the request."""
+
+from __future__ import annotations
+
+from ggshell.errors import NotFoundError
+from ggshell.home.users import Role, User, parse_role
+from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.bodies import Body
+from ggshell.service.call import Call, quoted, word
+from ggshell.service.refusals import HttpError
+from ggshell.service.routes import resource
+from ggshell.service.sign_in import required
+
+_BASE = "/authorizations"
+_EVERY = "all"
+
+
+class AuthorizationBody(Body):
+    """A user: the password (``credential``), and what the user is for."""
+
+    credential: str | None = None
+    info: str | None = None
+    type: str | None = None
+    user: str | None = None
+
+
+@resource("GET", _BASE, role=Role.SECURITY, summary="List the roles")
+def list_roles(call: Call) -> Answer:
+    roles = [role.title for role in sorted(Role, reverse=True) if role is not Role.ANYONE]
+    return Answer(collection(item(call.url(_BASE), role) for role in roles))
+
+
+@resource("GET", f"{_BASE}/{{role}}", role=Role.SECURITY, summary="List the users of a role; all: of every role")
+def list_users(call: Call, role: str) -> Answer:
+    users = [user for user in call.state.users.all() if role.lower() == _EVERY or user.role is parse_role(role)]
+    return Answer(collection(item(call.url(f"{_BASE}/{role}"), user.name, **_fields(user)) for user in users))
+
+
+@resource("GET", f"{_BASE}/{{role}}/{{user}}", role=Role.USER, summary="Show a user")
+def get_user(call: Call, role: str, user: str) -> Answer:
+    if user != call.principal.name:
+        required(call.principal, Role.SECURITY)
+    return Answer({"$schema": "ogg:user", **_fields(_find(call, role, user))})
+
+
+@resource("GET", f"{_BASE}/{{role}}/{{user}}/info", role=Role.SECURITY, summary="Show the description of a user")
+def get_user_info(call: Call, role: str, user: str) -> Answer:
+    return Answer({"$schema": "ogg:userInfo", "info": _find(call, role, user).info})
+
+
+@resource(
+    "POST", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Add a user", body=AuthorizationBody, status=201
+)
+def create_user(call: Call, role: str, user: str) -> Answer:
+    body: AuthorizationBody = call.body
+    how = f"PASSWORD {quoted(body.credential)}" if body.credential is not None else "CERTIFICATE"
+    info = f", INFO {_line(body.info)}" if body.info else ""
+    call.run(f"ADD USER {word(user)}, ROLE {parse_role(role).name}, {how}{info}")
+    return Answer(status=201)
+
+
+@resource(
+    "PATCH",
+    f"{_BASE}/{{role}}/{{user}}",
+    role=Role.USER,
+    summary="Change the password or the description of a user",
+    body=AuthorizationBody,
+)
+def update_user(call: Call, role: str, user: str) -> Answer:
+    """Change a user. Users may change their own password; the role in the address becomes the user's role."""
+    body: AuthorizationBody = call.body
+    found = call.state.users.find(user)
+    wanted = parse_role(role) if role.lower() != _EVERY else None
+    if user != call.principal.name or (found is not None and wanted not in (None, found.role)):
+        required(call.principal, Role.SECURITY)
+    options = f", ROLE {wanted.name}" if wanted is not None else ""
+    options += f", PASSWORD {quoted(body.credential)}" if body.credential is not None else ""
+    options += f", INFO {_line(body.info)}" if body.info is not None else ""
+    call.run(f"ALTER USER {word(user)}{options}")
+    return Answer()
+
+
+@resource("DELETE", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Delete a user")
+def delete_user(call: Call, role: str, user: str) -> Answer:
+    _find(call, role, user)
+    call.run(f"DELETE USER {word(user)}")
+    return Answer()
+
+
+@resource("GET", "/currentuser", role=Role.USER, summary="Show the user who makes the request")
+def get_current_user(call: Call) -> Answer:
+    principal = call.principal
+    fields: Object = {"$schema": "ogg:currentUser", "user": principal.name, "role": principal.role.title}
+    return Answer({**fields, "roles": [role.title for role in Role if Role.ANYONE < role <= principal.role]})
+
+
+@resource("DELETE", "/currentuser", role=Role.USER, summary="Sign out: end the session")
+def sign_out(call: Call) -> Answer:
+    call.state.sign_in.sign_out(call.principal)
+    return Answer(messages=(Said("GGS-00915", f"User {call.principal.name} signed out."),))
+
+
+@resource("POST", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
+@resource("GET", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
+def reauthorize(call: Call) -> Answer:
+    return get_current_user(call)
+
+
+@resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
+@resource("GET", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
+def issue_token(call: Call) -> Answer:
+    token, seconds = call.state.sign_in.token(call.principal)
+    fields: Object = {"$schema": "ogg:accessToken", "accessToken": token, "tokenType": "Bearer", "expiresIn": seconds}
+    return Answer(fields, headers={"Cache-Control": "no-store"})
+
+
+def _find(call: Call, role: str, name: str) -> User:
+    """Return a user who has the role. Raises NotFoundError."""
+    user = call.state.users.find(name)
+    if user is None or (role.lower() != _EVERY and user.role is not parse_role(role)):
+        raise NotFoundError(f"user {name} with role {role} does not exist", hint="list the users with INFO USERS")
+    return user
+
+
+def _fields(user: User) -> Object:
+    how = "Certificate" if user.certificate else "Basic"
+    return {"username": user.name, "role": user.role.title, "type": how, "info": user.info}
+
+
+def _line(text: str) -> str:
+    """Return a description, which goes to the end of the statement. Raises HttpError for more than one line."""
+    if not text.isprintable():
+        raise HttpError(400, "info must be one line of printable characters", code="GGS-00903")
+    return text

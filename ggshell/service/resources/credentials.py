@@ -1,0 +1,99 @@
+"""Credentials: the aliases of the credential store."""
+
+from __future__ import annotations
+
+from ggshell.errors import GgsError, NotFoundError
+from ggshell.home.credential import CredentialStore
+from ggshell.home.users import Role
+from ggshell.language.redaction import masked
+from ggshell.service.answers import Answer, Said, collection, item
+from ggshell.service.bodies import Body
+from ggshell.service.call import Call, quoted, word
+from ggshell.service.routes import resource
+
+_BASE = "/credentials"
+_ALTERED = Said("OGG-15114", "Credential store altered.")
+
+
+class CredentialBody(Body):
+    """A login."""
+
+    userid: str
+    password: str
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the domains of the credential store")
+def list_domains(call: Call) -> Answer:
+    domains = sorted({entry.domain for entry in CredentialStore(call.home).entries()} if _exists(call) else ())
+    return Answer(collection(item(call.url(_BASE), domain) for domain in domains))
+
+
+@resource("GET", f"{_BASE}/{{domain}}", role=Role.USER, summary="List the aliases of a domain")
+def list_aliases(call: Call, domain: str) -> Answer:
+    names = (
+        [entry.alias for entry in CredentialStore(call.home).entries() if entry.domain == domain]
+        if _exists(call)
+        else []
+    )
+    if not names:
+        raise NotFoundError(f"domain {domain} has no aliases")
+    return Answer(collection(item(call.url(f"{_BASE}/{domain}"), name) for name in names))
+
+
+@resource("GET", f"{_BASE}/{{domain}}/{{alias}}", role=Role.USER, summary="Show an alias, without its password")
+def get_alias(call: Call, domain: str, alias: str) -> Answer:
+    login = CredentialStore(call.home).resolve(alias, domain)
+    return Answer({"$schema": "ogg:credentials", "userid": masked(login.userid)})
+
+
+@resource(
+    "POST",
+    f"{_BASE}/{{domain}}/{{alias}}",
+    role=Role.ADMINISTRATOR,
+    summary="Add an alias",
+    body=CredentialBody,
+    status=201,
+)
+def create_alias(call: Call, domain: str, alias: str) -> Answer:
+    _set(call, "ADD", domain, alias)
+    return Answer(messages=(_ALTERED,), status=201)
+
+
+@resource(
+    "PUT",
+    f"{_BASE}/{{domain}}/{{alias}}",
+    role=Role.ADMINISTRATOR,
+    summary="Replace the login of an alias",
+    body=CredentialBody,
+)
+def replace_alias(call: Call, domain: str, alias: str) -> Answer:
+    _set(call, "REPLACE", domain, alias)
+    return Answer(messages=(_ALTERED,))
+
+
+@resource("DELETE", f"{_BASE}/{{domain}}/{{alias}}", role=Role.ADMINISTRATOR, summary="Delete an alias")
+def delete_alias(call: Call, domain: str, alias: str) -> Answer:
+    login = CredentialStore(call.home).resolve(alias, domain)
+    call.run(f"ALTER CREDENTIALSTORE DELETE USER {quoted(login.userid)} ALIAS {word(alias)} DOMAIN {word(domain)}")
+    return Answer(messages=(_ALTERED,))
+
+
+@resource("GET", f"{_BASE}/{{domain}}/{{alias}}/valid", role=Role.USER, summary="Check that an alias can log in")
+def is_valid(call: Call, domain: str, alias: str) -> Answer:
+    CredentialStore(call.home).resolve(alias, domain)
+    try:
+        call.log_in(f"{domain}.{alias}")
+    except GgsError as error:
+        call.said.append(Said(error.code, str(error), "WARNING"))
+        return Answer({"$schema": "ogg:credentialsValid", "valid": False})
+    return Answer({"$schema": "ogg:credentialsValid", "valid": True})
+
+
+def _set(call: Call, verb: str, domain: str, alias: str) -> None:
+    body: CredentialBody = call.body
+    login = f"{quoted(body.userid)} PASSWORD {quoted(body.password)}"
+    call.run(f"ALTER CREDENTIALSTORE {verb} USER {login} ALIAS {word(alias)} DOMAIN {word(domain)}")
+
+
+def _exists(call: Call) -> bool:
+    return CredentialStore(call.home).exists

@@ -1,0 +1,241 @@
+"""Extracts: create, change, delete, and what they report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ggshell.cli.groups import EXTRACT, View
+from ggshell.errors import GgsError, UsageError
+from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.users import Role
+from ggshell.service import group_changes
+from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.bodies import Alias, Body
+from ggshell.service.call import Call, Steps, quoted, word
+from ggshell.service.group_changes import GroupCommand
+from ggshell.service.group_facts import (
+    begin_field,
+    credentials_of,
+    entries,
+    find_group,
+    parameter_text,
+    status_text,
+    target_fields,
+    trail_fields,
+    trail_text,
+)
+from ggshell.service.routes import resource
+
+_BASE = "/extracts"
+
+
+class TrailTarget(Body):
+    """A trail that an Extract writes."""
+
+    name: str
+    path: str = ""
+    size_mb: int = msgspec.field(name="sizeMB", default=500)
+    sequence: int = 0
+    offset: int = 0
+    sequence_length: int = 9
+    sequence_length_flip: bool = False
+    remote: Any = None
+
+    @property
+    def trail(self) -> str:
+        return trail_text(self.name, self.path)
+
+
+class ExtractBody(Body):
+    """An Extract, for POST and PATCH."""
+
+    description: str | None = None
+    config: list[str] | str | None = None
+    source: str | Object | None = None
+    credentials: Alias | None = None
+    registration: str | Object | None = None
+    begin: str | Object | None = None
+    targets: list[TrailTarget] | None = None
+    encryption_profile: str | Object | None = None
+    managed_process_settings: str | Object | None = None
+    critical: bool | None = None
+    intent: str | None = None
+    status: str | None = None
+    type: str | None = None
+    plugin_type: str | None = None
+    replication_slot: str | None = None
+    failover_slot: bool | None = None
+    rollover: bool | None = None
+    passive: bool | None = None
+    alias: Object | None = None
+    mining_credentials: Object | None = None
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the Extracts")
+def list_extracts(call: Call) -> Answer:
+    base = call.url(_BASE)
+    return Answer(collection(item(base, name, status=status) for name, status in entries(call, EXTRACT)))
+
+
+@resource("GET", f"{_BASE}/{{extract}}", role=Role.USER, summary="Show an Extract")
+def get_extract(call: Call, extract: str) -> Answer:
+    found = find_group(call, EXTRACT, extract)
+    text = parameter_text(call, found.group)
+    fields: Object = {
+        "$schema": "ogg:extract",
+        "credentials": credentials_of(text),
+        "begin": begin_field(found),
+        "source": _source_field(found),
+        "config": None if text is None else text.splitlines(),
+        "targets": target_fields(found),
+        "status": status_text(found),
+        "type": "Unknown" if found.checkpoint.read.source is SourceType.LOG else None,
+        "description": found.checkpoint.description or None,
+        **group_changes.shown_settings(call, found),
+    }
+    return Answer({key: value for key, value in fields.items() if value is not None})
+
+
+def _source_field(found: View) -> Any:
+    if found.checkpoint.read.source is SourceType.TRAIL:
+        return trail_fields(found.checkpoint.read.trail)
+    return "tables" if found.checkpoint.read.source is SourceType.TABLE else "tranlogs"
+
+
+@resource(
+    "POST", f"{_BASE}/{{extract}}", role=Role.ADMINISTRATOR, summary="Create an Extract", body=ExtractBody, status=201
+)
+def create_extract(call: Call, extract: str) -> Answer:
+    body: ExtractBody = call.body
+    name = extract.upper()
+    group_changes.require_new_group(call, EXTRACT, name)
+    with call.steps() as steps:
+        if body.config is not None:
+            group_changes.write_parameters(call, steps, name, GroupKind.EXTRACT, body.config)
+        _add(call, steps, name, body)
+        for target in body.targets or ():
+            _add_trail(call, steps, name, target)
+        group_changes.keep_settings(call, f"EXTRACT {name}", group_changes.common_settings(body))
+        steps.undo(lambda: group_changes.forget_settings(call, f"EXTRACT {name}"))
+        if body.status not in (None, "stopped"):
+            group_changes.set_status(call, EXTRACT, name, str(body.status))
+    return Answer(status=201)
+
+
+def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
+    """Log in, register the Extract with the source database, and add the group."""
+    source = body.source if body.source is not None else "tranlogs"
+    description = f", DESC {quoted(body.description)}" if body.description else ""
+    undo = f"DELETE EXTRACT {word(name)} !"
+    if source == "tables":
+        steps.run(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}", undo=undo, said="OGG-08100")
+        return
+    if isinstance(source, dict) and "name" in source:
+        trail = trail_text(str(source["name"]), str(source.get("path", "")))
+        text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{_begin(body.begin, log=False)}{description}"
+        steps.run(text, undo=undo, said="OGG-08100")
+        return
+    if source != "tranlogs" and not (isinstance(source, dict) and "tranlogs" in source):
+        raise UsageError("source must be tranlogs, tables, or a trail with its name", hint='"source": "tranlogs"')
+    credentials = body.credentials or _credentials_in(call, name)
+    if credentials is not None:
+        call.log_in(credentials.connection)
+        if body.registration not in (None, "none"):
+            _register(call, steps, name)
+    text = f"ADD EXTRACT {word(name)}, TRANLOG{_begin(body.begin or 'now', log=True)}{description}"
+    steps.run(text, undo=undo, said="OGG-08100")
+
+
+def _credentials_in(call: Call, name: str) -> Alias | None:
+    """Return the alias of the group's parameter file."""
+    found = credentials_of(parameter_text(call, name))
+    return Alias(**found) if found is not None else None
+
+
+def _register(call: Call, steps: Steps, name: str) -> None:
+    """Register the Extract. A slot that exists already, from an earlier attempt, is used."""
+    try:
+        steps.run(f"REGISTER EXTRACT {word(name)} DATABASE", undo=f"UNREGISTER EXTRACT {word(name)} DATABASE")
+    except GgsError as error:
+        if "already" not in error.message:
+            raise
+        call.said.append(Said(error.code, str(error), "WARNING"))
+        return
+    call.said.append(Said("OGG-02003", f"Extract group {name} successfully registered with database."))
+
+
+def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None:
+    """Add a trail, and the folder that holds it."""
+    call.home.resolve(target.trail).parent.mkdir(parents=True, exist_ok=True)
+    text = f"ADD EXTTRAIL {word(target.trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
+    steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", said="OGG-08100")
+
+
+def _begin(begin: str | Object | None, *, log: bool) -> str:
+    """Return the options of a start position: ``now``, a time, a CSN, or a file and an RBA."""
+    if begin is None:
+        return ""
+    if isinstance(begin, str):
+        return ", BEGIN NOW" if begin.lower() == "now" else f", BEGIN {quoted(begin)}"
+    at = begin.get("at", begin)
+    if isinstance(at, dict) and "csn" in at and log:
+        return f", LSN {word(str(at['csn']))}"
+    if "sequence" in begin:
+        return f", EXTSEQNO {int(begin['sequence'])}, EXTRBA {int(begin.get('offset', 0))}"
+    raise UsageError("begin must be now, a time, {at: {csn}}, or {sequence, offset}")
+
+
+@resource("PATCH", f"{_BASE}/{{extract}}", role=Role.OPERATOR, summary="Change an Extract", body=ExtractBody)
+def update_extract(call: Call, extract: str) -> Answer:
+    body: ExtractBody = call.body
+    found = find_group(call, EXTRACT, extract)
+    with call.steps() as steps:
+        if body.config is not None:
+            group_changes.write_parameters(call, steps, found.group, GroupKind.EXTRACT, body.config)
+        options = f"{_begin(body.begin, log=True)}{', ETROLLOVER' if body.rollover else ''}"
+        if body.description is not None and body.description != found.checkpoint.description:
+            options += f", DESC {quoted(body.description)}"
+        if options:
+            call.run(f"ALTER EXTRACT {word(found.group)}{options}", said="OGG-08100")
+        for target in body.targets or ():
+            _alter_trail(call, steps, found, target)
+        group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
+    if body.status is not None:
+        group_changes.set_status(call, EXTRACT, found.group, body.status)
+    return Answer()
+
+
+def _alter_trail(call: Call, steps: Steps, found: View, target: TrailTarget) -> None:
+    present = {each.trail: each for each in found.checkpoint.write}
+    if target.trail not in present:
+        _add_trail(call, steps, found.group, target)
+    elif present[target.trail].megabytes != target.size_mb:
+        text = f"ALTER EXTTRAIL {word(target.trail)}, EXTRACT {word(found.group)}, MEGABYTES {target.size_mb}"
+        call.run(text, said="OGG-08100")
+
+
+@resource("DELETE", f"{_BASE}/{{extract}}", role=Role.ADMINISTRATOR, summary="Stop and delete an Extract")
+def delete_extract(call: Call, extract: str) -> Answer:
+    credentials = credentials_of(parameter_text(call, extract))
+    found = group_changes.delete(call, EXTRACT, extract)
+    if found.checkpoint.read.source is SourceType.LOG and credentials is not None:
+        _unregister(call, found.group, Alias(**credentials))
+    return Answer()
+
+
+def _unregister(call: Call, name: str, credentials: Alias) -> None:
+    """Release the source's log. If that fails, the answer says so: the slot would retain log forever."""
+    try:
+        call.log_in(credentials.connection)
+        call.run(f"UNREGISTER EXTRACT {word(name)} DATABASE")
+    except GgsError as error:
+        call.said.append(Said(error.code, f"EXTRACT {name} is deleted but still registered: {error}", "WARNING"))
+
+
+@resource(
+    "POST", f"{_BASE}/{{extract}}/command", role=Role.USER, summary="Send a request to an Extract", body=GroupCommand
+)
+def send_to_extract(call: Call, extract: str) -> Answer:
+    return group_changes.send(call, EXTRACT, extract, call.body)

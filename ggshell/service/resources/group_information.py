@@ -1,0 +1,129 @@
+"""What Extracts and Replicats report: status, checkpoints, history, reports, logs and diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ggshell.cli.groups import EXTRACT, REPLICAT, Kinds
+from ggshell.errors import NotFoundError
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.call import Call
+from ggshell.service.group_facts import checkpoint_fields, find_group, report_names, status_fields
+from ggshell.service.routes import resource
+
+_TYPES = ("checkpoints", "diagnostics", "history", "logs", "reports", "status")
+_Part = Callable[[Call, Kinds, str, str], Answer]
+
+
+def _types(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    find_group(call, kinds, name)
+    return Answer(collection(item(call.url(base), each) for each in _TYPES))
+
+
+def _status(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    found = find_group(call, kinds, name)
+    return Answer(status_fields(call, found, f"ogg:{found.type.value.lower()}Status"))
+
+
+def _checkpoints(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    found = find_group(call, kinds, name)
+    return Answer(checkpoint_fields(found, f"ogg:{found.type.value.lower()}Checkpoints"))
+
+
+def _history(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    """The lines of ggserr.log about a group, the newest last."""
+    found = find_group(call, kinds, name)
+    words = (f" {found.name} ", f" {found.group}.prm:", f" {found.group.lower()}.prm:")
+    path = call.home.event_log
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    chosen = [line for line in lines if any(each in line for each in words)][-200:]
+    return Answer({"$schema": "ogg:erHistory", "items": [{"message": line} for line in chosen]})
+
+
+def _reports(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    found = find_group(call, kinds, name)
+    return Answer(collection(item(call.url(base), each) for each in report_names(call, found.group)))
+
+
+def _logs(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    found = find_group(call, kinds, name)
+    names = [found.group] if call.home.output(found.group).exists() else []
+    return Answer(collection(item(call.url(base), each) for each in names))
+
+
+def _diagnostics(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
+    find_group(call, kinds, name)
+    return Answer(collection(()))
+
+
+def _declare(plural: str, kinds: Kinds) -> None:
+    """Declare the routes of one kind of group."""
+    base, word = f"/{plural}", plural[:-1]
+    parts: dict[str, _Part] = {
+        "info": _types,
+        "info/status": _status,
+        "info/checkpoints": _checkpoints,
+        "info/history": _history,
+        "info/reports": _reports,
+        "info/logs": _logs,
+        "info/diagnostics": _diagnostics,
+    }
+    for path, part in parts.items():
+        _route(f"{base}/{{{word}}}/{path}", f"Show {path.rpartition('/')[2]} of {plural}", base, path, part, kinds)
+
+
+def _route(address: str, summary: str, base: str, path: str, part: _Part, kinds: Kinds) -> None:
+    @resource("GET", address, role=Role.USER, summary=summary)
+    def handler(call: Call, name: str) -> Answer:
+        return part(call, kinds, name, f"{base}/{name}/{path}")
+
+
+_declare("extracts", EXTRACT)
+_declare("replicats", REPLICAT)
+
+
+def _report(call: Call, kinds: Kinds, group: str, report: str) -> Answer:
+    """Return the lines of a report or discard file. Raises NotFoundError."""
+    found = find_group(call, kinds, group)
+    if report not in report_names(call, found.group):
+        raise NotFoundError(f"report {report} of {found.name} does not exist")
+    folder = call.home.discard(found.group).parent
+    return _text(folder.joinpath(report).read_text(errors="replace"), "ogg:report")
+
+
+def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
+    found = find_group(call, kinds, group)
+    path = call.home.output(found.group)
+    if log not in (found.group, "default") or not path.exists():
+        raise NotFoundError(f"log {log} of {found.name} does not exist")
+    return _text(path.read_text(errors="replace"), "ogg:log")
+
+
+def _text(text: str, schema: str) -> Answer:
+    response: Object = {"$schema": schema, "lines": text.splitlines()}
+    return Answer(response, text=text)
+
+
+@resource("GET", "/extracts/{extract}/info/reports/{report}", role=Role.USER, summary="Show a report of an Extract")
+def get_extract_report(call: Call, extract: str, report: str) -> Answer:
+    return _report(call, EXTRACT, extract, report)
+
+
+@resource("GET", "/replicats/{replicat}/info/reports/{report}", role=Role.USER, summary="Show a report of a Replicat")
+def get_replicat_report(call: Call, replicat: str, report: str) -> Answer:
+    return _report(call, REPLICAT, replicat, report)
+
+
+@resource(
+    "GET", "/extracts/{extract}/info/logs/{log}", role=Role.ADMINISTRATOR, summary="Show the output of an Extract"
+)
+def get_extract_log(call: Call, extract: str, log: str) -> Answer:
+    return _log(call, EXTRACT, extract, log)
+
+
+@resource(
+    "GET", "/replicats/{replicat}/info/logs/{log}", role=Role.ADMINISTRATOR, summary="Show the output of a Replicat"
+)
+def get_replicat_log(call: Call, replicat: str, log: str) -> Answer:
+    return _log(call, REPLICAT, replicat, log)

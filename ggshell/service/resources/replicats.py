@@ -1,0 +1,191 @@
+"""Replicats: create, change, delete, and what they report."""
+
+from __future__ import annotations
+
+from ggshell.cli.groups import REPLICAT, View
+from ggshell.errors import UsageError
+from ggshell.home.checkpoint import GroupKind, ReplicatKind
+from ggshell.home.users import Role
+from ggshell.service import group_changes
+from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.bodies import Alias, Body
+from ggshell.service.call import Call, quoted, word
+from ggshell.service.group_changes import GroupCommand
+from ggshell.service.group_facts import (
+    begin_field,
+    credentials_of,
+    entries,
+    find_group,
+    parameter_text,
+    replicat_mode,
+    status_text,
+    trail_fields,
+    trail_text,
+)
+from ggshell.service.routes import resource
+
+_BASE = "/replicats"
+
+
+class Mode(Body):
+    """How a Replicat applies."""
+
+    type: str = "nonintegrated"
+    parallel: bool = False
+
+
+class TrailSource(Body):
+    """The trail that a Replicat reads."""
+
+    name: str
+    path: str = ""
+
+
+class CheckpointTable(Body):
+    """The checkpoint table of a Replicat."""
+
+    table: str = ""
+
+
+class ReplicatBody(Body):
+    """A Replicat, for POST and PATCH."""
+
+    description: str | None = None
+    config: list[str] | str | None = None
+    source: TrailSource | None = None
+    credentials: Alias | None = None
+    mode: Mode | None = None
+    checkpoint: CheckpointTable | None = None
+    begin: str | Object | None = None
+    registration: str | None = None
+    encryption_profile: str | Object | None = None
+    managed_process_settings: str | Object | None = None
+    critical: bool | None = None
+    intent: str | None = None
+    status: str | None = None
+    synchronized: bool | None = None
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the Replicats")
+def list_replicats(call: Call) -> Answer:
+    base = call.url(_BASE)
+    return Answer(collection(item(base, name, status=status) for name, status in entries(call, REPLICAT)))
+
+
+@resource("GET", f"{_BASE}/{{replicat}}", role=Role.USER, summary="Show a Replicat")
+def get_replicat(call: Call, replicat: str) -> Answer:
+    found = find_group(call, REPLICAT, replicat)
+    text = parameter_text(call, found.group)
+    table = found.checkpoint.options.checkpoint_table
+    fields: Object = {
+        "$schema": "ogg:replicat",
+        "credentials": credentials_of(text),
+        "begin": begin_field(found),
+        "source": trail_fields(found.checkpoint.read.trail),
+        "config": None if text is None else text.splitlines(),
+        "mode": replicat_mode(found),
+        "checkpoint": {"table": table} if table else None,
+        "status": status_text(found),
+        "description": found.checkpoint.description or None,
+        **group_changes.shown_settings(call, found),
+    }
+    return Answer({key: value for key, value in fields.items() if value is not None})
+
+
+@resource(
+    "POST", f"{_BASE}/{{replicat}}", role=Role.ADMINISTRATOR, summary="Create a Replicat", body=ReplicatBody, status=201
+)
+def create_replicat(call: Call, replicat: str) -> Answer:
+    body: ReplicatBody = call.body
+    name = replicat.upper()
+    group_changes.require_new_group(call, REPLICAT, name)
+    if body.source is None:
+        raise UsageError("source is required: the trail that the Replicat reads", hint='"source": {"name": "ea"}')
+    with call.steps() as steps:
+        if body.config is not None:
+            group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
+        steps.run(_added(name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", said="OGG-08100")
+        group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(body))
+        steps.undo(lambda: group_changes.forget_settings(call, f"REPLICAT {name}"))
+        if body.status not in (None, "stopped"):
+            group_changes.set_status(call, REPLICAT, name, str(body.status))
+    return Answer(status=201)
+
+
+def _added(name: str, body: ReplicatBody, source: TrailSource) -> str:
+    """Return the ADD REPLICAT statement of a body."""
+    mode = body.mode or Mode()
+    kinds = {"integrated": ", INTEGRATED", "coordinated": ", COORDINATED"}
+    if mode.type not in ("nonintegrated", *kinds):
+        raise UsageError(f"{mode.type[:80]} is not a valid mode", hint="use nonintegrated, integrated or coordinated")
+    kind = ", PARALLEL" if mode.parallel else kinds.get(mode.type, "")
+    table = body.checkpoint.table if body.checkpoint is not None else ""
+    options = f", CHECKPOINTTABLE {word(table)}" if table else ""
+    if body.description:
+        options += f", DESC {quoted(body.description)}"
+    trail = trail_text(source.name, source.path)
+    return f"ADD REPLICAT {word(name)}{kind}, EXTTRAIL {word(trail)}{options}{_begin(body.begin)}"
+
+
+def _begin(begin: str | Object | None) -> str:
+    if begin is None:
+        return ""
+    if isinstance(begin, str):
+        return ", BEGIN NOW" if begin.lower() == "now" else f", BEGIN {quoted(begin)}"
+    if "sequence" in begin:
+        return f", EXTSEQNO {int(begin['sequence'])}, EXTRBA {int(begin.get('offset', 0))}"
+    raise UsageError("begin must be now, a time, or {sequence, offset}")
+
+
+@resource("PATCH", f"{_BASE}/{{replicat}}", role=Role.OPERATOR, summary="Change a Replicat", body=ReplicatBody)
+def update_replicat(call: Call, replicat: str) -> Answer:
+    body: ReplicatBody = call.body
+    found = find_group(call, REPLICAT, replicat)
+    with call.steps() as steps:
+        if body.config is not None:
+            group_changes.write_parameters(call, steps, found.group, GroupKind.REPLICAT, body.config)
+        options = _altered(found, body)
+        if options:
+            _log_in(call, found, body)
+            call.run(f"ALTER REPLICAT {word(found.group)}{options}", said="OGG-08100")
+        group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
+    if body.status is not None:
+        group_changes.set_status(call, REPLICAT, found.group, body.status)
+    return Answer()
+
+
+def _altered(found: View, body: ReplicatBody) -> str:
+    """Return the options of ALTER REPLICAT for what differs."""
+    options = _begin(body.begin)
+    trail = trail_text(body.source.name, body.source.path) if body.source is not None else ""
+    if trail and trail != found.checkpoint.read.trail:
+        options += f", EXTTRAIL {word(trail)}"
+    if body.description is not None and body.description != found.checkpoint.description:
+        options += f", DESC {quoted(body.description)}"
+    return options
+
+
+def _log_in(call: Call, found: View, body: ReplicatBody) -> None:
+    """Log in to the target, whose checkpoint table holds the position."""
+    alias = body.credentials
+    if alias is None and (named := credentials_of(parameter_text(call, found.group))) is not None:
+        alias = Alias(**named)
+    if alias is not None and found.checkpoint.options.replicat_kind is not ReplicatKind.LAKE:
+        call.log_in(alias.connection)
+
+
+@resource("DELETE", f"{_BASE}/{{replicat}}", role=Role.ADMINISTRATOR, summary="Stop and delete a Replicat")
+def delete_replicat(call: Call, replicat: str) -> Answer:
+    found = find_group(call, REPLICAT, replicat)
+    named = credentials_of(parameter_text(call, found.group))
+    if named is not None:
+        call.log_in(Alias(**named).connection)
+    group_changes.delete(call, REPLICAT, replicat)
+    return Answer()
+
+
+@resource(
+    "POST", f"{_BASE}/{{replicat}}/command", role=Role.USER, summary="Send a request to a Replicat", body=GroupCommand
+)
+def send_to_replicat(call: Call, replicat: str) -> Answer:
+    return group_changes.send(call, REPLICAT, replicat, call.body)

@@ -1,0 +1,166 @@
+"""The routes of the API, registered by decorators: one declaration gives the address, the role, the types and the page.
+
+``@resource("GET", "/extracts/{extract}", role=Role.USER, summary="…")`` above a function makes it the handler. The function
+receives the call and the parts of the address. The OpenAPI document, the check of permissions and the table of HELP SECURITY
+all come from these declarations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.refusals import HttpError
+
+if TYPE_CHECKING:
+    from ggshell.service.call import Call
+
+Handler = Callable[..., Answer | RawAnswer]
+CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LONGEST_NAME = 256
+
+
+class Route(NamedTuple):
+    """A declared route.
+
+    ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the type
+    (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
+    ``returns``: the type of ``response`` for the OpenAPI document. ``tag``: the group of the route in that document.
+    """
+
+    method: str
+    path: str
+    role: Role
+    summary: str
+    handler: Handler
+    body: Any = None
+    optional: bool = False
+    returns: Any = None
+    tag: str = ""
+    status: int = 200
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts of the address."""
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def changes(self) -> bool:
+        return self.method in CHANGES
+
+
+_ROUTES: dict[tuple[str, str], Route] = {}
+
+
+def resource(
+    method: str,
+    path: str,
+    *,
+    role: Role,
+    summary: str,
+    body: Any = None,
+    optional: bool = False,
+    returns: Any = None,
+    status: int = 200,
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of a route."""
+
+    def register(handler: Handler) -> Handler:
+        tag = handler.__module__.rpartition(".")[2].replace("_", " ")
+        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status)
+        if _ROUTES.setdefault((method, path), route) is not route:
+            raise ValueError(f"{method} {path} is declared twice")
+        return handler
+
+    return register
+
+
+@cache
+def routes() -> tuple[Route, ...]:
+    """Return every route, in the order of its address."""
+    package = import_module("ggshell.service.resources")
+    for module in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")
+    return tuple(sorted(_ROUTES.values(), key=lambda route: (route.path, route.method)))
+
+
+class Branch:
+    """A node of the tree of addresses: fixed words, one variable part, and the routes that end here."""
+
+    __slots__ = ("routes", "variable", "words")
+
+    def __init__(self) -> None:
+        self.words: dict[str, Branch] = {}
+        self.variable: Branch | None = None
+        self.routes: dict[str, Route] = {}
+
+
+@cache
+def _tree() -> Branch:
+    root = Branch()
+    for route in routes():
+        place = root
+        for word in route.path.strip("/").split("/"):
+            if word.startswith("{"):
+                place.variable = place.variable or Branch()
+                place = place.variable
+            else:
+                place = place.words.setdefault(word, Branch())
+        place.routes[route.method] = route
+    return root
+
+
+def find(method: str, path: str) -> tuple[Route, tuple[str, ...]]:
+    """Return the route of a request and the values of its address's parts.
+
+    ``path``: below ``/services/v2``, still percent-encoded. Raises HttpError (404, 405, 400).
+    """
+    branches, words = [(_tree(), ())], path.strip("/").split("/")
+    for word in words:
+        branches = [pair for branch, values in branches for pair in _steps(branch, values, word)]
+    ends = [(branch, values) for branch, values in branches if branch.routes]
+    if not ends:
+        raise HttpError(404, f"{path[:200]} is not a resource of this API", hint="see /services/v2/metadata-catalog")
+    branch, values = ends[0]
+    wanted = "GET" if method == "HEAD" else method
+    if wanted not in branch.routes:
+        allowed = ", ".join(allowed_methods(branch))
+        raise HttpError(
+            405, f"{method} is not supported for {path[:200]}", hint=f"use {allowed}", headers={"Allow": allowed}
+        )
+    return branch.routes[wanted], values
+
+
+def allowed_methods(branch: Branch) -> list[str]:
+    """Return the methods of an address, with those that every address has."""
+    return sorted({*branch.routes, "OPTIONS", *(("HEAD",) if "GET" in branch.routes else ())})
+
+
+def _steps(branch: Branch, values: tuple[str, ...], word: str) -> Iterator[tuple[Branch, tuple[str, ...]]]:
+    if word in branch.words:
+        yield branch.words[word], values
+    if branch.variable is not None:
+        yield branch.variable, (*values, _part(word))
+
+
+def _part(word: str) -> str:
+    """Decode a part of an address. Raises HttpError for one that cannot be a name."""
+    try:
+        value = unquote(word, errors="strict")
+    except UnicodeDecodeError as error:
+        raise HttpError(400, "the address contains a name that is not valid UTF-8") from error
+    if not value or len(value) > LONGEST_NAME or not value.isprintable() or value in (".", "..") or "/" in value:
+        raise HttpError(400, f"{value[:80]!a} is not a valid name in an address")
+    return value
+
+
+def handle(route: Route, call: Call, values: tuple[str, ...]) -> Answer | RawAnswer:
+    """Call a route's handler."""
+    return route.handler(call, *values)

@@ -1,0 +1,226 @@
+"""Signing in: Basic credentials, session cookies, bearer tokens and client certificates give a principal with a role.
+
+A password that was checked once is recognized by a keyed digest until the users change, because scrypt is slow by design.
+After five failures for a user from one address, each further attempt must wait, twice as long each time.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import secrets
+import threading
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ggshell.clock import Clock
+from ggshell.home.users import LONGEST_PASSWORD, Role, User, Users
+from ggshell.service.refusals import HttpError
+
+COOKIE: Final = "ogg_session"
+FREE_FAILURES: Final = 5
+LONGEST_WAIT_SECONDS: Final = 300.0
+_MOST_SESSIONS: Final = 10_000
+_MOST_FAILURES: Final = 100_000
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'}
+
+
+class Principal(NamedTuple):
+    """Who makes a request. ``session``: the token of the session or bearer token, empty without one."""
+
+    name: str
+    role: Role
+    session: str = ""
+
+
+ANONYMOUS: Final = Principal("", Role.ANYONE)
+
+
+class _Session:
+    """A signed-in user at one address; it ends when it is not used for the time limit."""
+
+    __slots__ = ("client", "fixed_end", "name", "token", "used")
+
+    def __init__(self, name: str, client: str, used: float, fixed_end: float | None) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self.name = name
+        self.client = client
+        self.used = used
+        self.fixed_end = fixed_end
+
+
+class _Failures(NamedTuple):
+    """Failed attempts for a user from an address, and the monotonic time from which the next one is accepted."""
+
+    count: int
+    next_allowed: float
+
+
+class SignIn:
+    """Checks credentials and keeps sessions, in memory only. Any thread can call it."""
+
+    def __init__(self, users: Users, clock: Clock, session_seconds: float) -> None:
+        self._users = users
+        self._clock = clock
+        self._session_seconds = session_seconds
+        self._lock = threading.Lock()
+        self._key = secrets.token_bytes(32)
+        self._version: object = None
+        self._known: dict[str, User] = {}
+        self._checked: dict[bytes, str] = {}
+        self._sessions: dict[str, _Session] = {}
+        self._by_client: dict[tuple[str, str], str] = {}
+        self._failures: dict[tuple[str, str], _Failures] = {}
+
+    @property
+    def has_users(self) -> bool:
+        self._refresh()
+        return bool(self._known)
+
+    def quick(self, headers: Mapping[str, str], client: str, certificate: str) -> Principal | None:
+        """Return the principal if that needs no password hash, None if ``slow`` must be called. Raises HttpError (401, 429)."""
+        self._refresh()
+        scheme, _, value = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._of_session(value.strip(), "the token is not valid, or it has expired")
+        if scheme.lower() == "basic":
+            name, password = _basic(value)
+            self._require_patience(name, client)
+            known = self._checked.get(self._digest(name, password))
+            return self._basic_principal(known, client) if known in self._known else None
+        if scheme:
+            raise HttpError(401, f"{scheme[:20]} is not a supported method to sign in", headers=_CHALLENGE)
+        token = _cookie(headers.get("cookie", ""))
+        if token:
+            return self._of_session(token, "the session has ended")
+        if certificate:
+            user = self._known.get(certificate)
+            if user is None:
+                raise HttpError(401, f"the certificate's name {certificate[:80]} is not a user", headers=_CHALLENGE)
+            return Principal(user.name, user.role)
+        return ANONYMOUS
+
+    def slow(self, headers: Mapping[str, str], client: str) -> Principal:
+        """Check a password with scrypt. Raises HttpError (401) after counting the failure."""
+        name, password = _basic(headers["authorization"].partition(" ")[2])
+        user = self._users.check(name, password)
+        with self._lock:
+            if user is None:
+                self._count_failure(name, client)
+            else:
+                self._failures.pop((name, client), None)
+                self._checked[self._digest(name, password)] = name
+        if user is None:
+            raise HttpError(401, "the user name or the password is not valid", code="GGS-00906", headers=_CHALLENGE)
+        return self._basic_principal(name, client)
+
+    def token(self, principal: Principal) -> tuple[str, int]:
+        """Issue a bearer token for a user; return it with its seconds of validity."""
+        with self._lock:
+            now = self._clock.steady()
+            session = _Session(principal.name, "", now, now + self._session_seconds)
+            self._keep(session)
+        return session.token, int(self._session_seconds)
+
+    def sign_out(self, principal: Principal) -> None:
+        """End the principal's session."""
+        with self._lock:
+            session = self._sessions.pop(principal.session, None)
+            if session is not None:
+                self._by_client.pop((session.name, session.client), None)
+
+    def _refresh(self) -> None:
+        """Read the users again if they changed; sessions of users whose password or role changed stay only by name."""
+        version = self._users.version()
+        if version == self._version:
+            return
+        users = {user.name: user for user in self._users.all()}
+        with self._lock:
+            self._known, self._version = users, version
+            self._checked.clear()
+            self._sessions.clear()
+            self._by_client.clear()
+
+    def _of_session(self, token: str, refusal: str) -> Principal:
+        with self._lock:
+            session, now = self._sessions.get(token), self._clock.steady()
+            end = 0.0 if session is None else session.fixed_end or session.used + self._session_seconds
+            user = self._known.get(session.name) if session is not None else None
+            if session is None or user is None or now >= end:
+                self._sessions.pop(token, None)
+                raise HttpError(401, refusal, hint="sign in again", headers=_CHALLENGE)
+            session.used = now
+        return Principal(user.name, user.role, token)
+
+    def _basic_principal(self, name: str, client: str) -> Principal:
+        with self._lock:
+            user, now = self._known[name], self._clock.steady()
+            session = self._sessions.get(self._by_client.get((name, client), ""))
+            if session is None or now >= session.used + self._session_seconds:
+                session = _Session(name, client, now, None)
+                self._by_client[(name, client)] = session.token
+                self._keep(session)
+            session.used = now
+        return Principal(user.name, user.role, session.token)
+
+    def _keep(self, session: _Session) -> None:
+        if len(self._sessions) >= _MOST_SESSIONS:
+            oldest = min(self._sessions.values(), key=lambda each: each.used)
+            del self._sessions[oldest.token]
+        self._sessions[session.token] = session
+
+    def _digest(self, name: str, password: str) -> bytes:
+        return hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
+
+    def _require_patience(self, name: str, client: str) -> None:
+        """Raise HttpError 429 while a user at an address must wait after failed attempts."""
+        failed = self._failures.get((name, client))
+        left = failed.next_allowed - self._clock.steady() if failed is not None else 0.0
+        if left > 0:
+            seconds = max(1, round(left))
+            raise HttpError(
+                429,
+                f"too many failed attempts to sign in: wait {seconds} seconds",
+                headers={"Retry-After": str(seconds)},
+            )
+
+    def _count_failure(self, name: str, client: str) -> None:
+        if len(self._failures) >= _MOST_FAILURES:
+            self._failures.pop(next(iter(self._failures)))
+        count = self._failures.get((name, client), _Failures(0, 0)).count + 1
+        wait = 0.0 if count < FREE_FAILURES else min(2.0 ** (count - FREE_FAILURES + 1), LONGEST_WAIT_SECONDS)
+        self._failures[(name, client)] = _Failures(count, self._clock.steady() + wait)
+
+
+def _basic(value: str) -> tuple[str, str]:
+    """Return user name and password of Basic credentials. Raises HttpError."""
+    try:
+        name, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, ValueError) as error:
+        raise HttpError(401, "the Basic credentials are not valid", headers=_CHALLENGE) from error
+    if not colon or len(name) > LONGEST_PASSWORD or len(password) > LONGEST_PASSWORD:
+        raise HttpError(401, "the Basic credentials are not valid", headers=_CHALLENGE)
+    return name, password
+
+
+def _cookie(header: str) -> str:
+    """Return the session cookie of a Cookie header, or an empty text."""
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def required(principal: Principal, role: Role) -> None:
+    """Raise HttpError (401 without credentials, 403 for a role that is too low)."""
+    if principal.role >= role:
+        return
+    if principal.role is Role.ANYONE:
+        raise HttpError(401, "sign in to use this resource", headers=_CHALLENGE)
+    raise HttpError(
+        403,
+        f"user {principal.name} has the role {principal.role.title}; this requires {role.title}",
+        hint=f"ALTER USER {principal.name}, ROLE {role.name}",
+    )

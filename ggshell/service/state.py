@@ -1,0 +1,89 @@
+"""The state of a running service that its requests share."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from ggshell.clock import Clock
+from ggshell.home.events import EventLog, Severity
+from ggshell.home.home import Home
+from ggshell.home.users import Users
+from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.refusals import HttpError
+from ggshell.service.sign_in import SignIn
+
+PROGRAM: Final = "Service"
+WORKERS: Final = 16
+_MOST_LONG_REQUESTS: Final = 200
+
+
+class LongRequest(NamedTuple):
+    """A request that takes longer than its deadline and is followed with ``requests/{name}``."""
+
+    name: str
+    user: str
+    method: str
+    path: str
+    started: int
+    future: Future[Answer | RawAnswer]
+
+    @property
+    def status(self) -> str:
+        if not self.future.done():
+            return "inProgress"
+        return "failed" if self.future.exception() is not None else "completed"
+
+
+class ServiceState:
+    """What the requests of a service share. Any thread can use it."""
+
+    def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
+        self.home = home
+        self.settings = settings
+        self.clock = clock
+        self.started = clock.now()
+        self.users = Users(home)
+        self.sign_in = SignIn(self.users, clock, settings.session_seconds)
+        self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
+        self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
+        self._events = EventLog(home, clock)
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._number = 0
+
+    def event(self, severity: Severity, code: str, text: str) -> None:
+        """Write an event to ggserr.log. Raises DiskError."""
+        self._events.write(severity, code, PROGRAM, text)
+
+    @contextmanager
+    def exclusive(self, name: str, seconds: float) -> Iterator[None]:
+        """Let one request at a time change an object. Raises HttpError 409 if it is still being changed after the time."""
+        with self._guard:
+            lock = self._locks.setdefault(name, threading.Lock())
+        if not lock.acquire(timeout=seconds):
+            raise HttpError(409, f"another request is changing {name}", hint="repeat the request later")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def follow(self, user: str, method: str, path: str, future: Future[Answer | RawAnswer]) -> LongRequest:
+        """Keep a request whose result the client will ask for later."""
+        with self._guard:
+            self._number += 1
+            found = LongRequest(str(self._number), user, method, path, self.clock.now(), future)
+            self.long_requests[found.name] = found
+            for name in [each for each, old in self.long_requests.items() if old.future.done()]:
+                if len(self.long_requests) <= _MOST_LONG_REQUESTS:
+                    break
+                del self.long_requests[name]
+        return found
+
+    def close(self) -> None:
+        self.workers.shutdown(wait=False, cancel_futures=True)
