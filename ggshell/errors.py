@@ -207,3 +207,22 @@ class HomeMovedError(ProcessError):
     """
 
     code = "GGS-00805"
+
+
+class HttpError(GgsError):
+    """A request that HTTP itself refuses. ``status``: its status code; ``headers`` are added to the answer."""
+
+    code = "GGS-00902"
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+        self.headers = headers or {}

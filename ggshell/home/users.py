@@ -112,7 +112,7 @@ class Users:
             entry = _required(users, name)
             if role is not None and role is not Role.SECURITY:
                 _keep_security(users, name)
-            changes = {"role": role and role.name, "hash": hashed, "info": info}
+            changes = {"role": role.name if role is not None else None, "hash": hashed, "info": info}
             entry.update({key: value for key, value in changes.items() if value is not None})
             self._file.save(users)
         return _user(name, entry)

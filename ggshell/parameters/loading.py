@@ -1,4 +1,4 @@
-"""The loader of parameter files for Extract, pump, Replicat, Manager and the service.  It runs before they connect to a database.
+"""The loader of parameter files for all processes. It runs before they connect to a database.
 
 ``ggshell check`` calls the same functions.  A file that the check accepts is also accepted at START, and a file that START
 would refuse because of its own content is refused by the check with the same code and message.

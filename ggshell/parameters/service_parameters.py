@@ -19,7 +19,7 @@ class MetricsAccess(StrEnum):
     """Who can read /metrics."""
 
     USERS = "USERS"
-    TOKEN = "TOKEN"
+    TOKEN = "TOKEN"  # noqa: S105 - a word of the parameter
     OPEN = "OPEN"
     OFF = "OFF"
 

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 JSON: Final = "application/json"
 Object = dict[str, Any]
+DONE: Final = "OGG-08100"
+"""The code of messages about what a request did to a group."""
 
 
 class Said(NamedTuple):

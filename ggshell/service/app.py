@@ -18,14 +18,14 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from ggshell.errors import GgsError
+from ggshell.errors import GgsError, HttpError
 from ggshell.home.events import Severity
 from ggshell.language.redaction import masked
 from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
-from ggshell.service.refusals import HttpError, headers_of, status_of
+from ggshell.service.refusals import headers_of, status_of
 from ggshell.service.sign_in import COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
@@ -102,7 +102,7 @@ class Application:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._state.workers, sign_in.slow, request.headers, host)
         except HttpError as error:
-            self._state.event(Severity.WARNING, "GGS-00906", f"sign-in from {host} refused: {error.message}")
+            self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}")
             raise
 
     async def _body(self, request: HttpRequest, route: routes.Route) -> Any:

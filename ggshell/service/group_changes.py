@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ggshell.cli.groups import Kinds, View
-from ggshell.errors import ConflictError, StateError, UsageError
+from ggshell.errors import ConflictError, HttpError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.parameters.loading import load
-from ggshell.service.answers import Answer, Object, Said
+from ggshell.service.answers import DONE, Answer, Object, Said
 from ggshell.service.bodies import Body, lines_of
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
-from ggshell.service.refusals import HttpError
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: "OGG-08511"}
 STATUSES: Final = ("running", "stopped", "killed")
@@ -75,12 +74,12 @@ def stop(call: Call, found: View, *, killed: bool = False, forced: bool = False)
     """Stop or kill a group. A group that is not running is left as it is."""
     what = f"{kind_word(found.type)} group {found.group}"
     if not found.runs:
-        call.said.append(Said("OGG-08100", f"{what} is not running."))
+        call.said.append(Said(DONE, f"{what} is not running."))
         return
     verb = "KILL" if killed else "STOP"
-    call.said.append(Said("OGG-08100", f"Sending {verb} request to {what} ..."))
+    call.said.append(Said(DONE, f"Sending {verb} request to {what} ..."))
     call.run(f"{verb} {found.type} {word(found.group)}{' !' if forced and not killed else ''}")
-    call.said.append(Said("OGG-08100", f"{what} is down ({'killed' if killed else 'gracefully'})."))
+    call.said.append(Said(DONE, f"{what} is down ({'killed' if killed else 'gracefully'})."))
 
 
 def delete(call: Call, kinds: Kinds, name: str) -> View:
@@ -88,7 +87,7 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
     found = find_group(call, kinds, name)
     if found.runs:
         stop(call, found)
-    call.run(f"DELETE {found.type} {word(found.group)} !", said="OGG-08100")
+    call.run(f"DELETE {found.type} {word(found.group)} !", said=DONE)
     forget_settings(call, found.name)
     return found
 

@@ -7,7 +7,7 @@ import resource
 import socket
 import ssl
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -35,7 +35,7 @@ _BACKLOG: Final = 2048
 class CertifiedProtocol(H11Protocol):
     """HTTP/1.1 that remembers the common name of each connection's client certificate."""
 
-    names: dict[tuple[str, int], str] = {}
+    names: ClassVar[dict[tuple[str, int], str]] = {}
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -164,7 +164,7 @@ def _require_valid(certificate: Path, clock: Clock) -> None:
     if facts.not_after < clock.now():
         raise StateError(
             f"certificate {certificate} has expired",
-            code="GGS-00908",
+            code="GGS-00916",
             hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
         )
 

@@ -1,4 +1,4 @@
-"""HTTP statuses of errors: which status an error of ggshell has, and the errors of HTTP itself."""
+"""HTTP statuses of errors, and the headers that go with them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ggshell.errors import (
     DatabaseError,
     DiskError,
     GgsError,
+    HttpError,
     NotFoundError,
     ParameterError,
     ProcessError,
@@ -34,27 +35,8 @@ _STATUSES: Final[tuple[tuple[type[GgsError], int], ...]] = (
     (StoreError, 503),
     (DiskError, 503),
 )
-_CODES: Final = {"GGS-00999": 500, "GGS-00807": 503, "GGS-00205": 503}
-"""Codes whose status differs from that of their class: a bug, not enough memory, Manager is not running."""
-
-
-class HttpError(GgsError):
-    """A request that HTTP itself refuses. ``status``: its status code; ``headers`` are added to the answer."""
-
-    code = "GGS-00902"
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        code: str | None = None,
-        hint: str = "",
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(message, code=code, hint=hint)
-        self.status = status
-        self.headers = headers or {}
+_CODES: Final = {"GGS-00999": 500, "GGS-00807": 503}
+"""Codes whose status differs from that of their class: a bug, not enough memory."""
 
 
 def status_of(error: GgsError) -> int:

@@ -15,9 +15,9 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
+from ggshell.errors import HttpError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, RawAnswer
-from ggshell.service.refusals import HttpError
 
 if TYPE_CHECKING:
     from ggshell.service.call import Call
@@ -122,7 +122,8 @@ def find(method: str, path: str) -> tuple[Route, tuple[str, ...]]:
 
     ``path``: below ``/services/v2``, still percent-encoded. Raises HttpError (404, 405, 400).
     """
-    branches, words = [(_tree(), ())], path.strip("/").split("/")
+    branches: list[tuple[Branch, tuple[str, ...]]] = [(_tree(), ())]
+    words = path.strip("/").split("/")
     for word in words:
         branches = [pair for branch, values in branches for pair in _steps(branch, values, word)]
     ends = [(branch, values) for branch, values in branches if branch.routes]

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
+from ggshell.errors import HttpError
 from ggshell.home.users import LONGEST_PASSWORD, Role, User, Users
-from ggshell.service.refusals import HttpError
 
 COOKIE: Final = "ogg_session"
 FREE_FAILURES: Final = 5
@@ -53,7 +53,7 @@ class _Session:
 class _Failures(NamedTuple):
     """Failed attempts for a user from an address, and the monotonic time from which the next one is accepted."""
 
-    count: int
+    number: int
     next_allowed: float
 
 
@@ -188,7 +188,7 @@ class SignIn:
     def _count_failure(self, name: str, client: str) -> None:
         if len(self._failures) >= _MOST_FAILURES:
             self._failures.pop(next(iter(self._failures)))
-        count = self._failures.get((name, client), _Failures(0, 0)).count + 1
+        count = self._failures.get((name, client), _Failures(0, 0)).number + 1
         wait = 0.0 if count < FREE_FAILURES else min(2.0 ** (count - FREE_FAILURES + 1), LONGEST_WAIT_SECONDS)
         self._failures[(name, client)] = _Failures(count, self._clock.steady() + wait)
 

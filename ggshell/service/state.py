@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
+from ggshell.errors import HttpError
 from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
 from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
-from ggshell.service.refusals import HttpError
 from ggshell.service.sign_in import SignIn
 
 PROGRAM: Final = "Service"

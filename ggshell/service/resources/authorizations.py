@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ggshell.errors import NotFoundError
+from ggshell.errors import NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
 from ggshell.service.answers import Answer, Object, Said, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, quoted, word
-from ggshell.service.refusals import HttpError
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
 
@@ -89,6 +88,10 @@ def delete_user(call: Call, role: str, user: str) -> Answer:
 
 @resource("GET", "/currentuser", role=Role.USER, summary="Show the user who makes the request")
 def get_current_user(call: Call) -> Answer:
+    return _current_user(call)
+
+
+def _current_user(call: Call) -> Answer:
     principal = call.principal
     fields: Object = {"$schema": "ogg:currentUser", "user": principal.name, "role": principal.role.title}
     return Answer({**fields, "roles": [role.title for role in Role if Role.ANYONE < role <= principal.role]})
@@ -103,7 +106,7 @@ def sign_out(call: Call) -> Answer:
 @resource("POST", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
 @resource("GET", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
 def reauthorize(call: Call) -> Answer:
-    return get_current_user(call)
+    return _current_user(call)
 
 
 @resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
@@ -128,7 +131,7 @@ def _fields(user: User) -> Object:
 
 
 def _line(text: str) -> str:
-    """Return a description, which goes to the end of the statement. Raises HttpError for more than one line."""
+    """Return a description, which goes to the end of the statement. Raises UsageError for more than one line."""
     if not text.isprintable():
-        raise HttpError(400, "info must be one line of printable characters", code="GGS-00903")
+        raise UsageError("info must be one line of printable characters")
     return text

@@ -1,0 +1,104 @@
+"""A running service and a client of it, for tests."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import requests
+from command_line import run_ggshell
+
+PASSWORD = "correct-horse-7"
+
+
+class Reply(NamedTuple):
+    """An answer: its status, its headers, and its decoded body (None if it is not JSON)."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+    text: str
+
+    @property
+    def response(self) -> Any:
+        return self.body["response"]
+
+    @property
+    def codes(self) -> list[str]:
+        return [each["code"] for each in self.body["messages"]]
+
+
+class ServiceClient:
+    """Sends requests as one user. A new connection and session for each client."""
+
+    def __init__(self, url: str, user: str = "admin", password: str = PASSWORD, **options: Any) -> None:
+        self.url = url
+        self.session = requests.Session()
+        if user:
+            self.session.auth = (user, password)
+        self.options = options
+
+    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Reply:
+        """Send a request to an address below ``/services/v2``, or to the address itself if it begins with two slashes."""
+        address = f"{self.url}{path[1:]}" if path.startswith("//") else f"{self.url}/services/v2{path}"
+        data = body if body is None or isinstance(body, bytes | str) else json.dumps(body)
+        given = {"timeout": 60, **self.options, **options}
+        answer = self.session.request(method, address, data=data, **given)
+        is_json = answer.headers.get("content-type", "").startswith("application/json") and bool(answer.content)
+        return Reply(answer.status_code, dict(answer.headers), answer.json() if is_json else None, answer.text)
+
+    def get(self, path: str, **options: Any) -> Reply:
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Reply:
+        return self.send("POST", path, body, **options)
+
+    def patch(self, path: str, body: Any = None) -> Reply:
+        return self.send("PATCH", path, body)
+
+    def put(self, path: str, body: Any = None, **options: Any) -> Reply:
+        return self.send("PUT", path, body, **options)
+
+    def delete(self, path: str) -> Reply:
+        return self.send("DELETE", path)
+
+
+def free_port() -> int:
+    """A port that nothing uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RunningService:
+    """A home with a user of each role and a running service without TLS, or with it if ``parameters`` do not say PLAINTEXT."""
+
+    def __init__(self, home: Path, parameters: str = "PLAINTEXT\nMETRICS OPEN\n") -> None:
+        self.home = home
+        self.port = free_port()
+        self.tls = "PLAINTEXT" not in parameters
+        file = home / "dirprm" / "service.prm"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"PORT {self.port}\n{parameters}")
+        for name, role in (("admin", "SECURITY"), ("jane", "ADMINISTRATOR"), ("otto", "OPERATOR"), ("uma", "USER")):
+            self.run(f"ADD USER {name}, ROLE {role}, PASSWORD {PASSWORD}")
+        self.run("START SERVICE")
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    def run(self, statement: str, code: int = 0) -> str:
+        """Run a statement in a shell on this home; returns its output."""
+        done = run_ggshell("--home", self.home, "-c", statement)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def client(self, user: str = "admin", password: str = PASSWORD, **options: Any) -> ServiceClient:
+        return ServiceClient(self.url, user, password, **options)
+
+    def close(self) -> None:
+        for statement in ("STOP SERVICE", "KILL ER *", "STOP MANAGER !"):
+            run_ggshell("--home", self.home, "-c", statement)
