@@ -16,7 +16,7 @@ from ggshell.cli.execute import Outcome, execute
 from ggshell.cli.options import Options
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, UsageError
-from ggshell.service.answers import Said
+from ggshell.service.answers import DONE, Said
 from ggshell.service.sign_in import Principal
 
 if TYPE_CHECKING:
@@ -75,18 +75,18 @@ class Call:
             self._cleanup.callback(self._session.close)
         return self._session
 
-    def run(self, statement: str, *, said: str = "") -> Outcome:
+    def run(self, statement: str, *, told: bool = False) -> Outcome:
         """Carry out a statement; its notes become messages of the answer.
 
-        ``said``: the code of the message that reports its success, empty for none. Raises GgsError if it failed.
+        ``told``: the lines of its result become messages too. Raises GgsError if it failed.
         """
         outcome = execute(self.session, statement)
         self.said += [Said(note.code, note.message, "WARNING") for note in outcome.notes]
         if outcome.errors:
             raise outcome.errors[0]
-        if said and outcome.result is not None:
+        if told and outcome.result is not None:
             lines = [str(row[0]) for row in outcome.result.rows if row and row[0]]
-            self.said += [Said(said, line.strip()) for line in lines]
+            self.said += [Said(DONE, line.strip()) for line in lines]
         return outcome
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
@@ -132,9 +132,9 @@ class Steps:
             except GgsError as failure:
                 self._call.said.append(Said(failure.code, f"not undone: {failure}", "WARNING"))
 
-    def run(self, statement: str, *, undo: str = "", said: str = "") -> Outcome:
+    def run(self, statement: str, *, undo: str = "", told: bool = False) -> Outcome:
         """Carry out a statement; ``undo``: the statement that undoes it. Raises GgsError."""
-        outcome = self._call.run(statement, said=said)
+        outcome = self._call.run(statement, told=told)
         if undo:
             self.undo(lambda: self._call.run(undo))
         return outcome

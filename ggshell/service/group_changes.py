@@ -87,7 +87,7 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
     found = find_group(call, kinds, name)
     if found.runs:
         stop(call, found)
-    call.run(f"DELETE {found.type} {word(found.group)} !", said=DONE)
+    call.run(f"DELETE {found.type} {word(found.group)} !", told=True)
     forget_settings(call, found.name)
     return found
 

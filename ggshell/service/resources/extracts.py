@@ -11,7 +11,7 @@ from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import DONE, Answer, Object, Said, collection, item
+from ggshell.service.answers import Answer, Object, Said, collection, item
 from ggshell.service.bodies import Alias, Body
 from ggshell.service.call import Call, Steps, quoted, word
 from ggshell.service.group_changes import GroupCommand
@@ -130,12 +130,12 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
     description = f", DESC {quoted(body.description)}" if body.description else ""
     undo = f"DELETE EXTRACT {word(name)} !"
     if source == "tables":
-        steps.run(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}", undo=undo, said=DONE)
+        steps.run(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}", undo=undo, told=True)
         return
     if isinstance(source, dict) and "name" in source:
         trail = trail_text(str(source["name"]), str(source.get("path", "")))
         text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{_begin(body.begin, log=False)}{description}"
-        steps.run(text, undo=undo, said=DONE)
+        steps.run(text, undo=undo, told=True)
         return
     if source != "tranlogs" and not (isinstance(source, dict) and "tranlogs" in source):
         raise UsageError("source must be tranlogs, tables, or a trail with its name", hint='"source": "tranlogs"')
@@ -145,7 +145,7 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
         if body.registration not in (None, "none"):
             _register(call, steps, name)
     text = f"ADD EXTRACT {word(name)}, TRANLOG{_begin(body.begin or 'now', log=True)}{description}"
-    steps.run(text, undo=undo, said=DONE)
+    steps.run(text, undo=undo, told=True)
 
 
 def _credentials_in(call: Call, name: str) -> Alias | None:
@@ -170,7 +170,7 @@ def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None
     """Add a trail, and the folder that holds it."""
     call.home.resolve(target.trail).parent.mkdir(parents=True, exist_ok=True)
     text = f"ADD EXTTRAIL {word(target.trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
-    steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", said=DONE)
+    steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
 
 
 def _begin(begin: str | Object | None, *, log: bool) -> str:
@@ -198,7 +198,7 @@ def update_extract(call: Call, extract: str) -> Answer:
         if body.description is not None and body.description != found.checkpoint.description:
             options += f", DESC {quoted(body.description)}"
         if options:
-            call.run(f"ALTER EXTRACT {word(found.group)}{options}", said=DONE)
+            call.run(f"ALTER EXTRACT {word(found.group)}{options}", told=True)
         for target in body.targets or ():
             _alter_trail(call, steps, found, target)
         group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
@@ -213,7 +213,7 @@ def _alter_trail(call: Call, steps: Steps, found: View, target: TrailTarget) -> 
         _add_trail(call, steps, found.group, target)
     elif present[target.trail].megabytes != target.size_mb:
         text = f"ALTER EXTTRAIL {word(target.trail)}, EXTRACT {word(found.group)}, MEGABYTES {target.size_mb}"
-        call.run(text, said=DONE)
+        call.run(text, told=True)
 
 
 @resource("DELETE", f"{_BASE}/{{extract}}", role=Role.ADMINISTRATOR, summary="Stop and delete an Extract")

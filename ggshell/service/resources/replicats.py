@@ -7,7 +7,7 @@ from ggshell.errors import UsageError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import DONE, Answer, Object, collection, item
+from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.bodies import Alias, Body
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_changes import GroupCommand
@@ -104,7 +104,7 @@ def create_replicat(call: Call, replicat: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
-        steps.run(_added(name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", said=DONE)
+        steps.run(_added(name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", told=True)
         group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(body))
         steps.undo(lambda: group_changes.forget_settings(call, f"REPLICAT {name}"))
         if body.status not in (None, "stopped"):
@@ -147,7 +147,7 @@ def update_replicat(call: Call, replicat: str) -> Answer:
         options = _altered(found, body)
         if options:
             _log_in(call, found, body)
-            call.run(f"ALTER REPLICAT {word(found.group)}{options}", said=DONE)
+            call.run(f"ALTER REPLICAT {word(found.group)}{options}", told=True)
         group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
     if body.status is not None:
         group_changes.set_status(call, REPLICAT, found.group, body.status)
