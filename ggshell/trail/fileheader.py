@@ -104,7 +104,7 @@ def encode_header(
     body = b"".join(
         [
             _group(_TRAIL, _trail_tokens(name, seqno, created, producer, continuity, form)),
-            _group(_MACHINE, list(enumerate(map(_text, platform.uname()[:5]), 0x30))),
+            _group(_MACHINE, list(enumerate(map(_text, _machine()), 0x30))),
             _group(
                 _DATABASE,
                 [
@@ -120,6 +120,15 @@ def encode_header(
     total = 4 + len(body) + _SEAL_SIZE + 4
     content = _TOKEN.pack(_FILE_HEADER, 0, total) + body + _TOKEN.pack(layout.CHECKSUM, 0, 4)
     return content + struct.pack(">I", zlib.crc32(content)) + _TOKEN.pack(layout.TRAILER, 0, total)
+
+
+def _machine() -> tuple[str, ...]:
+    """The system, name, release, version and architecture of this machine.
+
+    They are read one by one: a slice of ``uname()`` includes the processor, for which Python starts a process.
+    """
+    names = platform.uname()
+    return names.system, names.node, names.release, names.version, names.machine
 
 
 def _trail_tokens(
