@@ -58,34 +58,40 @@ SLOWEST = (
 """The folders with servers, processes and Spark: they run first, so that no worker is left with a slow file at the end."""
 
 
-def _path(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).as_posix()
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest first; ``scripts/test`` lets pytest-xdist keep this order."""
 
-    def place(item: pytest.Item) -> int:
-        return next((number for number, start in enumerate(SLOWEST) if _path(item).startswith(start)), len(SLOWEST))
+    @cache
+    def place(path: Path) -> int:
+        name = path.relative_to(Path(__file__).parent).as_posix()
+        return next((number for number, start in enumerate(SLOWEST) if name.startswith(start)), len(SLOWEST))
 
-    items.sort(key=place)
+    items.sort(key=lambda item: place(item.path))
+
+
+SHARED = {
+    "spark": re.compile(r"\b(warm|spark|spark_log): "),
+    "source": re.compile(r"(?m)^from source_trees import "),
+}
+"""What files share, by what they contain: a Spark session, and the syntax trees of the source."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """Run each file on one worker, and all files that use Spark on the same one: a second Java costs 20 s of CPU time."""
+    """Run each file on one worker, and files that share something expensive on the same one.
+
+    A second Java costs 20 s of CPU time; a second set of syntax trees costs 2 s.
+    """
     from xdist.scheduler import LoadFileScheduling
 
     @cache
-    def uses_spark(file: str) -> bool:
-        return (
-            re.search(r"\b(warm|spark|spark_log): ", (config.rootpath / file).read_text(encoding="utf-8")) is not None
-        )
+    def scope(file: str) -> str:
+        text = (config.rootpath / file).read_text(encoding="utf-8")
+        return next((name for name, use in SHARED.items() if use.search(text)), file)
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::", 1)[0]
-            return "spark" if uses_spark(file) else file
+            return scope(nodeid.split("::", 1)[0])
 
     return Scheduling(config, log)
 

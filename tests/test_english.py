@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from source_trees import ROOT, nodes, sources
 
-ROOT = Path(__file__).parents[1]
 _WORDS = r"(?:a|an|the|this|that|its|it|them|him|which|what|each|one|another|every|all|these|those)"
 REFUSED = {
     "is no <noun>": re.compile(
@@ -49,9 +49,8 @@ def _documents() -> Iterator[tuple[str, str]]:
 def _texts_of(file: Path) -> Iterator[tuple[str, str]]:
     """Every string literal of a module with two words or more; the parts of an f-string with a placeholder between them."""
     name = str(file.relative_to(ROOT))
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    inside = {id(part) for node in nodes(file) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes(file):
         if isinstance(node, ast.JoinedStr):
             parts = [str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values]
             yield f"{name}:{node.lineno}", "".join(parts)
@@ -67,8 +66,7 @@ def _texts_of(file: Path) -> Iterator[tuple[str, str]]:
 @cache
 def texts() -> tuple[tuple[str, str], ...]:
     """What people read, with its place: documents, help pages, and the messages and docstrings of the program."""
-    files = sorted((ROOT / "ggshell").rglob("*.py"))
-    found = (*_documents(), *(text for file in files for text in _texts_of(file)))
+    found = (*_documents(), *(text for file in sources("ggshell") for text in _texts_of(file)))
     return tuple((place, _plain(text)) for place, text in found)
 
 

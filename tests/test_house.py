@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from source_trees import PACKAGE, ROOT, nodes, sources, text_of_file, tree
 
 from ggshell import errors
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "ggshell"
 FILE_LINES = 600
 FUNCTION_LINES = 60
 
@@ -124,17 +123,13 @@ class Import(NamedTuple):
 
 
 @cache
-def tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"), str(file))
-
-
-def sources(*folders: str) -> list[Path]:
-    return sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
-
-
-def imports(file: Path) -> Iterator[Import]:
+def imports(file: Path) -> tuple[Import, ...]:
     """Every import of a file, those inside functions as well."""
-    for node in ast.walk(tree(file)):
+    return tuple(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[Import]:
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield Import(file, node.lineno, name.name)
@@ -260,7 +255,7 @@ def _kinds_known(file: Path) -> list[str]:
     found = [str(each) for each in imports(file) if each.module.startswith("ggshell.connectors.")]
     found = [each for each in found if each.rpartition(" ")[2].split(".")[2] in KINDS]
     where = file.relative_to(ROOT)
-    return found + [f"{where}:{getattr(each, 'lineno', 0)}" for each in ast.walk(tree(file)) if _asks_the_kind(each)]
+    return found + [f"{where}:{getattr(each, 'lineno', 0)}" for each in nodes(file) if _asks_the_kind(each)]
 
 
 def test_only_a_connector_depends_on_its_kind_of_database() -> None:
@@ -273,7 +268,7 @@ def test_no_file_is_long() -> None:
     wrong = {
         str(file.relative_to(ROOT)): lines
         for file in sources("ggshell", "scripts", "tests")
-        if (lines := file.read_text(encoding="utf-8").count("\n")) > FILE_LINES
+        if (lines := text_of_file(file).count("\n")) > FILE_LINES
     }
     assert wrong == {}
 
@@ -281,7 +276,7 @@ def test_no_file_is_long() -> None:
 def test_no_function_is_long() -> None:
     wrong = []
     for file in sources("ggshell", "scripts"):
-        for node in ast.walk(tree(file)):
+        for node in nodes(file):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > FUNCTION_LINES:
@@ -326,7 +321,7 @@ def test_no_code_sleeps_or_swallows_an_error(habit: object) -> None:
     wrong = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         for file in sources("ggshell", "scripts")
-        for node in ast.walk(tree(file))
+        for node in nodes(file)
         if habit(node)
     ]
     assert wrong == []
@@ -371,7 +366,7 @@ def test_a_code_used_in_two_files_has_one_meaning() -> None:
     """Regression: GGS-00541 and three other codes had different meanings in two files."""
     users: dict[str, set[str]] = {}
     for file in sources("ggshell"):
-        for node in ast.walk(tree(file)):
+        for node in nodes(file):
             if (
                 isinstance(node, ast.Constant)
                 and isinstance(node.value, str)
@@ -387,7 +382,7 @@ def test_error_classes_are_defined_in_one_file() -> None:
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
         for file in sources("ggshell")
         if file.name != "errors.py"
-        for node in ast.walk(tree(file))
+        for node in nodes(file)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         if any(isinstance(base, ast.Name) and base.id.endswith(("Error", "Exception")) for base in node.bases)
     ]
@@ -409,7 +404,7 @@ def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libra
 
 
 def test_sql_names_are_quoted_in_one_place() -> None:
-    found = [file.name for file in sources("ggshell") if """.replace('"', '""')""" in file.read_text()]
+    found = [file.name for file in sources("ggshell") if """.replace('"', '""')""" in text_of_file(file)]
     assert found == ["types.py"]
 
 
@@ -420,5 +415,5 @@ def test_test_modules_have_different_names() -> None:
 
 def test_json_is_parsed_in_one_place() -> None:
     """Elsewhere, excessively nested text would cause a traceback instead of an error."""
-    found = [file for file in sources("ggshell") if file.name != "files.py" and "json.loads(" in file.read_text()]
+    found = [file for file in sources("ggshell") if file.name != "files.py" and "json.loads(" in text_of_file(file)]
     assert found == []

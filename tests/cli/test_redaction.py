@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 
 import pytest
 from cli.shell import Shell
+from source_trees import nodes, sources
 
-import ggshell
 from ggshell.connectors.logged_in import LoggedIn
 from ggshell.connectors.registry import connector_for
 from ggshell.language.redaction import masked, redacted, starred, without_secrets
@@ -113,8 +112,8 @@ def test_view_params_masks_passwords(shell: Shell) -> None:
 def test_masking_leaves_the_messages_of_the_program_as_they_are() -> None:
     """A hint such as "check the password (ALTER …" would lose the word after the password."""
     changed = []
-    for file in sorted(Path(ggshell.__file__).parent.rglob("*.py")):
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file in sources("ggshell"):
+        for call in nodes(file):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "").endswith("Error"):
                 texts = [*call.args, *(word.value for word in call.keywords if word.arg == "hint")]
                 literals = (ast.literal_eval(text) for text in texts if isinstance(text, ast.Constant))

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from source_trees import PACKAGE, nodes, sources, text_of_file, tree
 
-import ggshell
 from ggshell.cli.manual import help_text, overview
 from ggshell.errors import NotFoundError
 from ggshell.language import pages
 from ggshell.language.help import MESSAGES, find
 
-PACKAGE = Path(ggshell.__file__).parent
 CODE = re.compile(r"(?:GGS|OGG)-\d{5}")
 SEVERITIES = {"ERROR": "error", "WARNING": "warning", "INFO": "information", "NOTE": "note"}
 
@@ -31,34 +30,24 @@ class CodeUse(NamedTuple):
 
 
 @cache
-def sources() -> tuple[Path, ...]:
-    return tuple(sorted(PACKAGE.rglob("*.py")))
-
-
-@cache
-def trees() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
-
-
-@cache
 def codes() -> frozenset[str]:
     """Every code in the source."""
-    return frozenset(code for path in sources() for code in CODE.findall(path.read_text(encoding="utf-8")))
+    return frozenset(code for path in sources("ggshell") for code in CODE.findall(text_of_file(path)))
 
 
 @cache
 def constants() -> Mapping[Path, Mapping[str, str]]:
     """The string constants of every module, including those that it imports from other modules."""
     own: dict[Path, dict[str, str]] = {}
-    for path, tree in trees().items():
+    for path in sources("ggshell"):
         own[path] = {}
-        for node in tree.body:
+        for node in tree(path).body:
             target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
             value = getattr(node, "value", None)
             if isinstance(target, ast.Name) and value is not None:
                 own[path][target.id] = text_of(value, {})
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path in sources("ggshell"):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ggshell."):
                 module = PACKAGE.parent / f"{str(node.module).replace('.', '/')}.py"
                 for name in node.names:
@@ -94,9 +83,9 @@ def severity_of(call: ast.Call) -> str:
 def code_uses() -> Mapping[str, list[CodeUse]]:
     """The uses of each code, by the innermost call that has it."""
     found: dict[str, list[CodeUse]] = defaultdict(list)
-    for path, tree in trees().items():
+    for path in sources("ggshell"):
         names = constants()[path]
-        for call in ast.walk(tree):
+        for call in nodes(path):
             if isinstance(call, ast.Call):
                 arguments = [*call.args, *(word.value for word in call.keywords)]
                 for argument in arguments:
