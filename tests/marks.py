@@ -1,13 +1,17 @@
 """Which tests are quick: sets the marks ``pg``, ``spark`` and ``slow`` by rule, and checks that other tests start no process.
 
-``--quick`` runs the tests without these marks.  A quick test that starts a process fails in a quick run.
+``--quick`` runs the tests without these marks.  A quick test that starts a process fails in a quick run.  The folders of
+quick tests are in memory where the system has room: they call fsync thousands of times.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -25,6 +29,13 @@ QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
 settings.register_profile("quick", max_examples=30)
 """Fewer examples for property tests that do not say how many they need; the whole suite uses the default of 100."""
 
+MEMORY = Path("/dev/shm")  # noqa: S108 (pytest makes private folders there)
+"""The file system in memory, on Linux."""
+ROOM = 1 << 30
+"""The free bytes that a quick run asks of it; its files take 160 MB."""
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
+"""The variable that tells pytest where to make its temporary folders."""
+
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
 """The audit events of Python that start a process."""
 
@@ -40,8 +51,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         settings.load_profile("quick")
+        if TEMPORARY not in os.environ and _memory_has_room():
+            os.environ[TEMPORARY] = str(MEMORY)
         config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK
     sys.addaudithook(_record_start)
+
+
+def _memory_has_room() -> bool:
+    return os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keeps_no_memory_if_all_pass(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Remove the temporary folders in memory; after a failure they are kept."""
+    yield
+    folder = tmp_path_factory.getbasetemp()
+    if request.config.getoption("--quick") and not request.session.testsfailed and folder.is_relative_to(MEMORY):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _record_start(event: str, arguments: tuple[object, ...]) -> None:

@@ -134,12 +134,13 @@ def test_a_cut_or_a_splice_is_reported_and_never_shown_as_good(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_damage_report_in_text_names_file_rba_and_what_was_expected(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
+    rounds = rounds_of(request)
     sample, rng = sample_record(tmp_path, KINDS[name]), random.Random(43)
     file_and_expectation = rf"of {re.escape(str(sample.path))}: expected \S"
-    flipped = list(flips(sample, rng, 0.02))
-    for number, content in enumerate((*flipped, *splices(sample, rng, 5))):
+    flipped = list(flips(sample, rng, 0.2 * rounds))
+    for number, content in enumerate((*flipped, *splices(sample, rng, int(50 * rounds)))):
         sample.put(content)
         dump = opened(capsys, sample, as_json=False)
         text = dump.say(*EVERYTHING, f"pos {sample.rba}", "n", *NAVIGATION)

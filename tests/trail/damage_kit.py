@@ -201,8 +201,8 @@ def _some(every: Sequence[int], rng: random.Random, share: float) -> Sequence[in
 
 
 def rounds_of(request: pytest.FixtureRequest) -> float:
-    """The share of all cases to run: a tenth by default, all with ``--rounds 1``."""
-    return float(request.config.getoption("--rounds")) or 0.1
+    """The share of all cases to run: a tenth by default, less with ``--quick``, all with ``--rounds 1``."""
+    return float(request.config.getoption("--rounds")) or (0.04 if request.config.getoption("--quick") else 0.1)
 
 
 def cuts(shown: SampleRecord, rng: random.Random, share: float = 1) -> Iterator[bytes]:
@@ -220,8 +220,11 @@ def flips(shown: SampleRecord, rng: random.Random, share: float = 1) -> Iterator
 
 
 def splices(shown: SampleRecord, rng: random.Random, count: int) -> Iterator[bytes]:
-    """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with others of the file."""
-    content = shown.content
+    """Bytes of the record removed, inserted, doubled, reversed, zeroed, or overwritten with others of the file.
+
+    There is at least one.
+    """
+    content, count = shown.content, max(1, count)
     while count:
         first = shown.rba + rng.randrange(shown.size)
         last = min(shown.rba + shown.size, first + rng.choice([1, 2, 4, 8, 50, shown.size]))
