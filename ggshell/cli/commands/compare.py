@@ -85,14 +85,29 @@ def _repair(
 
 
 def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, repaired: bool) -> Listing:
-    real, bad = sum(each.real for each in found), [each for each in found if each.problem]
-    text = f"{real:,} row{'' if real == 1 else 's'} differ{'s' if real == 1 else ''}" if real else ""
-    if bad:
-        text += f"{', ' if text else ''}{len(bad)} table{'' if len(bad) == 1 else 's'} cannot be compared"
+    text, cut = _summary(found), [each for each in found if not each.whole]
     hint = "" if repaired else "use REPAIR file to write a script that makes the target match the source"
+    if cut:
+        hint = (
+            "load such a table again with an initial load"
+            if any(each.real for each in cut)
+            else "run COMPARE again with a longer LAG"
+        )
     errors = (DatabaseError(text, code="GGS-00720", hint=hint),) if text else ()
     rows = [_row(table, each) for table in found for each in table.differences]
     return Listing(_HEADS, rows, _layout(found), notes, errors)
+
+
+def _summary(found: list[ComparedTable]) -> str:
+    """What makes the command fail; empty if all tables were compared to their end and no row certainly differs."""
+    real, bad = sum(each.real for each in found), sum(bool(each.problem) for each in found)
+    cut = [str(each.target) for each in found if not each.whole]
+    parts = [f"{real:,} row{'' if real == 1 else 's'} differ{'s' if real == 1 else ''}"] if real else []
+    parts += [f"{bad} table{'' if bad == 1 else 's'} cannot be compared"] if bad else []
+    text = ", ".join(parts)
+    if not cut:
+        return text
+    return f"{'at least ' if real else ''}{text}{'; ' if text else ''}not compared further: {', '.join(cut)}"
 
 
 def _row(table: ComparedTable, each: Difference) -> Row:
@@ -129,10 +144,8 @@ def _layout(found: list[ComparedTable]) -> str:
 def _outcome(table: ComparedTable) -> str:
     if table.problem:
         return table.problem
-    if not table.differences:
-        return "equal"
     flying = len(table.differences) - table.real
-    parts = [f"{table.real:,} differ"] if table.real else []
+    parts = [f"{'' if table.whole else 'at least '}{table.real:,} differ"] if table.real else []
     parts += [f"{flying:,} in flight"] if flying else []
     parts += [] if table.whole else ["not compared further"]
-    return ", ".join(parts)
+    return ", ".join(parts) or "equal"

@@ -11,7 +11,7 @@ from ggshell.pipeline.compare.drill import Difference, Pair, TableSide, confirme
 from ggshell.types import TableName, split_name
 
 MOST_DIFFERENCES = 100_000
-"""The comparison of a table stops at this number of differences. Such a table should be loaded again, not repaired."""
+"""The comparison of a table stops when so many rows still differ after the lag. Such a table should be loaded again."""
 
 
 class ComparedColumns(Protocol):
@@ -34,7 +34,10 @@ _NONE: Final = _NoColumns()
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """The result for one table. ``problem``: why it could not be compared; ``whole``: all of it was compared."""
+    """The result for one table. ``problem``: why it could not be compared; ``whole``: it was compared to its end.
+
+    If it was not, the numbers of rows and of differences are lower bounds.
+    """
 
     source: TableName
     target: TableName
@@ -146,15 +149,29 @@ def _compared(
         text = f"{nowhere:,} rows of the target have no value in the source's key ({names})"
         return ComparedTable(source, target, columns[0], problem=text)
     pair = Pair(databases[0].side(source, *columns), there)
-    rows, found = [0, 0], list[Difference]()
     try:
-        for part in walk(pair):
-            rows = [rows[0] + part.source_rows, rows[1] + part.target_rows]
-            found += part.differences
-            if len(found) >= most:
-                break
-        whole = len(found) < most
-        real = confirmed(pair, found[:most], lag, wait) if found else []
+        rows, lasting, whole = _walked(pair, lag, wait, most)
     finally:
         pair.close()
-    return ComparedTable(source, target, columns[0], rows[0], rows[1], tuple(real), whole=whole)
+    return ComparedTable(source, target, columns[0], *rows, tuple(lasting), whole=whole)
+
+
+def _walked(
+    pair: Pair, lag: float, wait: Callable[[float], bool], most: int
+) -> tuple[tuple[int, int], list[Difference], bool]:
+    """The number of rows on both sides, the differences that remain after the lag, and whether all rows were compared.
+
+    Differences are checked again during the walk, so that any number of rows in flight does not end it.
+    """
+    source_rows = target_rows = 0
+    lasting, open_ = list[Difference](), list[Difference]()
+    for part in walk(pair):
+        if len(lasting) >= most:
+            return (source_rows, target_rows), lasting, False
+        source_rows, target_rows = source_rows + part.source_rows, target_rows + part.target_rows
+        open_ += part.differences
+        # Each check waits for the lag, so it is worth a tenth of the limit at least.
+        if len(open_) >= max(most - len(lasting), most // 10):
+            lasting += confirmed(pair, open_, lag, wait)
+            open_ = []
+    return (source_rows, target_rows), [*lasting, *confirmed(pair, open_, lag, wait)], True

@@ -10,7 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from ggshell.cli.commands.compare import compare
 from ggshell.cli.main import main
+from ggshell.cli.options import Options
+from ggshell.cli.session import Session
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
 from ggshell.connectors.postgres import checkpoint_sql, heartbeat
 from ggshell.connectors.postgres.compare_side import PostgresComparison
@@ -19,8 +22,9 @@ from ggshell.connectors.postgres.session import connect
 from ggshell.demo.postgres_server import find_binaries
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
+from ggshell.pipeline.compare import tables
 from ggshell.pipeline.compare.drill import DifferenceKind
-from ggshell.pipeline.compare.tables import ComparedTable, compare_tables, table_pairs
+from ggshell.pipeline.compare.tables import MOST_DIFFERENCES, ComparedTable, compare_tables, table_pairs
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
 from ggshell.types import TableName
 
@@ -51,10 +55,12 @@ def filled(north: str, south: str) -> tuple[str, str]:
     return north, south
 
 
-def compared(dsns: tuple[str, str], wait: Any = lambda _: False, pattern: str = "shop.*") -> dict[str, ComparedTable]:
+def compared(
+    dsns: tuple[str, str], wait: Any = lambda _: False, pattern: str = "shop.*", most: int = MOST_DIFFERENCES
+) -> dict[str, ComparedTable]:
     databases = PostgresComparison(connect(dsns[0])), PostgresComparison(connect(dsns[1]))
     pairs = table_pairs(databases, [pattern], "")
-    found = {each.source.name: each for each in compare_tables(databases, pairs, 1.0, wait)}
+    found = {each.source.name: each for each in compare_tables(databases, pairs, 1.0, wait, most)}
     for database in databases:
         database.connection.close()
     return found
@@ -195,6 +201,59 @@ def test_a_change_in_flight_is_not_a_difference(filled: tuple[str, str]) -> None
         (("3000",), DifferenceKind.MISSING, False)
     ]
     assert waited == [1.0]
+
+
+@pytest.fixture
+def missing(north: str, south: str) -> tuple[str, str]:
+    """A table of 60,000 rows, three ranges, that is empty in the target."""
+    for dsn in (north, south):
+        run(dsn, "CREATE TABLE t (id int PRIMARY KEY)")
+    run(north, "INSERT INTO t SELECT n FROM generate_series(1, 60000) n", "ANALYZE t")
+    return north, south
+
+
+def test_rows_in_flight_do_not_end_the_comparison_of_a_table(missing: tuple[str, str]) -> None:
+    """The first rows arrive during the lag, as many as end the comparison if they differ; the others never do."""
+
+    def wait(_: float) -> bool:
+        run(missing[1], "INSERT INTO t SELECT n FROM generate_series(1, 45000) n ON CONFLICT DO NOTHING")
+        return False
+
+    found = compared(missing, wait, "public.t", 30_000)["t"]
+    assert (found.source_rows, found.real, found.whole) == (60000, 15000, True)
+
+
+@pytest.mark.parametrize(("rows", "whole"), [(59_999, True), (40_001, True), (20_000, False)])
+def test_a_table_is_compared_until_too_many_rows_still_differ(missing: tuple[str, str], rows: int, whole: bool) -> None:
+    run(missing[1], f"INSERT INTO t SELECT n FROM generate_series(60001 - {rows}, 60000) n")
+    found = compared(missing, pattern="public.t", most=20_000)["t"]
+    assert found.whole == whole
+    if whole:
+        assert found.real == 60_000 - rows
+    else:
+        assert 20_000 <= found.real < 60_000 - rows
+
+
+@pytest.mark.parametrize("flying", [False, True])
+def test_the_statement_fails_and_counts_are_lower_bounds_if_a_table_is_not_compared_to_its_end(
+    missing: tuple[str, str], flying: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    home.ensure()
+    for alias, dsn in zip(("north", "south"), missing, strict=True):
+        CredentialStore(home).add(alias, dsn, "")
+    session = Session(Options(home=str(tmp_path)))
+    session.wait = lambda _: flying
+    kept = tables.compare_tables
+    monkeypatch.setattr(tables, "compare_tables", lambda *values: kept(*values, most=20_000))
+    found = compare(session, source="north", target="south", table=("public.t",))
+    said = found.errors[0].message
+    if flying:
+        assert said == "not compared further: public.t"
+        assert "39,999 in flight, not compared further" in found.layout
+    else:
+        assert said == "at least 39,999 rows differ; not compared further: public.t"
+        assert "at least 39,999 differ, not compared further" in found.layout
 
 
 def test_text_ranges_are_the_same_on_both_sides(north: str, south: str) -> None:
