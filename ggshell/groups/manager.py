@@ -1,4 +1,4 @@
-"""Manager: starts, watches and restarts the processes, reports lag, and purges old trail files.
+"""Manager: starts, watches and restarts the processes and the service, reports lag, and purges old trail files.
 
 If Manager is killed, the other processes keep running; the next Manager finds them by their process files.
 """
@@ -23,6 +23,7 @@ from ggshell.groups.lifecycle import parameter_facts, signal_ready
 from ggshell.groups.purge import PurgeTimes, purge
 from ggshell.groups.report import Report
 from ggshell.groups.runner import Runner
+from ggshell.groups.service_watch import ServiceWatch
 from ggshell.groups.starts import Restarts, Starts, rule_takes
 from ggshell.groups.watch import GroupId, Watch, was_killed
 from ggshell.home import checkpoint
@@ -100,6 +101,7 @@ class Manager:
         self._control = ControlServer(home.manager.with_suffix(".sock"), self._handle, _ManagerMeanwhile(self))
         self.runner = Runner(self._control, clock)
         self._home_watch = HomeWatch(home)
+        self._service = ServiceWatch(home, clock, self._event)
         self.runner.every(WATCH_SECONDS, self._home_watch.check)
         self._heartbeats: heartbeat_jobs.Thread | None = None
 
@@ -293,6 +295,7 @@ class Manager:
             return
         for group in self._watch.scan(groups):
             self._ended(group)
+        self._service.check()
         self._look_at_lag()
 
     def _ended(self, group: GroupId) -> None:
