@@ -155,6 +155,12 @@ def south(south_server: PostgresServer) -> Iterator[str]:
     yield from new_database(south_server)
 
 
+@pytest.fixture
+def north_other(north_server: PostgresServer) -> Iterator[str]:
+    """The DSN of another new, empty database on the north server."""
+    yield from new_database(north_server)
+
+
 @pytest.fixture(scope="session")
 def java() -> None:
     """Spark can run here; without Java the test is skipped with the reason."""

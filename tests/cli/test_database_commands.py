@@ -148,6 +148,20 @@ def test_registering_twice_and_unregistering_an_unknown_group_are_refused(logged
     assert (code, "is not registered" in err) == (1, True)
 
 
+def test_the_extract_of_another_database_keeps_its_slot(logged_in: LoggedInShell, north_other: str) -> None:
+    logged_in.batch("REGISTER EXTRACT ext1", "ADD EXTRACT ext1, TRANLOG, BEGIN NOW")
+    other = LoggedInShell(logged_in.shell, north_other)
+    wanted = f"replication slot ggs_ext1 belongs to database {logged_in.database}, not to database {other.database}"
+    for statements in (
+        ["REGISTER EXTRACT ext1"],
+        ["UNREGISTER EXTRACT ext1"],
+        ["DELETE EXTRACT ext1", "ADD EXTRACT ext1, TRANLOG, BEGIN 2020-01-01 00:00:00"],
+    ):
+        code, out, err = other.batch(*statements)
+        assert (code, wanted in err, "UNREGISTER EXTRACT" in out + err) == (1, True, False)
+    assert logged_in.batch("UNREGISTER EXTRACT ext1")[0] == 0
+
+
 def test_detail_shows_the_slot_of_a_stopped_extract_from_the_database(logged_in: LoggedInShell) -> None:
     code, out, _ = logged_in.batch("REGISTER EXTRACT ext1", "ADD EXTRACT ext1, TRANLOG", "INFO EXTRACT ext1, DETAIL")
     assert code == 0

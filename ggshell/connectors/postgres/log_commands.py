@@ -39,7 +39,7 @@ class WriteAheadLog(SourceLog):
     def start(self, login: LoggedIn | None, group: str, asked: AskedPosition) -> LogStart:
         """Start at the given LSN, at the log's end for NOW, or at the slot's position for a time.
 
-        Raises StateError if a time is given and there is no slot.
+        Raises StateError if a time is given and there is no slot, DatabaseError if it belongs to another database.
         """
         if asked.scn:
             hint = "use LSN, for example LSN 0/50056B8; SCN requires DBLOGIN SOURCEDB redo:///folder"
@@ -58,6 +58,7 @@ class WriteAheadLog(SourceLog):
                 f"EXTRACT {group} is not registered, so the server does not retain log from a time in the past.",
                 hint=f"REGISTER EXTRACT {group} first, or use BEGIN NOW",
             )
+        slot.require_here(_connection(login), status, slot.OTHER_NAME)
         return LogStart(Csn(status.confirmed), asked.moment, GroupOptions(slot=name, since=asked.moment))
 
     def alter(self, login: LoggedIn | None, group: Checkpoint, asked: AskedPosition) -> AlteredLog:
@@ -125,7 +126,8 @@ class WriteAheadLog(SourceLog):
     def registered(self, login: LoggedIn | None, group: Checkpoint) -> bool:
         if not isinstance(login, PostgresLogin) or not _slot(group):
             return False
-        return slot.slot_status(login.connection, slot.slot_name(group.group)) is not None
+        status = slot.slot_status(login.connection, slot.slot_name(group.group))
+        return status is not None and status.here
 
     def slot(self, login: LoggedIn | None, group: Checkpoint) -> SlotFacts | None:
         if not isinstance(login, PostgresLogin) or not _slot(group):
@@ -138,7 +140,7 @@ class WriteAheadLog(SourceLog):
             status.retained,
             room=status.room,
             limit=SlotLimit.CONFIGURED if status.room else SlotLimit.UNKNOWN,
-            database=login.connection.info.dbname,
+            database=status.database,
             pid=status.pid if status.active else 0,
             restart=status.restart,
             flush=status.confirmed,

@@ -25,8 +25,9 @@ PUBLICATION = "ggshell"
 _STATUS = """
 SELECT active, coalesce(active_pid, 0), coalesce(restart_lsn - '0/0', 0), coalesce(confirmed_flush_lsn - '0/0', 0),
        coalesce(wal_status, ''), coalesce(pg_current_wal_lsn() - restart_lsn, 0), safe_wal_size,
-       pg_current_wal_lsn() - '0/0', database = current_database()
+       pg_current_wal_lsn() - '0/0', coalesce(database, ''), coalesce(database = current_database(), false)
   FROM pg_replication_slots WHERE slot_name = %s"""
+OTHER_NAME: Final = "use another group name: slot names are unique in the whole server"
 UNCAPTURED_CODE: Final = "GGS-00545"
 PEEK_SECONDS: Final = 5
 """How long the server may decode to find a change, in seconds. After that, the slot counts as holding some."""
@@ -41,7 +42,8 @@ class SlotStatus(NamedTuple):
     """A slot as the server reports it, LSNs and sizes in bytes.
 
     ``room`` is how much may still be written before the server invalidates the slot (max_slot_wal_keep_size), or None
-    if there is no limit.
+    if there is no limit. ``database``: the database of the slot, empty for a physical slot; ``here``: it is the one of the
+    connection. All databases of a server share the names of slots.
     """
 
     name: str
@@ -53,6 +55,7 @@ class SlotStatus(NamedTuple):
     retained: int
     room: int | None
     current: int
+    database: str
     here: bool
 
 
@@ -67,10 +70,21 @@ def slot_status(connection: psycopg.Connection[Any], name: str) -> SlotStatus | 
     rows = execute(connection, _STATUS, [name])
     if not rows:
         return None
-    active, pid, restart, confirmed, wal, retained, room, current, here = rows[0]
+    active, pid, restart, confirmed, wal, retained, room, current, database, here = rows[0]
     numbers = (int(restart), int(confirmed))
-    return SlotStatus(
-        name, active, pid, *numbers, wal, int(retained), None if room is None else int(room), int(current), here
+    left = None if room is None else int(room)
+    return SlotStatus(name, active, pid, *numbers, wal, int(retained), left, int(current), database, here)
+
+
+def require_here(connection: psycopg.Connection[Any], status: SlotStatus, hint: str) -> None:
+    """Raise DatabaseError unless a slot belongs to the database of the connection."""
+    if status.here:
+        return
+    found = f"database {status.database}" if status.database else "physical replication"
+    raise DatabaseError(
+        f"replication slot {status.name} belongs to {found}, not to database {connection.info.dbname}",
+        code="GGS-00413",
+        hint=hint,
     )
 
 
@@ -108,7 +122,8 @@ def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting |
     The server waits for every transaction that writes, in any database. ``waiting`` is called about once a second with
     those that it still waits for. An interrupt leaves no slot.
 
-    Raises ConflictError when the slot exists, DatabaseError when wal_level or a privilege is missing.
+    Raises ConflictError when the slot exists, DatabaseError when it belongs to another database, or when wal_level or a
+    privilege is missing.
     """
     name = slot_name(group)
     level = execute(connection, "SELECT current_setting('wal_level')")[0][0]
@@ -118,9 +133,12 @@ def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting |
             code="GGS-00410",
             hint="ALTER SYSTEM SET wal_level = logical, then restart the server",
         )
-    if slot_status(connection, name) is not None:
+    status = slot_status(connection, name)
+    if status is not None:
+        require_here(connection, status, OTHER_NAME)
         raise ConflictError(
-            f"EXTRACT {group.upper()} is already registered (slot {name})", hint="UNREGISTER EXTRACT first"
+            f"EXTRACT {group.upper()} is already registered (slot {name})",
+            hint="use another group name, or run UNREGISTER EXTRACT first if no other home uses the slot",
         )
     ensure_publication(connection)
     statement = f"SELECT lsn - '0/0' FROM pg_create_logical_replication_slot('{name}', 'pgoutput')"
@@ -130,12 +148,18 @@ def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting |
 def unregister(connection: psycopg.Connection[Any], group: str) -> bool:
     """Drop an Extract's slot, and the publication if it was the last slot. Return whether the publication was dropped.
 
-    Raises NotFoundError when the slot does not exist, ConflictError while it is being read.
+    Raises NotFoundError when the slot does not exist, DatabaseError when it belongs to another database, ConflictError
+    while it is being read.
     """
     name = slot_name(group)
     status = slot_status(connection, name)
     if status is None:
         raise NotFoundError(f"EXTRACT {group.upper()} is not registered (no slot {name})")
+    require_here(
+        connection,
+        status,
+        "DBLOGIN to the database of the Extract, unless the slot belongs to an Extract of another home",
+    )
     if status.active:
         raise ConflictError(f"slot {name} is being read by process {status.pid}", hint="stop the Extract")
     execute(connection, "SELECT pg_drop_replication_slot(%s)", [name])
@@ -158,8 +182,7 @@ def check_slot(connection: psycopg.Connection[Any], name: str, durable: int) -> 
             hint="create it with REGISTER EXTRACT; if it existed before, later changes are lost: also run ALTER EXTRACT …,"
             " BEGIN NOW, and load the tables again",
         )
-    if not status.here:
-        raise DatabaseError(f"replication slot {name} belongs to another database", code="GGS-00413")
+    require_here(connection, status, "correct SOURCEDB or USERIDALIAS, or use another group name")
     if status.wal_status == "lost":
         raise CaptureError(
             f"replication slot {name} is lost: the server removed log that had not been read",

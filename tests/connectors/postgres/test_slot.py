@@ -72,6 +72,24 @@ def test_registering_twice_and_dropping_a_missing_slot_are_refused(north: str) -
             slot.unregister(connection, "EXT1")
 
 
+def test_the_slot_of_another_database_is_neither_used_nor_dropped(north: str, north_other: str) -> None:
+    with session.connect(north_other) as owner, session.connect(north) as connection:
+        database, here = owner.info.dbname, connection.info.dbname
+        begin = slot.register(owner, "EXT1")
+        for attempt in (
+            lambda: slot.register(connection, "EXT1"),
+            lambda: slot.unregister(connection, "EXT1"),
+            lambda: slot.check_slot(connection, "ggs_ext1", begin),
+        ):
+            with pytest.raises(DatabaseError) as caught:
+                attempt()
+            assert caught.value.code == "GGS-00413"
+            wanted = f"replication slot ggs_ext1 belongs to database {database}, not to database {here}"
+            assert caught.value.message == wanted
+            assert "UNREGISTER" not in caught.value.hint
+        assert slot.check_slot(owner, "ggs_ext1", begin).database == database
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may look into another user's folder")
 @pytest.mark.parametrize("user", ["postgres", "modest"])
 def test_the_free_disk_space_of_a_local_server_is_known(north: str, user: str) -> None:

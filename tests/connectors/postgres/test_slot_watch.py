@@ -13,7 +13,7 @@ MEGABYTE = 1 << 20
 
 
 def status(retained: int, *, room: int | None = None, wal_status: str = "reserved") -> SlotStatus:
-    return SlotStatus("ggs_ext1", True, 1, 0, 0, wal_status, retained, room, 77, True)
+    return SlotStatus("ggs_ext1", True, 1, 0, 0, wal_status, retained, room, 77, "db", True)
 
 
 @pytest.fixture
