@@ -74,6 +74,15 @@ def test_a_session_at_a_terminal(with_groups: Shell, tmp_path: Path) -> None:
     assert history.stat().st_mode & 0o077 == 0
 
 
+def test_only_at_a_terminal_an_error_names_the_page_of_its_code(with_groups: Shell, tmp_path: Path) -> None:
+    terminal = Terminal(with_groups.home.root, tmp_path)
+    assert "  Hint: list all groups with INFO ALL (HELP GGS-00201)\r\n" in terminal.type("status extract none", "2> ")
+    assert "  Hint: HELP GGS-00101\r\n" in terminal.type("add extract", "3> ")
+    assert terminal.end() == 0
+    assert "HELP GGS" not in with_groups.session("status extract none\nadd extract\n")
+    assert "HELP GGS" not in with_groups.batch("status extract none").err
+
+
 def test_ctrl_c_at_fc_cancels_the_statement(with_groups: Shell, tmp_path: Path) -> None:
     terminal = Terminal(with_groups.home.root, tmp_path)
     terminal.type("status ext1", "2> ")

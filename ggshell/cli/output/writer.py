@@ -52,12 +52,15 @@ class Output:
         self._aside("".join(note_text(note) for note in outcome.notes))
         early = isinstance(outcome.result, InfoAll)
         if early:
-            self._aside("".join(map(error_text, outcome.errors)))
+            self._aside(self._errors(outcome))
         self._answer(outcome, paged=paged)
         if not early:
-            self._aside("".join(map(error_text, outcome.errors)))
+            self._aside(self._errors(outcome))
         if self._session.timing:
             self._aside(f"Elapsed: {outcome.seconds:.3f} seconds.\n")
+
+    def _errors(self, outcome: Outcome) -> str:
+        return "".join(error_text(error, with_code=self._session.interactive) for error in outcome.errors)
 
     def _answer(self, outcome: Outcome, *, paged: bool) -> None:
         result = outcome.result
@@ -96,12 +99,18 @@ def note_text(note: Note) -> str:
     return f"WARNING {note.code}  {note.message}\n"
 
 
-def error_text(error: GgsError) -> str:
-    """Format an error: ``ERROR: what (where)``, then the statement with the position marked, and the hint."""
+def error_text(error: GgsError, *, with_code: bool = False) -> str:
+    """Format an error: ``ERROR: what (where)``, then the statement with the position marked, and the hint.
+
+    ``with_code``: the hint also names the page of the error's code, for a person; scripts parse the other form.
+    """
     where = f" ({error.where})" if error.where else ""
     lines = [f"ERROR: {error.message}{where}"]
     if isinstance(error, StatementError) and error.source:
         lines += [f"  {error.source}", "  " + " " * (error.column - 1) + "^"]
+    page = f"HELP {error.code}" if with_code else ""
     if error.hint:
-        lines.append(f"  Hint: {error.hint}")
+        lines.append(f"  Hint: {error.hint}{f' ({page})' if page else ''}")
+    elif page:
+        lines.append(f"  Hint: {page}")
     return "\n".join(lines) + "\n"
