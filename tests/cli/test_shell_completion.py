@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
+import select
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ggshell.check.cli import main as check
 from ggshell.cli.manual import man_page
 from ggshell.cli.options import FLAGS, VALUED, parse_options
-from ggshell.cli.shell_completion import script
+from ggshell.cli.shell_completion import CHECK_OPTIONS, DEMO_OPTIONS, script
+from ggshell.demo.cli import main as demo
 from ggshell.errors import UsageError
 
 pytestmark = pytest.mark.slow
@@ -35,7 +42,16 @@ def bash_completions(folder: Path, *words: str) -> set[str]:
         command, cwd=folder, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
     )
     assert result.stderr == ""
-    return set(result.stdout.split())
+    return set(result.stdout.splitlines()) - {""}
+
+
+def read_until(terminal: int, wanted: bytes) -> None:
+    """Read the output of a terminal until it contains a text."""
+    seen = b""
+    while wanted not in seen:
+        ready, _, _ = select.select([terminal], [], [], 20)
+        assert ready, seen
+        seen += os.read(terminal, 1 << 16)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +66,21 @@ def bash_completions(folder: Path, *words: str) -> set[str]:
         (["--home", "x", "demo", "d"], {"down"}),
         (["completion", ""], {"bash", "zsh"}),
         (["-c", "STAT"], {"STATS", "STATUS"}),
-        (["-c", "EXT"], {"EXT1"}),
+        (["-c", "sta"], {"start", "stats", "status"}),
+        (["-c", '"START EXTRACT E'], {"START EXTRACT EXT1"}),
+        (["-c", '"start extract '], {"start extract ext1"}),
+        (["-c", '"start extract e'], {"start extract ext1"}),
+        (["-c", '"info all; start rep'], {"info all; start replicat", "info all; start rep1"}),
+        (["-c", "'info rep1, d"], set()),
+        (["-c", '"unreg'], {"unregister extract ext1"}),
+        (["-c", '"vers'], {"versions"}),
+        (["--format", "=", "js"], {"json"}),
+        (["--engine", "="], {"auto", "local", "spark"}),
+        (["check", "--format", ""], {"text", "json", "junit", "sarif"}),
+        (["check", "--format", "=", "s"], {"sarif"}),
+        (["check", "--kind", "re"], {"replicat"}),
+        (["demo", "up", "--"], {"--copy", "--mirror", "--seed", "--home", "--help"}),
+        (["--home", "=", "x", "demo", "load", "--r"], {"--rate"}),
         (["--home", "dir"], {"dirchk"}),
     ],
 )
@@ -61,8 +91,42 @@ def test_bash_offers_options_files_verbs_and_groups(words: list[str], offered: s
 def test_groups_are_read_from_the_given_home(tmp_path: Path) -> None:
     (tmp_path / "other" / "dirchk").mkdir(parents=True)
     (tmp_path / "other" / "dirchk" / "SOUTH7.cpd").touch()
-    assert bash_completions(tmp_path, "--home", "other", "-c", "SOUTH") == {"SOUTH7"}
-    assert bash_completions(tmp_path, "-c", "SOUTH") == set()
+    for given in (["--home", "other"], ["--home", "=", "other"], ["--home=other"]):
+        assert bash_completions(tmp_path, *given, "-c", '"START SOUTH') == {"START SOUTH7"}
+    assert bash_completions(tmp_path, "-c", '"START SOUTH') == set()
+
+
+def test_options_of_subcommands_are_those_of_their_parsers(capsys: pytest.CaptureFixture[str]) -> None:
+    def options(parse: Callable[[list[str]], object], *words: str) -> set[str]:
+        with pytest.raises(SystemExit):
+            parse([*words, "--help"])
+        return set(re.findall(r"(?<![\w-])--[a-z-]+", capsys.readouterr().out))
+
+    assert options(check) == set(CHECK_OPTIONS)
+    for action, offered in DEMO_OPTIONS.items():
+        assert options(demo, action) == set(offered)
+
+
+def test_bash_completes_in_quotes_at_a_terminal(tmp_path: Path) -> None:
+    """The shell itself divides the line into words, and closes the quote after the only completion."""
+    (tmp_path / "completion.bash").write_text(script(["bash"]))
+    (tmp_path / "dirchk").mkdir()
+    (tmp_path / "dirchk" / "EXT1.cpe").touch()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve("/bin/bash", ["bash", "--norc", "--noprofile"], {"PATH": "/usr/bin:/bin", "TERM": "dumb"})  # noqa: S606
+    os.write(terminal, b"ggshell() { printf '<%s>' \"$@\"; }; source completion.bash; echo loa''ded\n")
+    read_until(terminal, b"loaded")
+    for typed, run in (
+        (b'-c "start extr\t', b"<-c><start extract ext1>"),
+        (b"--home=. --format=js\t", b"<--home=.><--format=json>"),
+    ):
+        os.write(terminal, b"ggshell " + typed + b"\n")
+        read_until(terminal, run)
+    os.write(terminal, b"exit\n")
+    os.waitpid(pid, 0)
+    os.close(terminal)
 
 
 def test_every_option_is_offered(tmp_path: Path) -> None:
@@ -76,8 +140,10 @@ def test_zsh_uses_the_same_function() -> None:
 
 
 def test_an_unsupported_shell_is_refused() -> None:
-    with pytest.raises(UsageError, match="name of a shell"):
+    with pytest.raises(UsageError, match="does not support fish"):
         script(["fish"])
+    with pytest.raises(UsageError, match="name of a shell"):
+        script([])
 
 
 def test_the_man_page_has_usage_options_and_commands() -> None:
