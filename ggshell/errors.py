@@ -27,14 +27,14 @@ class GgsError(Exception):
         if code is not None:
             self.code = code
 
+    @property
+    def located(self) -> str:
+        """Message and location, without the code and the hint."""
+        return f"{self.message} ({self.where})" if self.where else self.message
+
     def __str__(self) -> str:
         """Return message, location and hint on one line, without the code."""
-        parts = [self.message]
-        if self.where:
-            parts.append(f"({self.where})")
-        if self.hint:
-            parts.append(f"- {self.hint}")
-        return " ".join(parts)
+        return f"{self.located} - {self.hint}" if self.hint else self.located
 
 
 class UsageError(GgsError):

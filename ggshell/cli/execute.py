@@ -72,6 +72,11 @@ class Outcome(NamedTuple):
     def failed(self) -> bool:
         return bool(self.errors)
 
+    @property
+    def not_supported(self) -> bool:
+        """Whether the statement was accepted with a note, but not carried out."""
+        return self.result is None and any(note.code == CODE for note in self.notes)
+
 
 def changes_something(parsed: Parsed) -> bool:
     """Whether the error log records the statement: as in GGSCI, only statements that change something."""

@@ -13,7 +13,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from ggshell.clock import local_text
 from ggshell.errors import DiskError, GgsError, NotFoundError, StatementError, UsageError
@@ -148,7 +147,8 @@ class Talk:
         if self._session.progress is not None:
             self._session.progress.end()
         if self._json:
-            failure: dict[str, Any] = {"statement": text, "status": "error", "code": error.code, "message": str(error)}
+            failure = {"statement": text, "status": "error", "code": error.code}
+            failure |= {"message": error.located, "hint": error.hint}
             self._write(json.dumps(failure, ensure_ascii=False) + "\n")
             return
         spot = ""

@@ -11,7 +11,7 @@ from cli.shell import Shell
 
 import ggshell
 
-JSON_KEYS = ["statement", "status", "code", "message", "columns", "rows"]
+JSON_KEYS = ["statement", "status", "code", "message", "hint", "columns", "rows"]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,12 @@ def test_json_is_one_object_per_line_with_the_same_keys_for_success_and_error(wi
         "status": "ok",
         "code": "",
         "message": "",
+        "hint": "",
         "columns": ["type", "group", "status"],
         "rows": [["EXTRACT", "EXT1", "STOPPED"]],
     }
     assert (bad["status"], bad["code"], bad["rows"]) == ("error", "GGS-00201", [])
+    assert (bad["message"], bad["hint"]) == ("group NOPE does not exist.", "list all groups with INFO ALL")
     assert answer.err == ""
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ggshell.cli.commands.shell import show_help
 from ggshell.cli.manual import help_text, overview
+from ggshell.cli.options import Options
+from ggshell.cli.session import Session
 from ggshell.errors import NotFoundError
 from ggshell.language import pages
 from ggshell.language.help import find
@@ -132,3 +135,11 @@ def test_steps_are_indented_when_wrapped_and_their_statements_are_not_wrapped(
         "   A new line.",
         "- A note: short",
     ]
+
+
+def test_help_has_colors_only_in_the_format_of_a_terminal(tmp_path: Path) -> None:
+    """Regression: SET FORMAT json at a terminal put escape sequences into the JSON."""
+    for name, colored in (("ggsci", True), ("json", False), ("markdown", False)):
+        session = Session(Options(home=str(tmp_path), format=name))
+        session.interactive = True
+        assert ("\x1b[" in show_help(session, rest="BR").text) is colored

@@ -30,7 +30,8 @@ def show_help(session: Session, *, rest: str = "") -> Text:
     from ggshell.cli.manual import help_text
 
     width = shutil.get_terminal_size().columns if session.interactive or sys.stdout.isatty() else 0
-    return Text("HELP", help_text(rest, color=session.color, width=width))
+    color = session.color and session.options.format == "ggsci"  # data contains no escape sequences
+    return Text("HELP", help_text(rest, color=color, width=width))
 
 
 @command("HISTORY")

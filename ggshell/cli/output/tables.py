@@ -119,13 +119,14 @@ def json_line(outcome: Outcome) -> str:
     """Format a statement's outcome as one line of JSON; its keys are always the same."""
     error = outcome.errors[0] if outcome.errors else None
     first = error or (outcome.notes[0] if outcome.notes else None)
-    said = [*map(str, outcome.errors), *(note.message for note in outcome.notes)]
+    said = [*(each.located for each in outcome.errors), *(note.message for note in outcome.notes)]
     result = outcome.result
     answer: dict[str, Any] = {
         "statement": outcome.statement,
-        "status": "error" if error else "ok",
+        "status": "error" if error else "not supported" if outcome.not_supported else "ok",
         "code": first.code if first else "",
         "message": "; ".join(said),
+        "hint": "; ".join(dict.fromkeys(each.hint for each in outcome.errors if each.hint)),
         "columns": list(result.columns) if result is not None else [],
         "rows": [list(row) for row in result.rows] if result is not None else [],
     }
