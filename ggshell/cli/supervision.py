@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from ggshell import sockets
 from ggshell.cli.groups import View
 from ggshell.cli.session import Session
-from ggshell.errors import GgsError, ProcessError, StateError
+from ggshell.errors import GgsError, ProcessError, StateError, StoreError
 from ggshell.groups.control import request
 from ggshell.home import process_file
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, alive, end_descriptor, state_of
 
@@ -61,11 +62,23 @@ def require_manager(session: Session) -> ProcessFile:
     return entry
 
 
+def require_parameters(session: Session, found: View) -> None:
+    """Raise StoreError if a group has no parameter file: its process would only abend."""
+    path = session.home.parameters(found.group)
+    if found.type is not GroupKind.PATH and not path.exists():
+        raise StoreError(
+            f"parameter file {path} does not exist",
+            code="GGS-00306",
+            hint=f"create it with EDIT PARAMS {found.group.lower()}",
+        )
+
+
 def start(session: Session, found: View) -> None:
     """Start a group through Manager.
 
-    Raises StateError without Manager, ProcessError if the process ends immediately.
+    Raises StateError without Manager, StoreError without a parameter file, ProcessError if the process ends immediately.
     """
+    require_parameters(session, found)
     entry = require_manager(session)
     request(entry.socket, "START", timeout=START_SECONDS, type=str(found.type), group=found.group)
 
@@ -82,6 +95,7 @@ def start_all(session: Session, found: Sequence[View]) -> list[GgsError | None]:
 
     def ask(each: View) -> GgsError | None:
         try:
+            require_parameters(session, each)
             request(entry.socket, "START", timeout=seconds, type=str(each.type), group=each.group)
         except GgsError as error:
             return error

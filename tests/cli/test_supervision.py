@@ -82,6 +82,26 @@ def test_kill_is_not_an_abend_and_auto_manager_starts_manager(ready: Shell) -> N
     assert "EXTRACT PMP1: STOPPED" in ready.batch("STATUS pmp1").out
 
 
+def test_a_group_without_a_parameter_file_is_not_started(ready: Shell) -> None:
+    """Regression: START said "starting" with exit code 0, and the group abended."""
+    path = ready.home.parameters("pmp1")
+    text = path.read_text()
+    path.unlink()
+    ready.batch("START MANAGER")
+    for statement in ("START EXTRACT pmp1", "START *", "RESTART EXTRACT pmp1 ATCSN 5"):
+        refused = ready.batch(statement)
+        assert refused.code == 1
+        assert f"ERROR: parameter file {path} does not exist" in refused.err
+        assert "Hint: create it with EDIT PARAMS pmp1" in refused.err
+        assert "starting" not in refused.out
+        assert state(ready) is ProcessState.STOPPED
+    path.write_text(text)
+    ready.batch("START EXTRACT pmp1")
+    path.unlink()
+    assert ready.batch("RESTART EXTRACT pmp1").code == 1
+    assert state(ready) is ProcessState.RUNNING
+
+
 def test_a_group_with_invalid_parameters_abends_with_the_reason_in_its_report(ready: Shell) -> None:
     ready.home.parameters("pmp1").write_text("EXTRACT pmp1\nNONSENSE\n")
     ready.batch("START MANAGER", "START EXTRACT pmp1")

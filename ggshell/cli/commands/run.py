@@ -116,7 +116,9 @@ def start(
             skipped = parse_start_position.skipped_by_id(found, asked) if asked is not None else []
             return Message(tuple(skipped or parse_start_position.told(session, found, place, wanted)), apart=True)
         if asked is not None:
-            supervision.require_manager(session)  # keep no start position if the start cannot be carried out
+            # Keep no start position if the start cannot be carried out.
+            supervision.require_manager(session)
+            supervision.require_parameters(session, found)
             parse_start_position.keep(session, found, asked)
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.cli.commands.manager import start_manager
@@ -214,7 +216,9 @@ def restart(
     """Run STOP and START; for a wildcard, only for groups that are running."""
     if atcsn or aftercsn or skiptransaction or nofilterduptransactions:
         parse_start_position.require_one(group_name)
-        if one(session, kinds, group_name).runs:
+        found = one(session, kinds, group_name)
+        supervision.require_parameters(session, found)
+        if found.runs:
             stop(session, kinds, group_name=group_name)
         return start(
             session,
@@ -228,6 +232,7 @@ def restart(
         )
 
     def action(found: View) -> list[str]:
+        supervision.require_parameters(session, found)
         stopped = _stop(found, forced=False) if found.runs else []
         return [*stopped, *_start(session, one(session, kinds, found.group))]
 
