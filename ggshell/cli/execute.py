@@ -52,6 +52,8 @@ _OF_GROUPS: Final = frozenset(
     | {f"ALTER {kind}" for kind in (GroupKind.EXTRACT, GroupKind.REPLICAT)}
 ) - {"RESTART DISTPATH"}
 """Statements about groups with a slot or row: refused for copied groups, even if deleted in this home."""
+_LOGGED_LATER: Final = frozenset({"CREATE SUBDIRS"})
+"""Statements that report which folders are new: writing the error log would create them."""
 _FILES_ONLY: Final = frozenset(f"DELETE {kind}" for kind in _KINDS)
 """Statements that do not change what a copied group has in a database, and say so."""
 
@@ -106,10 +108,13 @@ def _carried_out(session: Session, text: str, shown: str, parsed: Parsed | None,
             return Outcome(shown, notes=(note,))
         _require_home(session, understood)
         handler, bound = COMMANDS.find(understood.key)
-        if changes_something(understood):
+        logged, early = changes_something(understood), understood.key not in _LOGGED_LATER
+        if logged and early:
             _note(session, shown)
         _require_own(session, understood)
         result = handler(session, *bound, **understood.args)
+        if logged and not early:
+            _note(session, shown)
         return Outcome(shown, result, getattr(result, "errors", ()), getattr(result, "notes", ()))
     except GgsError as error:
         return Outcome(shown, None, (_clean(error, text),))
@@ -131,10 +136,12 @@ def _require_home(session: Session, parsed: Parsed) -> None:
     """Raise NotFoundError for a command that creates nothing if the home does not exist."""
     root = session.home.root
     if parsed.key.split()[0] in _LOOKING and not root.is_dir():
+        wrong = "is not a directory" if root.exists() else "does not exist"
         raise NotFoundError(
-            f"the home {root.absolute()} does not exist",
+            f"the home {root.absolute()} {wrong}",
             code="GGS-00212",
-            hint="specify another folder with --home or GGSHELL_HOME, or create this one with CREATE SUBDIRS",
+            hint="specify another folder with --home or GGSHELL_HOME"
+            + ("" if root.exists() else ", or create this one with CREATE SUBDIRS"),
         )
 
 

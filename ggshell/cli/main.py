@@ -67,7 +67,9 @@ def _subcommand(name: str, words: list[str]) -> int | None:
 
         sys.stdout.write(script(words))
         return DONE
-    if name == "man" and not words:
+    if name == "man":
+        if words:
+            raise UsageError("man does not take arguments", hint="ggshell man, or ggshell -c 'HELP ADD EXTRACT'")
         from ggshell.cli.manual import man_page
 
         sys.stdout.write(man_page())

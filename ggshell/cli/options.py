@@ -123,7 +123,7 @@ def _checked(options: Options, words: list[str]) -> Options:
         raise UsageError(f"{options.format} is not a valid format", hint=f"use {', '.join(FORMATS)}")
     if options.engine and options.engine not in ENGINES:
         raise UsageError(f"{options.engine} is not a valid engine", hint=f"use {', '.join(ENGINES)}")
-    if len(words) > 1 and words[0].lower() in ("extract", "replicat"):
+    if words and words[0].lower() in ("extract", "replicat"):
         return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":
         if len(words) != 2:

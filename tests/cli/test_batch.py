@@ -231,3 +231,26 @@ def test_a_missing_home_is_an_error_for_commands_that_only_read(shell: Shell, st
         1,
     )
     assert wrong.is_dir()
+
+
+def test_a_home_that_is_a_file_is_not_a_directory(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    answer = shell.run("--home", str(file), "-c", "INFO ALL")
+    assert (answer.code, f"ERROR: the home {file} is not a directory\n" in answer.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["extract"], "extract requires a parameter file - ggshell extract paramfile FILE"),
+        (["replicat"], "replicat requires a parameter file"),
+        (["man", "extra"], "man does not take arguments - ggshell man"),
+        (["completion", "fish"], "completion does not support fish - ggshell completion bash|zsh"),
+    ],
+)
+def test_a_subcommand_says_what_is_wrong(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from ggshell.cli.main import main
+
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"ggshell: {message}")

@@ -256,7 +256,10 @@ def test_create_subdirs_lists_the_eleven_folders(shell: Shell) -> None:
     root = shell.home.root
     assert f"Creating subdirectories under current directory {root}" in out
     assert f"Parameter files                {root}/dirprm: " in out
-    assert len([line for line in out.splitlines() if f"{root}/dir" in line]) == 11
+    assert len([line for line in out.splitlines() if f"{root}/dir" in line and line.endswith(": created")]) == 11
+    again = shell.batch("CREATE SUBDIRS").out
+    assert again.count(": already exists") == 11
+    assert shell.home.event_log.read_text().count("CREATE SUBDIRS") == 2
 
 
 def test_help_show_and_versions(shell: Shell) -> None:
@@ -373,6 +376,7 @@ def test_options_that_skip_transactions_are_refused_for_an_extract(
 ) -> None:
     """Regression: it was an internal error, or a message about the name of a trail."""
     monkeypatch.setattr(supervision, "require_manager", lambda session: None)
+    with_groups.home.parameters("ext1").write_text("EXTRACT ext1\n")
     assert (
         "SKIPTRANSACTION is for a Replicat; EXTRACT EXT1 captures"
         in with_groups.batch("START ext1, SKIPTRANSACTION").err
