@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ggshell import sockets
 from ggshell.cli.groups import View
 from ggshell.cli.session import Session
-from ggshell.errors import GgsError, ProcessError, StateError, StoreError
+from ggshell.errors import GgsError, ProcessError, StateError
 from ggshell.groups.control import request
 from ggshell.home import process_file
 from ggshell.home.checkpoint import GroupKind
@@ -66,11 +66,9 @@ def require_parameters(session: Session, found: View) -> None:
     """Raise StoreError if a group has no parameter file: its process would only abend."""
     path = session.home.parameters(found.group)
     if found.type is not GroupKind.PATH and not path.exists():
-        raise StoreError(
-            f"parameter file {path} does not exist",
-            code="GGS-00306",
-            hint=f"create it with EDIT PARAMS {found.group.lower()}",
-        )
+        from ggshell.parameters.lines import missing
+
+        raise missing(path)
 
 
 def start(session: Session, found: View) -> None:

@@ -247,13 +247,17 @@ def read_parameters(path: Path, process: str) -> list[Parameter]:
     return parse_parameters(file_text(path), path, process)
 
 
+def missing(path: Path) -> StoreError:
+    """The error for a parameter file that does not exist."""
+    hint = f"create it with EDIT PARAMS {path.stem}"
+    return StoreError(f"parameter file {path} does not exist", code="GGS-00306", hint=hint)
+
+
 def file_text(path: Path) -> str:
     """The text of a parameter file. Raises StoreError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise StoreError(
-            f"parameter file {path} does not exist", code="GGS-00306", hint="create it with EDIT PARAMS"
-        ) from None
+        raise missing(path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read parameter file {path}: {error}") from error
