@@ -72,11 +72,19 @@ def _checked(name: str, value: object, path: Path, text: str) -> object:
     if name in _CHOICES and value not in _CHOICES[name]:
         raise _wrong(f"{value} is not a valid value of {name}", f"use {', '.join(_CHOICES[name])}", name, path, text)
     if name == "home":
-        home = Path(value).expanduser() if isinstance(value, str) else None
+        home = _expanded(value) if isinstance(value, str) else None
         if home is None or not home.is_absolute():
             raise _wrong(f"{value} is not a valid value of home", "use an absolute path", name, path, text)
         return str(home)
     return value
+
+
+def _expanded(value: str) -> Path | None:
+    """The path with the user's home directory for ~; None if that user does not exist."""
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        return None
 
 
 def _wrong(what: str, hint: str, name: str, path: Path, text: str) -> UsageError:

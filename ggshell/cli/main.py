@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ggshell.cli.options import DONE, FAILED, INTERRUPTED, USAGE, USAGE_ERROR, Options, parse_options
-from ggshell.errors import OUT_OF_MEMORY, GgsError, UsageError
+from ggshell.errors import OUT_OF_MEMORY, DiskError, GgsError, UsageError
 from ggshell.files import close_to_others
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and Path(sys.argv[0]).name == "logdump":  # a link of that name starts Logdump
         arguments.insert(0, "logdump")
+    _open_streams()
     close_to_others()
     try:
-        code = _subcommand(arguments[0].lower(), arguments[1:]) if arguments else None
-        return _run(parse_options(arguments)) if code is None else code
+        return _main(arguments)
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")
         return USAGE_ERROR
@@ -42,10 +43,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has closed the pipe (| head): write nothing, and prevent a flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has closed the pipe (| head)
+        _discard_output()
         return FAILED
+    except OSError as error:
+        if error.errno not in _WRITE_ERRORS or error.filename is not None:
+            raise
+        _discard_output()
+        sys.stderr.write(f"ERROR: {DiskError.code}  cannot write to standard output: {error.strerror}\n")
+        return FAILED
+
+
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""The errors of a write to an open file."""
+
+
+def _main(arguments: list[str]) -> int:
+    """Run the command line and write its output. Raises UsageError if standard output is closed, and OSError."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed", hint="redirect it to a file or to /dev/null")
+    code = _subcommand(arguments[0].lower(), arguments[1:]) if arguments else None
+    code = _run(parse_options(arguments)) if code is None else code
+    sys.stdout.flush()
+    return code
+
+
+def _open_streams() -> None:
+    """Replace closed standard input and standard error: a file opened later would have their numbers."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as above
+
+
+def _discard_output() -> None:
+    """Send the rest of the output nowhere, so that the flush at exit does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _subcommand(name: str, words: list[str]) -> int | None:

@@ -59,6 +59,7 @@ def test_the_file_is_below_the_users_home_unless_xdg_says_otherwise() -> None:
         ('\nformat = "xml"', 2, "xml is not a valid value of format"),
         ('timing = "on"', 1, "on is not a valid value of timing"),
         ("# mine\n\nhome = 3", 3, "3 is not a valid value of home"),
+        ('home = "~nosuchuser/x"', 1, "~nosuchuser/x is not a valid value of home"),
         ('home = "here"', 1, "here is not a valid value of home"),
         ("timing = true\ncolour = true", 2, "colour is not a valid setting"),
         ("[format]\nname = 1", 1, "is not a valid value of format"),
