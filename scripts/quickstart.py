@@ -99,24 +99,24 @@ class Quickstart:
             equal = not any(codes)
         with self.step("stopping the processes"):
             self._ggshell("--continue-on-error", "-c", "STOP ER *; STOP DISTPATH dp1; STOP MGR !")
-        with self.step("two questions about the trails and heartbeats: ggshell scripts/questions.oby"):
+        with self.step("two queries about the trails and heartbeats: ggshell scripts/queries.oby"):
             self._ask()
         self.clean_up()
         return equal
 
     def _ask(self) -> None:
         """Show the answers, and hold those of the two engines against each other.  Raises Failed when they differ."""
-        questions = str(SCRIPTS / "questions.oby")
-        self._ggshell("--engine", "local", questions)
+        queries = str(SCRIPTS / "queries.oby")
+        self._ggshell("--engine", "local", queries)
         answers = []
         for engine in ("local", "spark") if self.spark else ("local",):
             if engine == "spark":
                 print("        the same of Spark, which takes some seconds to start", flush=True)
             began = time.monotonic()
-            command = self._command("--engine", engine, "--format", "json", questions)
+            command = self._command("--engine", engine, "--format", "json", queries)
             told = subprocess.run(command, cwd=self.home, stdout=subprocess.PIPE, text=True, check=False)
             if told.returncode != 0:
-                raise Failed(f"{questions} ended with exit code {told.returncode} on engine {engine}")
+                raise Failed(f"{queries} ended with exit code {told.returncode} on engine {engine}")
             answers.append([json.loads(line)["rows"] for line in told.stdout.splitlines()])
             rows = sum(map(len, answers[-1]))
             print(f"        {engine}: {rows} rows in {time.monotonic() - began:.1f} s, its start included")
@@ -289,7 +289,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
     parser.add_argument("--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="where everything lives")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workload runs")
-    parser.add_argument("--no-spark", action="store_true", help="ask the two questions only of the local engine")
+    parser.add_argument("--no-spark", action="store_true", help="ask the two queries only of the local engine")
     parser.add_argument("--rate", type=float, default=200.0, help="its transactions a second")
     options = parser.parse_args()
     for number in SIGNALS:

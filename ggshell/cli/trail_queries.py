@@ -11,7 +11,7 @@ from ggshell.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ggshell.cli.session import Session
-    from ggshell.query.questions.trails import QueriedTrails, TrailSpan
+    from ggshell.query.queries.trails import QueriedTrails, TrailSpan
     from ggshell.query.trail_read import HomeKeys
     from ggshell.query.views import QueryAnswer
     from ggshell.record.definition import TableDefinition
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def trails_of(session: Session, texts: Sequence[str]) -> QueriedTrails:
     """Return the trails that a statement names, relative to the home. Raises NotFoundError, UsageError."""
-    from ggshell.query.questions.trails import trails
+    from ggshell.query.queries.trails import trails
 
     return trails(texts, session.home.root, session.engines, keys=home_keys(session))
 
@@ -35,7 +35,7 @@ def home_keys(session: Session) -> HomeKeys:
 def span_of(session: Session, trails: QueriedTrails, only: str = "", since: str = "", until: str = "") -> TrailSpan:
     """Return the part of the trails that ONLY, SINCE and UNTIL select."""
     from ggshell.cli.begin import begin_time
-    from ggshell.query.questions.trails import TrailSpan
+    from ggshell.query.queries.trails import TrailSpan
 
     now = session.clock.now()
     return TrailSpan(begin_time(since, now), begin_time(until, now), definition_of(trails, only).name if only else None)
@@ -62,7 +62,7 @@ def answered(trails: QueriedTrails, answer: QueryAnswer, empty: str = "") -> Lis
 
 def unread(trails: QueriedTrails) -> tuple[Note, ...]:
     """Notes about bytes at the ends of trails that readers may not read yet."""
-    from ggshell.query.questions.file_facts import unread_notes
+    from ggshell.query.queries.file_facts import unread_notes
 
     return tuple(Note("GGS-00710", text) for text in unread_notes(trails.files))
 

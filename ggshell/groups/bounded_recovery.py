@@ -36,7 +36,7 @@ from ggshell.pipeline.capture.stream import Capture
 from ggshell.types import Csn, LogPosition
 
 _LEAST, _MOST = 20 * MINUTE, 96 * HOUR
-_QUESTIONS = ("BRSTATUS", "BRSTATS", "BRSHOW")
+_READ_ONLY = ("BRSTATUS", "BRSTATS", "BRSHOW")
 """Requests that change nothing."""
 _SHOWN_OBJECTS = 500
 """The maximum number of persisted transactions in the checkpoint file, for INFO; the manifest contains all of them."""
@@ -381,9 +381,9 @@ class BoundedRequests:
             if bounded.status != "ON":
                 raise StateError(f"Bounded Recovery is {bounded.status.lower()}.", hint="run BRSTART first")
             bounded.force(self._moment(arguments))
-        elif action not in _QUESTIONS:
+        elif action not in _READ_ONLY:
             raise UsageError(f"{action} is not a valid BR request")
-        if action not in _QUESTIONS:
+        if action not in _READ_ONLY:
             self._context.report.event(Severity.INFO, "OGG-01021", f"Command received from GGSCI: BR {action}.")
         drawn = self._drawn(capture, log) if action == "BRSHOW" else {}
         return {

@@ -87,7 +87,7 @@ class Meanwhile:
         """Check the process; called at least every ``LOOK_SECONDS``."""
 
 
-class _Question:
+class _Request:
     """A request for the worker."""
 
     __slots__ = ("answered", "arguments", "begun", "client", "due", "verb")
@@ -107,7 +107,7 @@ class _Client:
         self.connection = connection
         self.received = bytearray()
         self.pending = bytearray()
-        self.question: _Question | None = None
+        self.request: _Request | None = None
 
     def receive(self) -> bool:
         """Receive the available data; False if the client has disconnected or its request is too long."""
@@ -147,8 +147,8 @@ class ControlServer:
         self._meanwhile = meanwhile or Meanwhile()
         self._clock = clock or SystemClock()
         self._clients: dict[int, _Client] = {}
-        self._asked: deque[_Question] = deque()
-        self._answers: deque[tuple[_Question, bytes]] = deque()
+        self._asked: deque[_Request] = deque()
+        self._answers: deque[tuple[_Request, bytes]] = deque()
         self._on_signal: Callable[[int], None] = lambda _: None
         self._closing = False
         sockets.remove(self.path)
@@ -173,15 +173,15 @@ class ControlServer:
         _empty(self.asked)
         while self._asked:
             try:
-                question = self._asked.popleft()
+                request = self._asked.popleft()
             except IndexError:  # it was answered in the meantime and removed
                 return
-            question.begun = True
-            result = self._result(question)
+            request.begun = True
+            result = self._result(request)
             if isinstance(result, LaterAnswer):
-                result.bind(partial(self._post, question))
+                result.bind(partial(self._post, request))
             else:
-                self._post(question, _line(result))
+                self._post(request, _line(result))
 
     def wake_worker(self) -> None:
         """Wake the worker."""
@@ -205,9 +205,9 @@ class ControlServer:
         for end in (self._signals, self.signal_end, self._wake, self._wake_end, self.asked, self._asked_end):
             os.close(end)
 
-    def _post(self, question: _Question, line: bytes) -> None:
+    def _post(self, request: _Request, line: bytes) -> None:
         """Queue the worker's answer for the thread to send."""
-        self._answers.append((question, line))
+        self._answers.append((request, line))
         self._wake_up()
 
     def _wake_up(self) -> None:
@@ -249,23 +249,23 @@ class ControlServer:
             poll.register(number, select.POLLIN)
         due = []
         for number, client in self._clients.items():
-            if client.question is None:
+            if client.request is None:
                 poll.register(number, select.POLLOUT if client.pending else select.POLLIN)
-            elif not client.question.answered:
-                due.append(client.question.due)
+            elif not client.request.answered:
+                due.append(client.request.due)
         timeout = min([CHECK_SECONDS, *(moment - self._clock.steady() for moment in due)])
         return {number for number, _ in poll.poll(max(0.0, timeout) * 1000)}
 
     def _take_answers(self) -> None:
         while self._answers:
-            question, line = self._answers.popleft()
-            if not question.answered:
-                self._answer(question, line)
+            request, line = self._answers.popleft()
+            if not request.answered:
+                self._answer(request, line)
 
-    def _answer(self, question: _Question, line: bytes) -> None:
-        question.answered = True
-        client = question.client
-        client.question = None
+    def _answer(self, request: _Request, line: bytes) -> None:
+        request.answered = True
+        client = request.client
+        client.request = None
         client.pending += line
         if not self._go_on(client) and client.connection.fileno() >= 0:
             self._clients.pop(client.connection.fileno(), None)
@@ -275,26 +275,26 @@ class ControlServer:
         """Answer the requests that the worker has not answered in time."""
         now = self._clock.steady()
         for client in list(self._clients.values()):
-            question = client.question
-            if question is None or question.due > now:
+            request = client.request
+            if request is None or request.due > now:
                 continue
             try:
-                found = self._meanwhile.instead(question.verb, question.arguments, begun=question.begun)
+                found = self._meanwhile.instead(request.verb, request.arguments, begun=request.begun)
                 line = None if found is None else _line({"status": "ok", "result": found})
             except GgsError as error:
                 line = _line(_refusal(error))
             if line is None:
-                question.due = math.inf
+                request.due = math.inf
                 continue
-            if not self._meanwhile.stays(question.verb):
+            if not self._meanwhile.stays(request.verb):
                 with contextlib.suppress(ValueError):  # the worker has just started it
-                    self._asked.remove(question)
-            self._answer(question, line)
+                    self._asked.remove(request)
+            self._answer(request, line)
 
     def _go_on(self, client: _Client) -> bool:
         """Process a client's next complete request once the previous one is answered; False if it has disconnected."""
         while client.send():
-            if client.question is not None:
+            if client.request is not None:
                 return True
             line, end, rest = bytes(client.received).partition(b"\n")
             if client.pending or not end:
@@ -315,13 +315,13 @@ class ControlServer:
         if found is not None:
             client.pending += _line({"status": "ok", "result": found})
             return
-        client.question = _Question(verb, arguments, client, self._clock.steady() + self._meanwhile.patience(verb))
-        self._asked.append(client.question)
+        client.request = _Request(verb, arguments, client, self._clock.steady() + self._meanwhile.patience(verb))
+        self._asked.append(client.request)
         self.wake_worker()
 
-    def _result(self, question: _Question) -> dict[str, Any] | LaterAnswer:
+    def _result(self, request: _Request) -> dict[str, Any] | LaterAnswer:
         try:
-            found = self._handler(question.verb, question.arguments)
+            found = self._handler(request.verb, request.arguments)
         except GgsError as error:
             return _refusal(error)
         except Exception as error:  # noqa: BLE001 - a request must not end the process

@@ -20,7 +20,7 @@ Verb = Callable[[dict[str, Any]], dict[str, Any]]
 STOPS = ("STOP", "FORCESTOP")
 CONFIRMED = frozenset({"REPORT", "ROLLOVER", "HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "REPORTCOLLISIONS"})
 """Requests that are acknowledged at once; the worker executes them when it can."""
-QUESTIONS = ("STATUS", "STATS", "SHOWTRANS", "CACHEMGR")
+REQUESTS = ("STATUS", "STATS", "SHOWTRANS", "CACHEMGR")
 WAITING = ("STATS", "GETLAG")
 """Queries whose answers also report what the process is waiting for."""
 LEAST_PATIENCE_SECONDS = 0.05
@@ -131,7 +131,7 @@ class Answering(Meanwhile):
 
     def publish(self, verbs: dict[str, Verb]) -> None:
         """Publish the answers to give while the worker is busy.  The worker calls this."""
-        for name in QUESTIONS:
+        for name in REQUESTS:
             if name in verbs:
                 try:
                     self._published[name] = verbs[name]({})

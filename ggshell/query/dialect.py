@@ -28,7 +28,7 @@ MACROS: Final = (
 
 _PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\w+|.", re.DOTALL)
 _RESERVED: Final = frozenset({"table"})
-_QUESTIONS: Final = frozenset({"select", "with", "from", "values", "("})
+_QUERIES: Final = frozenset({"select", "with", "from", "values", "("})
 COMMENTS: Final = ("--", "/*")
 
 
@@ -37,7 +37,7 @@ def is_query(sql: str) -> bool:
     found = [piece for piece in pieces(sql) if not piece.isspace() and not piece.startswith(COMMENTS)]
     while found and found[-1] == ";":
         found.pop()
-    return bool(found) and found[0].lower() in _QUESTIONS and ";" not in found
+    return bool(found) and found[0].lower() in _QUERIES and ";" not in found
 
 
 def pieces(sql: str) -> list[str]:

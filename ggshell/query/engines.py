@@ -31,7 +31,7 @@ WARM_SHARE = 4
 class Ran(NamedTuple):
     """A finished query; ``size`` is the number of bytes that it may have read."""
 
-    question: str
+    query: str
     engine: str
     size: int
     rows: int
@@ -81,25 +81,25 @@ class Engines:
 
     def ask(
         self,
-        question: str,
+        query: str,
         sql: str,
         views: Sequence[View],
         told: Callable[[str], None] | None = None,
     ) -> QueryAnswer:
         """Run a query over views. Raises UsageError if it does not only read, StatementError for invalid SQL."""
         if not is_query(sql):
-            raise UsageError("only questions are asked here: SELECT or WITH", code="GGS-00707")
+            raise UsageError("only queries are accepted here: SELECT or WITH", code="GGS-00707")
 
         def on_spark() -> pa.Table:
             from ggshell.query.cluster import ask_spark
 
             return ask_spark(self.session, sql, views, told or self._told)
 
-        return self._answered(question, total_size(views), on_spark, lambda: self._local.ask(sql, views))
+        return self._answered(query, total_size(views), on_spark, lambda: self._local.ask(sql, views))
 
     def ask_in_parts(
         self,
-        question: str,
+        query: str,
         parts: Sequence[FirstHalf],
         schema: pa.Schema,
         sql: str,
@@ -117,17 +117,17 @@ class Engines:
             table = pa.concat_tables(answered(self._local, part, schema) for part in parts)
             return self._local.ask(sql, [RowsView(PARTS, table)])
 
-        return self._answered(question, total_size(views), on_spark, here)
+        return self._answered(query, total_size(views), on_spark, here)
 
     def _answered(
-        self, question: str, size: int, on_spark: Callable[[], pa.Table], here: Callable[[], pa.Table]
+        self, query: str, size: int, on_spark: Callable[[], pa.Table], here: Callable[[], pa.Table]
     ) -> QueryAnswer:
         began = self._clock.steady()
         engine = self.choose(size)
         table = on_spark() if engine == "spark" else self._here(size, here)
         rows = plain_rows(table)
         seconds = self._clock.steady() - began
-        self.ran = [*self.ran, Ran(question, engine, size, len(rows), seconds)][-KEPT:]
+        self.ran = [*self.ran, Ran(query, engine, size, len(rows), seconds)][-KEPT:]
         return QueryAnswer(tuple(table.schema.names), rows, engine, seconds)
 
     def _here(self, size: int, ask: Callable[[], pa.Table]) -> pa.Table:

@@ -87,12 +87,12 @@ class Engine(Protocol):
     """An engine that runs statements over views: ``Engines``, or a single engine in tests."""
 
     def ask(
-        self, question: str, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
+        self, query: str, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
     ) -> QueryAnswer: ...
 
     def ask_in_parts(
         self,
-        question: str,
+        query: str,
         parts: Sequence[FirstHalf],
         schema: pa.Schema,
         sql: str,

@@ -1,4 +1,4 @@
-"""Answer questions about trail positions: the transactions between two of them, and the commit time of the next record."""
+"""Find what belongs to trail positions: the transactions between two of them, and the commit time of the next record."""
 
 from __future__ import annotations
 

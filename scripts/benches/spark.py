@@ -1,7 +1,7 @@
-"""``spark``: questions about a large trail and a large lag archive, on Spark and beside DuckDB, over the same facts.
+"""``spark``: queries about a large trail and a large lag archive, on Spark and beside DuckDB, over the same facts.
 
-A warm session on this machine's cores.  The trail's peer is the same question to Spark over the same rows in Parquet; the lag
-archive's peer is DuckDB over the same files, with exact percentiles.  And what a person waits for: the first small question,
+A warm session on this machine's cores.  The trail's peer is the same query to Spark over the same rows in Parquet; the lag
+archive's peer is DuckDB over the same files, with exact percentiles.  And what a person waits for: the first small query,
 which never starts Spark, and a further one in a warm session.
 """
 
@@ -23,9 +23,9 @@ from benches.ground import ggshell
 from benches.memory import peak
 from benches.trail import write_trail
 from ggshell.query.engines import Engines
-from ggshell.query.questions import counts, lag
-from ggshell.query.questions import heartbeats as beats
-from ggshell.query.questions.trails import trails
+from ggshell.query.queries import counts, lag
+from ggshell.query.queries import heartbeats as beats
+from ggshell.query.queries.trails import trails
 from ggshell.query.settings import EngineChoice, QuerySettings
 from ggshell.query.views import ParquetView
 from ggshell.trail.arrow import SCHEMA
@@ -167,7 +167,7 @@ def _peak_of_children() -> float:
 def _again(name: TrailName, engines: Engines, rounds: int) -> Figure:
     asked = trails([str(name.file(0))], name.folder, engines)
     seconds = [counts.count(asked).seconds for _ in range(rounds + 1)][1:]
-    return less_is_better("spark", "a small question, warm", "s", seconds, [0.5], "allowed", 1.0)
+    return less_is_better("spark", "a small query, warm", "s", seconds, [0.5], "allowed", 1.0)
 
 
 def _first(name: TrailName, rounds: int) -> Figure:
@@ -177,7 +177,7 @@ def _first(name: TrailName, rounds: int) -> Figure:
         began = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
         seconds.append(time.perf_counter() - began)
-    return less_is_better("spark", "first question, local", "s", seconds, [1.0], "allowed", 1.0)
+    return less_is_better("spark", "first query, local", "s", seconds, [1.0], "allowed", 1.0)
 
 
 def _expect(found: int, wanted: int) -> None:

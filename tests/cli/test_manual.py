@@ -89,7 +89,7 @@ def test_a_noun_lists_the_commands_that_contain_it() -> None:
 
 def test_the_overview_has_one_sentence_of_each_page() -> None:
     (line,) = [each for each in overview().splitlines() if each.startswith("  INFO SPARK ")]
-    assert line.endswith("the last questions of this session.")
+    assert line.endswith("the last queries of this session.")
 
 
 def test_wrapped_lines_of_a_page_are_joined_before_they_are_wrapped_again() -> None:

@@ -75,7 +75,7 @@ def test_runs_share_a_warm_server(home: Home) -> None:
     found = facts(info)
     assert found["Master"] == f"sc://localhost:{server.port}"
     assert found["Server"].endswith(f"port {server.port}, process {server.pid}")
-    assert found["Question 1"].startswith("TRAIL SQL (spark, ")
+    assert found["Query 1"].startswith("TRAIL SQL (spark, ")
     assert server.token not in json.dumps(answers)
 
     code, (again,), _ = ggshell(home, "-c", "START SPARK")

@@ -41,5 +41,5 @@ def test_manager_parameters_are_accepted() -> None:
 
 
 def test_the_two_queries_read_the_trail_and_the_heartbeats() -> None:
-    text = (SCRIPTS / "questions.oby").read_text()
+    text = (SCRIPTS / "queries.oby").read_text()
     assert [grammar.parse(part.text).key for part in statement.split(text)] == ["TRAIL COUNT", "LAG REPORT"]

@@ -21,8 +21,8 @@ from trail_samples import (
 )
 
 from ggshell.errors import UsageError
-from ggshell.query.questions.asof import Moment, as_of
-from ggshell.query.questions.trails import QueriedTrails, trails
+from ggshell.query.queries.asof import Moment, as_of
+from ggshell.query.queries.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.record.operation import IoType

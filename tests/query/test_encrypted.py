@@ -15,9 +15,9 @@ from ggshell.clock import FakeClock
 from ggshell.errors import GgsError
 from ggshell.home.home import Home
 from ggshell.home.wallet import Wallet
-from ggshell.query.questions.counts import count
-from ggshell.query.questions.gaps import TrailState, gaps
-from ggshell.query.questions.trails import Engine, TrailSpan, trails
+from ggshell.query.queries.counts import count
+from ggshell.query.queries.gaps import TrailState, gaps
+from ggshell.query.queries.trails import Engine, TrailSpan, trails
 from ggshell.query.session import WarmSession
 from ggshell.query.trail_read import HomeKeys
 from ggshell.trail.sealing import Protection

@@ -69,7 +69,7 @@ def test_a_large_query_runs_on_spark_and_returns_the_same_rows(tmp_path: Path, w
     small = engines.ask("small", sql, [view])
     assert (large.engine, small.engine) == ("spark", "local")
     assert large.rows == small.rows
-    assert [(ran.question, ran.engine, ran.rows) for ran in engines.ran] == [
+    assert [(ran.query, ran.engine, ran.rows) for ran in engines.ran] == [
         ("large", "spark", len(large.rows)),
         ("small", "local", len(large.rows)),
     ]
@@ -79,7 +79,7 @@ def test_the_last_queries_are_logged(tmp_path: Path) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
     for number in range(KEPT + 3):
         engines.ask(f"q{number}", "SELECT 1 AS n", [])
-    assert [ran.question for ran in engines.ran] == [f"q{number}" for number in range(3, KEPT + 3)]
+    assert [ran.query for ran in engines.ran] == [f"q{number}" for number in range(3, KEPT + 3)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_last_queries_are_logged(tmp_path: Path) -> None:
 )
 def test_only_a_single_query_is_accepted(tmp_path: Path, sql: str) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
-    with pytest.raises(UsageError, match="only questions are asked here"):
+    with pytest.raises(UsageError, match="only queries are accepted here"):
         engines.ask("bad", sql, [ROWS])
 
 

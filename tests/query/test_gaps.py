@@ -14,10 +14,10 @@ from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trai
 
 from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
-from ggshell.query.questions import counts
-from ggshell.query.questions.file_facts import unread_notes
-from ggshell.query.questions.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, gaps
-from ggshell.query.questions.trails import QueriedTrails, trails
+from ggshell.query.queries import counts
+from ggshell.query.queries.file_facts import unread_notes
+from ggshell.query.queries.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, gaps
+from ggshell.query.queries.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
 from ggshell.query.splits import cut_place
 from ggshell.record.operation import TransInd

@@ -11,7 +11,7 @@ from trail_samples import random_transactions, trail_in, write_trail
 
 from ggshell.query.cluster import scans_once
 from ggshell.query.pushdown import Condition, conditions_from, conditions_text
-from ggshell.query.questions.trails import QueriedTrails, trails
+from ggshell.query.queries.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
 
 STATEMENTS = [

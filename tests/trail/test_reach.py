@@ -15,7 +15,7 @@ from ggshell.clock import FakeClock
 from ggshell.errors import TrailError
 from ggshell.home.home import Home
 from ggshell.monitoring.group_lag import first_unprocessed
-from ggshell.query.questions.file_facts import unread_notes
+from ggshell.query.queries.file_facts import unread_notes
 from ggshell.trail.fileheader import Continuity, encode_header
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file

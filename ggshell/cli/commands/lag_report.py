@@ -19,8 +19,8 @@ from ggshell.errors import DiskError, NotFoundError, StateError
 
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
-    from ggshell.query.questions.heartbeats import Heartbeats, HeartbeatSource
-    from ggshell.query.questions.lag import LagFigures, LagPath, Window
+    from ggshell.query.queries.heartbeats import Heartbeats, HeartbeatSource
+    from ggshell.query.queries.lag import LagFigures, LagPath, Window
 
 _WORST = 10
 _HEADS = ("begin", "deployment", "remote_database", "local_database", "path", "hop", "count")
@@ -40,7 +40,7 @@ def lag_report(
     top: int = _WORST,
 ) -> Listing:
     """Show figures by path, hop and period; write the lag page if a file is given."""
-    from ggshell.query.questions.heartbeats import Heartbeats
+    from ggshell.query.queries.heartbeats import Heartbeats
 
     now = session.clock.now()
     first, last = begin_time(since, now), begin_time(until, now)
@@ -58,7 +58,7 @@ def _sources(session: Session, texts: Sequence[str], since: int) -> Iterator[lis
 
     Raises NotFoundError for a text that names no source, StateError if no text is given and there is no default source.
     """
-    from ggshell.query.questions.heartbeats import merged
+    from ggshell.query.queries.heartbeats import merged
 
     found = _found(session, texts, since)
     session.home.ensure()
@@ -72,7 +72,7 @@ def _found(session: Session, texts: Sequence[str], since: int) -> list[Heartbeat
         once = dict.fromkeys(texts)  # a source that is named twice counts once
         return [_source(session, number, text, since) for number, text in enumerate(once, 1)]
     from ggshell.monitoring.lag_archive import lag_folder
-    from ggshell.query.questions.heartbeats import archive
+    from ggshell.query.queries.heartbeats import archive
 
     folder = lag_folder(session.home)
     if next(folder.glob("day=*/*.parquet"), None) is not None:
@@ -87,7 +87,7 @@ def _found(session: Session, texts: Sequence[str], since: int) -> list[Heartbeat
 
 
 def _source(session: Session, number: int, text: str, since: int) -> HeartbeatSource:
-    from ggshell.query.questions.heartbeats import archive
+    from ggshell.query.queries.heartbeats import archive
 
     path = session.home.resolve(text)
     for folder in (path, path / "dirlag"):
@@ -115,7 +115,7 @@ def _of_trail(session: Session, number: int, text: str, path: Path) -> Heartbeat
     from ggshell.cli.trail_queries import home_keys
     from ggshell.pipeline.heartbeat.row import layout_of
     from ggshell.query.paths import trail_files
-    from ggshell.query.questions.heartbeats import in_trail
+    from ggshell.query.queries.heartbeats import in_trail
     from ggshell.query.splits import metadata_records
 
     files = trail_files(str(path))
@@ -128,7 +128,7 @@ def _of_trail(session: Session, number: int, text: str, path: Path) -> Heartbeat
 
 def _of_database(session: Session, number: int, name: str, login: LoggedIn, since: int) -> HeartbeatSource:
     from ggshell.groups.heartbeat_settings import required_names
-    from ggshell.query.questions.heartbeats import ASKED, history
+    from ggshell.query.queries.heartbeats import ASKED, history
 
     tables = login.heartbeat_tables(required_names(session.home))
     tables.require()
@@ -152,7 +152,7 @@ def _figures(beats: Heartbeats, period: str, top: int, now: int, *, drawn: bool)
 
     Raises NotFoundError if there are no heartbeats.
     """
-    from ggshell.query.questions import lag
+    from ggshell.query.queries import lag
 
     windows = lag.windows(beats, period)
     if not windows:

@@ -52,8 +52,8 @@ def info_spark(session: Session) -> NamedValues:
     pairs.append(("Server", "not running" if server is None else _server_text(server.port, server.pid, server.started)))
     pairs += [
         (
-            f"Question {number}",
-            f"{ran.question} ({ran.engine}, {size_text(ran.size)}, {ran.rows:,} rows, {ran.seconds:.2f} s)",
+            f"Query {number}",
+            f"{ran.query} ({ran.engine}, {size_text(ran.size)}, {ran.rows:,} rows, {ran.seconds:.2f} s)",
         )
         for number, ran in enumerate(engines.ran, 1)
     ]

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from ggshell.cli.output.units import period_text, seconds_text
 from ggshell.monitoring.spreads import PERIODS
-from ggshell.query.questions.heartbeats import HOPS
-from ggshell.query.questions.lag import LagPath, Window
+from ggshell.query.queries.heartbeats import HOPS
+from ggshell.query.queries.lag import LagPath, Window
 
 WIDTH = 1000
 LEFT = 70

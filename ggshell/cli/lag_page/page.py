@@ -17,8 +17,8 @@ from ggshell.cli.lag_page.charts import (
 )
 from ggshell.cli.output.units import minute_text, moment_text, pace_of, period_text, seconds_text
 from ggshell.monitoring.spreads import PERIODS
-from ggshell.query.questions.heartbeats import HOPS
-from ggshell.query.questions.lag import ClockLead, LagFigures, LagPath, Trend, Window
+from ggshell.query.queries.heartbeats import HOPS
+from ggshell.query.queries.lag import ClockLead, LagFigures, LagPath, Trend, Window
 
 STYLE = """
 :root { --ink: #1c2733; --soft: #5d6b7a; --line: #d8dee6; --paper: #ffffff; --none: #eef1f4; color-scheme: light dark; }

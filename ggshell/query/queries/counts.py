@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ggshell.query.questions.trails import EVERYTHING, QueriedTrails, TrailSpan
+from ggshell.query.queries.trails import EVERYTHING, QueriedTrails, TrailSpan
 from ggshell.query.views import QueryAnswer
 
 PERIODS: Final = {"MINUTE": 60, "HOUR": 3600, "DAY": 86_400}

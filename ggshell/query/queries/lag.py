@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ggshell.monitoring.clock_offset import Offset, estimate
 from ggshell.monitoring.spreads import PERIODS
-from ggshell.query.questions.heartbeats import HOPS, Heartbeats
+from ggshell.query.queries.heartbeats import HOPS, Heartbeats
 from ggshell.query.views import PARTS
 
 MOST_PERIODS: Final = 1500

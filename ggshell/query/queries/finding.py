@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ggshell.query.dialect import literal
 from ggshell.query.pushdown import Condition
-from ggshell.query.questions.trails import QueriedTrails, SpanCondition, TrailSpan
+from ggshell.query.queries.trails import QueriedTrails, SpanCondition, TrailSpan
 from ggshell.query.views import QueryAnswer
 from ggshell.types import TableName
 

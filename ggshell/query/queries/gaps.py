@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.errors import GgsError, TrailError
 from ggshell.plurals import counted
-from ggshell.query.questions.file_facts import FileFacts, facts_of, lost_files
-from ggshell.query.questions.trails import QueriedTrails
+from ggshell.query.queries.file_facts import FileFacts, facts_of, lost_files
+from ggshell.query.queries.trails import QueriedTrails
 from ggshell.trail.sealing import Keys, cipher_of
 
 LISTED_PAUSES: Final = 5

@@ -18,8 +18,8 @@ from ggshell.monitoring.spreads import percentile, spreads
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
 from ggshell.pipeline.heartbeat.row import Beat
 from ggshell.query.local import LocalEngine
-from ggshell.query.questions import lag
-from ggshell.query.questions.heartbeats import ASKED, HOPS, Heartbeats, archive, history, merged
+from ggshell.query.queries import lag
+from ggshell.query.queries.heartbeats import ASKED, HOPS, Heartbeats, archive, history, merged
 from ggshell.query.session import WarmSession
 from ggshell.query.slices import answered, sliced
 from ggshell.query.views import PARTS, FirstHalf, QueryAnswer, RowsView
@@ -125,12 +125,12 @@ class SmallSlices:
         self.slices = 0
 
     def ask_in_parts(
-        self, question: str, parts: list[FirstHalf], schema: pa.Schema, sql: str, told: object = None
+        self, query: str, parts: list[FirstHalf], schema: pa.Schema, sql: str, told: object = None
     ) -> QueryAnswer:
         slices = [each for part in parts for each in sliced(part, self._rows)]
         self.slices = len(slices)
         table = pa.concat_tables(answered(LocalEngine(), each, schema) for each in slices)
-        return self._whole.ask(question, sql, [RowsView(PARTS, table)])
+        return self._whole.ask(query, sql, [RowsView(PARTS, table)])
 
 
 def test_a_query_in_slices_returns_the_rows_of_the_whole_query(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from batches import Row, Tx, make_batch
 from cli.shell import Shell
 
-from ggshell.cli.commands.trail_questions import key_values
+from ggshell.cli.commands.trail_queries import key_values
 from ggshell.cli.output.tables import cell_text
 from ggshell.cli.trail_queries import told
 from ggshell.clock import FakeClock
@@ -77,7 +77,7 @@ def test_an_error_in_sql_is_shown_with_its_position(shell: Shell, trail: TrailNa
 @pytest.mark.parametrize(
     ("statement", "part"),
     [
-        ("TRAIL SQL 'drop table trail' FROM ./dirdat/ea", "only questions"),
+        ("TRAIL SQL 'drop table trail' FROM ./dirdat/ea", "only queries"),
         ("TRAIL COUNT FROM ./dirdat/zz", "is not a trail"),
         ("TRAIL COUNT FROM ./GLOBALS", "is not a trail"),
         ("TRAIL COUNT FROM ./dirdat/ea, ONLY shop.order", "it has shop.orders"),

@@ -15,8 +15,8 @@ from ggshell.clock import to_datetime
 from ggshell.errors import UsageError
 from ggshell.query.dialect import literal
 from ggshell.query.pushdown import Condition
-from ggshell.query.questions.finding import Key, key_in, records_of
-from ggshell.query.questions.trails import QueriedTrails, SpanCondition, TrailSpan
+from ggshell.query.queries.finding import Key, key_in, records_of
+from ggshell.query.queries.trails import QueriedTrails, SpanCondition, TrailSpan
 from ggshell.record.definition import TableDefinition
 from ggshell.types import quote
 

@@ -16,9 +16,9 @@ from ggshell.language.values import split_list
 from ggshell.plurals import counted
 
 if TYPE_CHECKING:
-    from ggshell.query.questions.asof import Moment
-    from ggshell.query.questions.gaps import Stand, TrailFinding
-    from ggshell.query.questions.trails import QueriedTrails
+    from ggshell.query.queries.asof import Moment
+    from ggshell.query.queries.gaps import Stand, TrailFinding
+    from ggshell.query.queries.trails import QueriedTrails
     from ggshell.query.views import QueryAnswer
 
 
@@ -82,7 +82,7 @@ def trail_count(
     session: Session, *, from_: tuple[str, ...], by: str = "", only: str = "", since: str = "", until: str = ""
 ) -> Listing:
     """Count records by table and operation, or by the dimension of BY."""
-    from ggshell.query.questions import counts
+    from ggshell.query.queries import counts
 
     trails = trails_of(session, from_)
     answer = counts.count(trails, by.upper(), asking.span_of(session, trails, only, since, until))
@@ -100,7 +100,7 @@ def _sums(answer: QueryAnswer) -> str:
 @command("TRAIL FIND TRANSACTION")
 def trail_find_transaction(session: Session, *, transaction_id: str, from_: tuple[str, ...]) -> Listing:
     """Find the records of a transaction by its XID."""
-    from ggshell.query.questions.finding import find_transaction
+    from ggshell.query.queries.finding import find_transaction
 
     trails = trails_of(session, from_)
     answer = find_transaction(trails, xid=transaction_id)
@@ -110,7 +110,7 @@ def trail_find_transaction(session: Session, *, transaction_id: str, from_: tupl
 @command("TRAIL FIND CSN")
 def trail_find_csn(session: Session, *, csn: str, from_: tuple[str, ...]) -> Listing:
     """Find the records of the transaction with a CSN."""
-    from ggshell.query.questions.finding import find_transaction
+    from ggshell.query.queries.finding import find_transaction
 
     trails = trails_of(session, from_)
     return answered(trails, find_transaction(trails, csn=csn_text(trails, csn)), f"no transaction has CSN {csn}.")
@@ -118,7 +118,7 @@ def trail_find_csn(session: Session, *, csn: str, from_: tuple[str, ...]) -> Lis
 
 def csn_text(trails: QueriedTrails, text: str) -> str:
     """Format a CSN as these trails print it. Raises UsageError."""
-    from ggshell.query.questions.file_facts import csn_form
+    from ggshell.query.queries.file_facts import csn_form
     from ggshell.types import Csn
 
     try:
@@ -130,7 +130,7 @@ def csn_text(trails: QueriedTrails, text: str) -> str:
 @command("TRAIL FIND TABLE")
 def trail_find_row(session: Session, *, table: str, key: str, from_: tuple[str, ...]) -> Listing:
     """Show the full history of a row."""
-    from ggshell.query.questions.finding import find_row
+    from ggshell.query.queries.finding import find_row
 
     trails = trails_of(session, from_)
     definition = asking.definition_of(trails, table)
@@ -158,7 +158,7 @@ def trail_top(
     until: str = "",
 ) -> Listing:
     """List the largest transactions, the busiest tables, or the busiest minutes."""
-    from ggshell.query.questions import counts
+    from ggshell.query.queries import counts
 
     trails = trails_of(session, from_)
     span = asking.span_of(session, trails, only, since, until)
@@ -192,7 +192,7 @@ def _name(kind: str, answer: QueryAnswer, row: tuple[object, ...]) -> str:
 @command("TRAIL GAPS")
 def trail_gaps(session: Session, *, from_: tuple[str, ...], pauses: float = _PAUSE) -> Listing:
     """Check trails for gaps; the command fails if something is missing or wrong."""
-    from ggshell.query.questions.gaps import TrailState, gap_values, gaps
+    from ggshell.query.queries.gaps import TrailState, gap_values, gaps
 
     trails = _trails_with_files(session, from_)
     found = gaps(trails, float(pauses), _stands(session, trails))
@@ -233,7 +233,7 @@ def _trails_with_files(session: Session, texts: tuple[str, ...]) -> QueriedTrail
 
 def _stands(session: Session, trails: QueriedTrails) -> list[Stand]:
     """The groups of the home that read or write these trails, and whether each can continue from its position."""
-    from ggshell.query.questions.gaps import Stand
+    from ggshell.query.queries.gaps import Stand
     from ggshell.trail.name import TrailName
     from ggshell.trail.reach import unreachable
 
@@ -247,7 +247,7 @@ def _stands(session: Session, trails: QueriedTrails) -> list[Stand]:
 
 
 def _names(trails: QueriedTrails) -> list[str]:
-    from ggshell.query.questions.file_facts import trail_and_number
+    from ggshell.query.queries.file_facts import trail_and_number
 
     return list(dict.fromkeys(trail_and_number(file)[0] for file in trails.files))
 
@@ -268,7 +268,7 @@ def _block(trail: str, found: list[TrailFinding]) -> str:
 @command("TRAIL ASOF CSN")
 def trail_as_of_csn(session: Session, *, csn: str, table: str, from_: tuple[str, ...]) -> Listing:
     """Show a table's rows after a transaction."""
-    from ggshell.query.questions.asof import Moment
+    from ggshell.query.queries.asof import Moment
 
     trails = trails_of(session, from_)
     return _as_of(trails, table, Moment(csn=csn_text(trails, csn)))
@@ -280,7 +280,7 @@ def trail_as_of_time(
 ) -> Listing:
     """Show a table's rows at a time."""
     from ggshell.cli.begin import begin_time
-    from ggshell.query.questions.asof import Moment
+    from ggshell.query.queries.asof import Moment
 
     return _as_of(
         trails_of(session, from_), table, Moment(time=begin_time("NOW" if now else time, session.clock.now()))
@@ -288,7 +288,7 @@ def trail_as_of_time(
 
 
 def _as_of(trails: QueriedTrails, table: str, moment: Moment) -> Listing:
-    from ggshell.query.questions.asof import as_of
+    from ggshell.query.queries.asof import as_of
     from ggshell.query.views import QueryAnswer
 
     definition = asking.definition_of(trails, table)

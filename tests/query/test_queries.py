@@ -23,8 +23,8 @@ from trail_samples import (
     write_trail,
 )
 
-from ggshell.query.questions import counts, finding, gaps
-from ggshell.query.questions.trails import QueriedTrails, TrailSpan, trails
+from ggshell.query.queries import counts, finding, gaps
+from ggshell.query.queries.trails import QueriedTrails, TrailSpan, trails
 from ggshell.query.session import WarmSession
 from ggshell.query.views import QueryAnswer
 from ggshell.record.image import decode_image
@@ -33,7 +33,7 @@ from ggshell.types import Csn, TableName
 
 TABLE = TableName("hr", "employees")
 HALF = TrailSpan(since=BEGIN + 60_000, until=BEGIN + 120_000, table=TABLE)
-QUESTIONS: dict[str, Callable[[QueriedTrails], QueryAnswer]] = {
+QUERIES: dict[str, Callable[[QueriedTrails], QueryAnswer]] = {
     "count": counts.count,
     **{f"count by {by}": lambda queried, by=by: counts.count(queried, by) for by in ("TABLE", "OP", *counts.PERIODS)},
     "count of a part": lambda queried: counts.count(queried, "MINUTE", HALF),
@@ -83,12 +83,12 @@ def written(folder: Path, transactions: list[list[Row]], max_bytes: int = 9000) 
     return trails([str(name)], folder, local_engine())
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_both_engines_return_the_same_rows_as_of_a_csn(question: str, warm: WarmSession, tmp_path: Path) -> None:
-    seed = random.Random(question).randrange(1000)
+@pytest.mark.parametrize("query", QUERIES)
+def test_both_engines_return_the_same_rows_as_of_a_csn(query: str, warm: WarmSession, tmp_path: Path) -> None:
+    seed = random.Random(query).randrange(1000)
     queried = written(tmp_path, random_transactions(seed, 150))
-    on_duckdb = QUESTIONS[question](queried)
-    on_spark = QUESTIONS[question](QueriedTrails(queried.files, spark_engine(warm)))
+    on_duckdb = QUERIES[query](queried)
+    on_spark = QUERIES[query](QueriedTrails(queried.files, spark_engine(warm)))
     assert (on_spark.columns, on_spark.rows) == (on_duckdb.columns, on_duckdb.rows)
     assert len(queried.files) > 3
     assert on_duckdb.rows
