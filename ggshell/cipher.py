@@ -1,4 +1,4 @@
-"""Authenticated encryption with AES and key derivation.  This is the only module that uses the ``cryptography`` package."""
+"""Authenticated encryption with AES and key derivation. This is the only module that uses the ``cryptography`` package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def derived_key(secret: bytes, salt: bytes, purpose: bytes, size: int) -> bytes:
 
 
 class Cipher:
-    """AES-GCM with one key.  A nonce (12 bytes) must never be used twice with the same key."""
+    """AES-GCM with one key. A nonce (12 bytes) must never be used twice with the same key."""
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -46,7 +46,7 @@ class Cipher:
         return self._gcm.encrypt(nonce, data, beside)
 
     def decrypt(self, nonce: bytes, data: bytes, beside: bytes = b"") -> bytes:
-        """Return the decrypted bytes.  Raises ValueError if they were changed or were encrypted with another key."""
+        """Return the decrypted bytes. Raises ValueError if they were changed or were encrypted with another key."""
         from cryptography.exceptions import InvalidTag
 
         try:

@@ -1,4 +1,4 @@
-"""The clock.  Code that needs the time receives a ``Clock``; tests pass a ``FakeClock``."""
+"""The clock. Code that needs the time receives a ``Clock``; tests pass a ``FakeClock``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 JULIAN_EPOCH_MICROSECONDS = 210_866_760_000_000_000
-"""Microseconds from Julian day 0, noon UTC, to 1970-01-01 (day 2440587.5).  Trail timestamps count from Julian day 0."""
+"""Microseconds from Julian day 0, noon UTC, to 1970-01-01 (day 2440587.5). Trail timestamps count from Julian day 0."""
 
 
 class Clock(Protocol):

@@ -1,7 +1,7 @@
-"""The error classes of ggshell.  The class gives the meaning; the code is the number that an administrator looks up.
+"""The error classes of ggshell. The class gives the meaning; the code is the number that an administrator looks up.
 
 Vendor codes (``OGG-nnnnn``) are used only with the meaning that the vendor's message pages and public logs document.
-ggshell's own events use ``GGS-nnnnn`` codes.  A code is never reused with another meaning.
+ggshell's own events use ``GGS-nnnnn`` codes. A code is never reused with another meaning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ OUT_OF_MEMORY = "not enough memory - raise the memory limit (ulimit -v), or proc
 
 
 class GgsError(Exception):
-    """The base class of all errors.  Its text is written so that an administrator can act on it.
+    """The base class of all errors. Its text is written so that an administrator can act on it.
 
     ``code`` identifies the kind of error, ``message`` says what happened, ``where`` is the location (file:line:column,
     trail and RBA, or table), and ``hint`` is the action to take.

@@ -25,7 +25,7 @@ def close_to_others() -> None:
 
 
 def read_json(data: str | bytes | bytearray) -> Any:
-    """Parse a JSON text.  Raises ValueError, also if the text is nested too deeply."""
+    """Parse a JSON text. Raises ValueError, also if the text is nested too deeply."""
     try:
         return json.loads(data)
     except RecursionError:
@@ -35,8 +35,8 @@ def read_json(data: str | bytes | bytearray) -> Any:
 def write_atomically(path: Path, data: bytes, *, keep_previous: bool = False, mode: int = 0o640) -> None:
     """Replace a file so that a crash leaves either the old or the new content, never a mixture.
 
-    Steps: temporary file, fsync, rename, fsync of the folder.  With ``keep_previous``, the previous content is kept in
-    ``<name>.previous``.  Raises DiskError, which names the path; the old file is then unchanged.
+    Steps: temporary file, fsync, rename, fsync of the folder. With ``keep_previous``, the previous content is kept in
+    ``<name>.previous``. Raises DiskError, which names the path; the old file is then unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -94,10 +94,10 @@ def sync_directory(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, what: str, *, code: str = "OGG-01454", wait: bool = False) -> Iterator[None]:
-    """Hold an exclusive lock on a file during the block.  The lock ends with the process, however the process ends.
+    """Hold an exclusive lock on a file during the block. The lock ends with the process, however the process ends.
 
     Raises ConflictError immediately if another process holds the lock; with ``wait``, for short changes only, it waits for
-    the other process instead.  Raises DiskError if the file cannot be opened.
+    the other process instead. Raises DiskError if the file cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """The registry of this process's database connections: what each one waits for, and how another thread cancels it.
 
-Code that opens a connection registers it here; the registry holds weak references only.  The thread that monitors the
+Code that opens a connection registers it here; the registry holds weak references only. The thread that monitors the
 process queries the servers through its own connections, so it gets an answer even while the worker's connections wait.
 """
 
@@ -60,11 +60,11 @@ class Link(Protocol):
         ...
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
-        """Return what the server reports about connections to the same database.  Raises GgsError if it does not answer."""
+        """Return what the server reports about connections to the same database. Raises GgsError if it does not answer."""
         ...
 
     def cancel(self) -> None:
-        """Have the server cancel the running statement.  Raises GgsError if it does not answer."""
+        """Have the server cancel the running statement. Raises GgsError if it does not answer."""
         ...
 
     def break_off(self) -> None:

@@ -9,7 +9,7 @@ _SHORTEST = 1.0
 def progress_text(done: int, whole: int, noun: str, seconds: float = 0.0, *, estimated: bool = False) -> str:
     """Format progress.
 
-    ``whole``: how much there is, 0 if unknown; ``estimated``: this is an estimate.  ``seconds``: how long it took so far, 0 if
+    ``whole``: how much there is, 0 if unknown; ``estimated``: this is an estimate. ``seconds``: how long it took so far, 0 if
     unknown; the time left assumes the same rate.
     """
     if whole <= 0 or (estimated and done > whole):

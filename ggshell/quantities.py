@@ -1,6 +1,6 @@
 """Parsers for quantities in statements and files: sizes, intervals, times of day, weekdays and timestamps.
 
-There is one parser for each.  Every parser raises ValueError with a message that can be shown to the user.
+There is one parser for each. Every parser raises ValueError with a message that can be shown to the user.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Unix sockets in folders of the home, including paths that are too long for a socket address.
 
-The address of a Unix socket holds 107 bytes (103 on some systems).  A longer path is reached through a file descriptor of
-its folder, so every socket lies in its own folder.  A folder is used only if it belongs to this user alone, and only sockets
+The address of a Unix socket holds 107 bytes (103 on some systems). A longer path is reached through a file descriptor of
+its folder, so every socket lies in its own folder. A folder is used only if it belongs to this user alone, and only sockets
 are removed.
 """
 
@@ -46,7 +46,7 @@ def open_private_folder(path: Path | str) -> int:
 def address(folder: int, name: str) -> str:
     """Return a short address for a socket in an open folder.
 
-    The address uses the folder's descriptor, so it stays correct if another folder takes the same name.  Raises OSError if
+    The address uses the folder's descriptor, so it stays correct if another folder takes the same name. Raises OSError if
     the system does not support such addresses.
     """
     if not _has_descriptors():
@@ -60,10 +60,10 @@ def _has_descriptors() -> bool:
 
 
 def bind(listener: socket.socket, path: Path) -> None:
-    """Bind a socket to a path of any length; only its owner may connect.  Raises OSError.
+    """Bind a socket to a path of any length; only its owner may connect. Raises OSError.
 
-    The mode is set before the socket is bound.  The umask is not changed, because it applies to the whole process and other
-    threads may create files at the same time.  On systems that ignore the mode of an unbound socket, the private folder
+    The mode is set before the socket is bound. The umask is not changed, because it applies to the whole process and other
+    threads may create files at the same time. On systems that ignore the mode of an unbound socket, the private folder
     protects the socket until its mode is set.
     """
     with contextlib.suppress(OSError):
@@ -75,7 +75,7 @@ def bind(listener: socket.socket, path: Path) -> None:
 
 
 def connect(client: socket.socket, path: str) -> None:
-    """Connect to the socket at a path of any length.  Raises OSError."""
+    """Connect to the socket at a path of any length. Raises OSError."""
     with _reached(Path(path)) as short:
         client.connect(short)
 

@@ -1,6 +1,6 @@
 """Basic value types that all packages share: CSNs, positions and table names.
 
-A position is a type, never a bare number.  All types here are immutable, comparable and printable, and do no I/O.
+A position is a type, never a bare number. All types here are immutable, comparable and printable, and do no I/O.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Csn(NamedTuple):
     """A commit sequence number, which orders the commits of one source database.
 
     PostgreSQL: the LSN after the commit record, printed as ``00000000/050056B8`` (``lsn=True``).
-    Oracle: the SCN, printed in decimal.  ``Csn(0)`` precedes every commit.
+    Oracle: the SCN, printed in decimal. ``Csn(0)`` precedes every commit.
     """
 
     value: int
@@ -23,7 +23,7 @@ class Csn(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Csn:
-        """Parse either printed form.  Raises ValueError for any other text."""
+        """Parse either printed form. Raises ValueError for any other text."""
         high, slash, low = text.partition("/")
         if not slash:
             return cls(int(text), False)
@@ -43,7 +43,7 @@ def format_lsn(value: int) -> str:
 
 
 def parse_lsn(text: str) -> int:
-    """Return the numeric value of an LSN such as ``0/50056B8``.  Raises ValueError if the text is not an LSN."""
+    """Return the numeric value of an LSN such as ``0/50056B8``. Raises ValueError if the text is not an LSN."""
     match = _LSN.fullmatch(text.strip())
     if not match:
         raise ValueError(f"{text!r} is not a valid LSN")
@@ -64,7 +64,7 @@ class LogPosition(NamedTuple):
     """A position in a database log.
 
     ``sequence`` and ``rba`` are the log file's number and the byte offset in it (PostgreSQL: the two halves of the LSN).
-    ``csn`` is the position in the database's own numbering (LSN or SCN).  ``thread`` is the redo thread, or 0 for none.
+    ``csn`` is the position in the database's own numbering (LSN or SCN). ``thread`` is the redo thread, or 0 for none.
     """
 
     sequence: int
@@ -88,7 +88,7 @@ class TableName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Parse ``owner.table``.  Double quotes preserve case and dots; unquoted parts are folded to lower case.
+        """Parse ``owner.table``. Double quotes preserve case and dots; unquoted parts are folded to lower case.
 
         Raises ValueError unless there are exactly two parts.
         """
@@ -118,7 +118,7 @@ def quote_table(table: TableName) -> str:
 def split_name(text: str) -> list[str]:
     """Split a dotted name into its parts.
 
-    Quoted parts keep their case; other parts are folded to lower case (PostgreSQL's rule).  Raises ValueError.
+    Quoted parts keep their case; other parts are folded to lower case (PostgreSQL's rule). Raises ValueError.
     """
     parts: list[str] = []
     rest = text.strip()

@@ -1,6 +1,6 @@
 """The quickstart behind ``scripts/quickstart``: databases, replication, a workload, and a comparison row by row.
 
-Every step says what it does and how long it took.  Whatever happens, Ctrl-C included, nothing is left running; the home
+Every step says what it does and how long it took. Whatever happens, Ctrl-C included, nothing is left running; the home
 stays, with its reports and trails, until the next run begins with a fresh one.
 """
 
@@ -105,7 +105,7 @@ class Quickstart:
         return equal
 
     def _ask(self) -> None:
-        """Show the answers, and hold those of the two engines against each other.  Raises Failed when they differ."""
+        """Show the answers, and hold those of the two engines against each other. Raises Failed when they differ."""
         queries = str(SCRIPTS / "queries.oby")
         self._ggshell("--engine", "local", queries)
         answers = []
@@ -248,7 +248,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def check_home(home: Path) -> None:
-    """Make the home, or take an earlier quickstart's.  Raises Failed for a folder that holds anything else."""
+    """Make the home, or take an earlier quickstart's. Raises Failed for a folder that holds anything else."""
     home.mkdir(parents=True, exist_ok=True)
     if any(home.iterdir()) and not (home / MARK).exists():
         raise Failed(f"{home} is not empty and not of an earlier quickstart; choose another --home")

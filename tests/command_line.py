@@ -1,6 +1,6 @@
 """Runs ``ggshell`` as a separate process, forked from one that has already loaded the libraries.
 
-A command is a real process with the real command line and its own streams, directory and environment.  The imports, most
+A command is a real process with the real command line and its own streams, directory and environment. The imports, most
 of a short command's CPU time, are paid once for each worker of the tests.
 """
 
@@ -42,7 +42,7 @@ def run_ggshell(*words: object, timeout: float = 600, **environment: str) -> sub
 
 
 def _ask(server: subprocess.Popen[bytes], request: dict[str, Any], timeout: float) -> int:
-    """Run a command; returns its exit code.  A command that takes too long is killed.
+    """Run a command; returns its exit code. A command that takes too long is killed.
 
     The pipes are unbuffered: a buffered first line would also take the second one, which ``select`` then never sees.
     """
@@ -92,7 +92,7 @@ def serve() -> None:
 
 
 def _run(request: dict[str, Any], main: Callable[[list[str]], int]) -> NoReturn:
-    """Run the command in the child.  Only its output is flushed: unloading all modules takes as long as loading them."""
+    """Run the command in the child. Only its output is flushed: unloading all modules takes as long as loading them."""
     code = 1
     try:
         _become(request)

@@ -172,7 +172,7 @@ def java() -> None:
 
 @pytest.fixture(scope="session")
 def warm(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
-    """A Spark session as in the shell: local, two cores.  One for all folders, because a process has one Java for Spark."""
+    """A Spark session as in the shell: local, two cores. One for all folders, because a process has one Java for Spark."""
     home = tmp_path_factory.mktemp("spark")
     (home / "dirtmp").mkdir()
     session = WarmSession(QuerySettings(master="local[2]", memory="1g"), home / "dirrpt" / "spark.log")

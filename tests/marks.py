@@ -1,6 +1,6 @@
 """Which tests are quick: sets the marks ``pg``, ``spark`` and ``slow`` by rule, and checks that other tests start no process.
 
-``--quick`` runs the tests without these marks.  A quick test that starts a process fails in a quick run.  The folders of
+``--quick`` runs the tests without these marks. A quick test that starts a process fails in a quick run. The folders of
 quick tests are in memory where the system has room: they call fsync thousands of times.
 """
 
@@ -73,7 +73,7 @@ def keeps_no_memory_if_all_pass(
 
 
 def _record_start(event: str, arguments: tuple[object, ...]) -> None:
-    """Record the start of a process.  Other threads can belong to an earlier test or to the Spark session."""
+    """Record the start of a process. Other threads can belong to an earlier test or to the Spark session."""
     if event in STARTS and threading.current_thread() is threading.main_thread():
         _started.append(f"{event} {arguments[1] if len(arguments) > 1 else ''}".strip())
 

@@ -62,7 +62,7 @@ class Pipeline:
         return result.stdout + result.stderr
 
     def add(self, tables: str = "a.items", kind: str = "") -> None:
-        """Add all groups without starting them.  ``kind``: words of ADD REPLICAT before EXTTRAIL, with their comma."""
+        """Add all groups without starting them. ``kind``: words of ADD REPLICAT before EXTTRAIL, with their comma."""
         self.run(
             "DBLOGIN USERIDALIAS north",
             f"ADD TRANDATA {tables}",
@@ -100,7 +100,7 @@ class Pipeline:
         self.run(*(f"START {group}" for group in groups or ("ext1", "rep1")))
 
     def abended_report(self, group: tuple[str, GroupKind]) -> str:
-        """Wait until a group has abended.  Returns its report."""
+        """Wait until a group has abended. Returns its report."""
         until_state(self.home, *group, ProcessState.ABENDED)
         return self.home.report(group[0]).read_text()
 

@@ -34,7 +34,7 @@ class Replication:
         self._pause = threading.Event()
 
     def ggshell(self, *words: str) -> str:
-        """Run the command line; returns its output.  Fails the test if the command fails."""
+        """Run the command line; returns its output. Fails the test if the command fails."""
         result = run_ggshell("--home", self.home, *words, timeout=90)
         assert result.returncode == 0, f"{words}:\n{result.stdout}{result.stderr}"
         return result.stdout

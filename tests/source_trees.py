@@ -27,7 +27,7 @@ def text_of_file(file: Path) -> str:
 
 @cache
 def tree(file: Path) -> ast.Module:
-    """The syntax tree of a file.  Without a pause the garbage collector takes three quarters of the time of parsing."""
+    """The syntax tree of a file. Without a pause the garbage collector takes three quarters of the time of parsing."""
     running = gc.isenabled()
     gc.disable()
     try:

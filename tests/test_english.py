@@ -89,6 +89,17 @@ def test_people_read_plain_english(name: str) -> None:
     assert [f"{place}: {around}" for place, text in texts() for around in wrong(name, text)] == []
 
 
+def test_one_space_follows_a_sentence_in_docstrings() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {match.group()}"
+        for file in sources("ggshell", "scripts", "tests")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        for match in re.finditer(r"\w+[.!?]  [A-Z`]\w*", ast.get_docstring(node) or "")
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -101,6 +112,7 @@ def test_people_read_plain_english(name: str) -> None:
         ("come to run", "EXT1 did not come to run"),
         ("whole story", "the whole story is in F"),
         ("ways for paths", "two replication ways"),
+        ("British spelling", "a cancelled statement"),
     ],
 )
 def test_the_rule_finds_what_it_refuses(name: str, text: str) -> None:

@@ -39,7 +39,7 @@ class DatabaseFacts(NamedTuple):
 
 
 class HeartbeatDatabase(Protocol):
-    """A database that has, or may get, the table of the heartbeat jobs.  The connection is made when it is needed."""
+    """A database that has, or may get, the table of the heartbeat jobs. The connection is made when it is needed."""
 
     name: str
     """The database, without user or secret."""
@@ -52,7 +52,7 @@ class HeartbeatDatabase(Protocol):
         ...
 
     def lags(self) -> tuple[list[Lag], float]:
-        """Return the lags of the paths that end here, and the seconds between two heartbeats.  Raises GgsError."""
+        """Return the lags of the paths that end here, and the seconds between two heartbeats. Raises GgsError."""
         ...
 
     def close(self) -> None: ...
@@ -103,7 +103,7 @@ class Connector:
     def connection_string(self, home: Path, userid: str, password: str, source: str) -> str:
         """Return a login as one text, which the other methods take as ``login``.
 
-        ``source``: the value of SOURCEDB or TARGETDB.  Relative files are relative to ``home``.  Raises ParameterError,
+        ``source``: the value of SOURCEDB or TARGETDB. Relative files are relative to ``home``. Raises ParameterError,
         DatabaseError.
         """
         return source or userid
@@ -128,7 +128,7 @@ class Connector:
     def applier_target(self, setup: TargetSetup, number: int, rows: Iterator[int], turns: Turns | None) -> NamingTarget:
         """Connect an applier of a parallel Replicat.
 
-        ``rows``: the numbers of rows with ids of transactions, which all appliers share.  ``turns``: the order of commits.
+        ``rows``: the numbers of rows with ids of transactions, which all appliers share. ``turns``: the order of commits.
         """
         raise self.cannot("a parallel Replicat")
 
@@ -139,7 +139,7 @@ class Connector:
     def queries(self, login: str, program: str, report: Callable[[str], None]) -> QueryDatabase | None:
         """Return the database that SQLEXEC asks, or None if it needs a database of another kind.
 
-        ``program``: the name that the connection shows.  ``report``: reports a query that failed.
+        ``program``: the name that the connection shows. ``report``: reports a query that failed.
         """
         return None
 

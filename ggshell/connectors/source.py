@@ -59,7 +59,7 @@ class Places(NamedTuple):
 class Unread(NamedTuple):
     """An open transaction that has changes but that the log has not sent yet.
 
-    ``begin_time``: in microseconds since 1970.  ``pid``: 0 for a prepared transaction.
+    ``begin_time``: in microseconds since 1970. ``pid``: 0 for a prepared transaction.
     """
 
     xid: int
@@ -101,9 +101,9 @@ class BoundedLog(LogSource, Protocol):
 
 
 class SourceDatabase(ABC):
-    """The source of an Extract.  Its connections may be lost; ``open`` connects again.
+    """The source of an Extract. Its connections may be lost; ``open`` connects again.
 
-    A kind implements the abstract methods.  The others are for a database that retains its log as long as it is needed.
+    A kind implements the abstract methods. The others are for a database that retains its log as long as it is needed.
     """
 
     @property
@@ -131,7 +131,7 @@ class SourceDatabase(ABC):
 
     @abstractmethod
     def producer(self, group: str) -> Producer:
-        """Return the trail's producer, with information on the database.  Raises ConnectionLostError, DatabaseError."""
+        """Return the trail's producer, with information on the database. Raises ConnectionLostError, DatabaseError."""
 
     @property
     def bounded(self) -> BoundedLog | None:
@@ -152,7 +152,7 @@ class SourceDatabase(ABC):
     def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> LogSource:
         """Check the source, and start reading.
 
-        ``after``: transactions up to this CSN are in the trail.  ``start``: the position at which a recovery must start.
+        ``after``: transactions up to this CSN are in the trail. ``start``: the position at which a recovery must start.
         Raises CaptureError if the required log no longer exists.
         """
 
@@ -163,7 +163,7 @@ class SourceDatabase(ABC):
     def refused(self, read: int) -> str:
         """Switch to another form of reading, from the next ``open`` on, after the server ended the log with an error.
 
-        ``read``: the last position before the error.  Returns text that describes the change, or an empty text if there is
+        ``read``: the last position before the error. Returns text that describes the change, or an empty text if there is
         no other form.
         """
         return ""
@@ -180,13 +180,13 @@ class SourceDatabase(ABC):
         return str(xid)
 
     def transaction_number(self, text: str) -> int:
-        """Return the number of a transaction from its id.  Raises ValueError if the id is not valid."""
+        """Return the number of a transaction from its id. Raises ValueError if the id is not valid."""
         return int(text)
 
     def unread(self, known: Container[int]) -> list[Unread]:
         """Return the open transactions of the source that are not ``known``, oldest first.
 
-        The list is empty for a log that sends every change at once.  Raises ConnectionLostError.
+        The list is empty for a log that sends every change at once. Raises ConnectionLostError.
         """
         return []
 

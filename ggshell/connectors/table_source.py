@@ -34,7 +34,7 @@ class TableSnapshot(Protocol):
     ) -> list[LoadTable]:
         """Return the wanted tables of some patterns, each once, with referenced tables before those that refer to them.
 
-        ``keys``: returns the KEYCOLS of a table.  Raises NotFoundError for a pattern that matches no table.
+        ``keys``: returns the KEYCOLS of a table. Raises NotFoundError for a pattern that matches no table.
         """
         ...
 
@@ -49,7 +49,7 @@ class TableSnapshot(Protocol):
     def read(self, number: int, table: LoadTable, predicate: str = "") -> Iterator[ChangeBatch]:
         """Return the rows of a table as the inserts of one transaction, in batches.
 
-        ``number`` distinguishes this transaction from others with the same CSN.  ``predicate``: a ``WHERE …`` clause.
+        ``number`` distinguishes this transaction from others with the same CSN. ``predicate``: a ``WHERE …`` clause.
         Raises DatabaseError, ConnectionLostError.
         """
         ...
@@ -63,9 +63,9 @@ class TableSource(Protocol):
     """A database whose tables can be read as of one snapshot."""
 
     def facts(self) -> DatabaseFacts:
-        """Return the facts of the database.  Raises ConnectionLostError, DatabaseError."""
+        """Return the facts of the database. Raises ConnectionLostError, DatabaseError."""
         ...
 
     def snapshot(self, group: str, wait: Wait) -> TableSnapshot | None:
-        """Take a snapshot; None if ``wait`` says to end.  Raises ConnectionLostError, DatabaseError."""
+        """Take a snapshot; None if ``wait`` says to end. Raises ConnectionLostError, DatabaseError."""
         ...

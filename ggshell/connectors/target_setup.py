@@ -18,9 +18,9 @@ from ggshell.types import TableName
 class TargetSetup:
     """One connection to a target.
 
-    ``group``: the group, or the name of one of its threads, which has its own row in the checkpoint table.  ``table``: the
-    checkpoint table, None for NODBCHECKPOINT.  ``begin``: the first checkpoint row, used if the table has none.  ``key``: the
-    key of the row.  ``has_row``: the table must have the row already.  ``limits``: BATCHSQL.  ``options``: DBOPTIONS.
+    ``group``: the group, or the name of one of its threads, which has its own row in the checkpoint table. ``table``: the
+    checkpoint table, None for NODBCHECKPOINT. ``begin``: the first checkpoint row, used if the table has none. ``key``: the
+    key of the row. ``has_row``: the table must have the row already. ``limits``: BATCHSQL. ``options``: DBOPTIONS.
     ``max_operations``: MAXTRANSOPS.
     """
 

@@ -28,7 +28,7 @@ def _run(kind: str, home: Home, group: str) -> int:
 
 
 def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
-    """Parse the arguments and run ``body``; return the exit code.  An error at startup is printed on one line."""
+    """Parse the arguments and run ``body``; return the exit code. An error at startup is printed on one line."""
     close_to_others()
     try:
         return body(*_parse(arguments))

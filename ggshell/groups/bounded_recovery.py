@@ -1,6 +1,6 @@
 """Bounded Recovery in an Extract: starts a run with the required recovery and writes Bounded Recovery checkpoints.
 
-``capture.bounded`` contains the decisions and the file format.  SEND EXTRACT … BR is answered here.
+``capture.bounded`` contains the decisions and the file format. SEND EXTRACT … BR is answered here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def refuse_bounded(context: GroupContext, given: BoundedParameters, reason: str)
 
 
 class ExtractRecovery:
-    """The Bounded Recovery of one Extract.  It does nothing for a source that retains its log for the Extract."""
+    """The Bounded Recovery of one Extract. It does nothing for a source that retains its log for the Extract."""
 
     def __init__(self, context: GroupContext, parameters: ExtractParameters, source: SourceDatabase) -> None:
         """Raises ParameterError for BR with such a source, and for BRRESET unless the Extract is started by hand."""
@@ -144,7 +144,7 @@ class ExtractRecovery:
                 log.resume(item.xid, item.begin_place)
 
     def turn(self, capture: Capture, save: Callable[[], None]) -> None:
-        """Track the progress of the recovery and write a checkpoint if one is due.  Called between two reads."""
+        """Track the progress of the recovery and write a checkpoint if one is due. Called between two reads."""
         log, bounded = self._source.bounded, self._bounded
         if log is None or bounded is None:
             return
@@ -300,7 +300,7 @@ class RecoveryProgress:
     def __init__(
         self, recovery: Recovery, begin_time: int, target: tuple[int, int], clock: Clock, started: float
     ) -> None:
-        """``started``: the monotonic time of its start, before data was restored.  ``until``: the target's position."""
+        """``started``: the monotonic time of its start, before data was restored. ``until``: the target's position."""
         self.recovery = recovery
         self._begin_time = begin_time
         self.until, self._target_time = target
@@ -348,7 +348,7 @@ class RecoveryProgress:
 
 
 class BoundedRequests:
-    """Answers the BR requests.  ``capture`` returns the current capture, or None while the log is not open."""
+    """Answers the BR requests. ``capture`` returns the current capture, or None while the log is not open."""
 
     def __init__(
         self,
@@ -366,7 +366,7 @@ class BoundedRequests:
         context.verb("BR", self.answer)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Execute one request.  Every answer contains the state that BRSTATUS reports."""
+        """Execute one request. Every answer contains the state that BRSTATUS reports."""
         action = str(arguments.get("action", ""))
         bounded, capture, log = self._require()
         if action == "BRINTERVAL":

@@ -2,10 +2,10 @@
 
 The checkpoint file stores the keys, so that a home can be moved.
 
-A classic Replicat has applied everything up to some CSN, which the user can name with START.  If transactions are applied in
+A classic Replicat has applied everything up to some CSN, which the user can name with START. If transactions are applied in
 parallel, no single CSN shows what is applied: any transaction between the last known CSN (the low watermark) and the last
-CSN in the trail when the loss was detected may be applied.  A CSN within that range is refused, and the range is stored
-until the rows exist again.  The checkpoint file does not narrow the range, because it may be older than the last run.
+CSN in the trail when the loss was detected may be applied. A CSN within that range is refused, and the range is stored
+until the rows exist again. The checkpoint file does not narrow the range, because it may be older than the last run.
 """
 
 from __future__ import annotations

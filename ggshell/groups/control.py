@@ -1,6 +1,6 @@
 """The control socket of a process: requests of SEND as JSON lines over a Unix socket that only the owner can open.
 
-A separate thread serves the socket, so it answers even while the process's worker is busy.  The thread never waits for a
+A separate thread serves the socket, so it answers even while the process's worker is busy. The thread never waits for a
 client: data that cannot be sent at once stays in the client's buffer until the client reads.
 """
 
@@ -62,7 +62,7 @@ class LaterAnswer:
 
 
 class Meanwhile:
-    """Answers that the control thread gives without the worker.  It may read published state only, not the worker's own."""
+    """Answers that the control thread gives without the worker. It may read published state only, not the worker's own."""
 
     def patience(self, verb: str) -> float:
         """Return the seconds that the worker has to answer a request that arrives now."""
@@ -75,7 +75,7 @@ class Meanwhile:
     def instead(self, verb: str, arguments: dict[str, Any], *, begun: bool) -> dict[str, Any] | None:
         """Return the answer to a request that the worker has not answered in time, or None to keep waiting for the worker.
 
-        ``begun``: the worker is executing the request.  Raises GgsError to refuse the request.
+        ``begun``: the worker is executing the request. Raises GgsError to refuse the request.
         """
         return None
 
@@ -135,8 +135,8 @@ class _Client:
 class ControlServer:
     """Answers requests in a separate thread, even while the worker is busy.
 
-    The worker answers a request in ``work``, between two pieces of its own work.  If it has not answered within the
-    ``patience`` of ``meanwhile``, then ``meanwhile`` answers.  The thread never waits for a client.
+    The worker answers a request in ``work``, between two pieces of its own work. If it has not answered within the
+    ``patience`` of ``meanwhile``, then ``meanwhile`` answers. The thread never waits for a client.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ControlServer:
         self._on_signal = function
 
     def work(self) -> None:
-        """Answer the waiting requests.  The worker calls this when ``asked`` is readable."""
+        """Answer the waiting requests. The worker calls this when ``asked`` is readable."""
         _empty(self.asked)
         while self._asked:
             try:
@@ -331,7 +331,7 @@ class ControlServer:
 
 
 def _listen(path: Path) -> socket.socket:
-    """Return a listening socket that only the owner can open.  Raises ProcessError."""
+    """Return a listening socket that only the owner can open. Raises ProcessError."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
     try:
         sockets.bind(listener, path)

@@ -45,7 +45,7 @@ class ReplicatSetup(NamedTuple):
     context: GroupContext
     parameters: ReplicatParameters
     target: TargetSetup
-    """The group's own connection.  ``has_row``: the group had a row, and START named no position to begin without it."""
+    """The group's own connection. ``has_row``: the group had a row, and START named no position to begin without it."""
     discard: DiscardFile
     responses: Responses
 
@@ -95,7 +95,7 @@ def open_target(setup: ReplicatSetup) -> GroupTarget:
 
 
 def open_whole(setup: ReplicatSetup) -> GroupTarget:
-    """Open the group's own connection and check that all its checkpoint table rows exist.  Raises RowGoneError."""
+    """Open the group's own connection and check that all its checkpoint table rows exist. Raises RowGoneError."""
     target = open_target(setup)
     try:
         _require_kept(setup, target)
@@ -109,7 +109,7 @@ def _require_kept(setup: ReplicatSetup, target: GroupTarget) -> None:
     """Check the additional rows that record what is applied above the group's own row.
 
     These are the rows of a coordinated Replicat's threads, or the transaction names that the appliers of a parallel Replicat
-    record.  Raises RowGoneError if any are missing.
+    record. Raises RowGoneError if any are missing.
     """
     kept = setup.context.checkpoint.options.additional
     if kept is None or not setup.target.has_row or not isinstance(target, Watermarks):

@@ -89,7 +89,7 @@ def _pump(context: GroupContext, parameters: ExtractParameters, tables: TableFil
 
 
 def _refuse_load(context: GroupContext, parameters: ExtractParameters) -> None:
-    """Refuse the parameters that are valid only for an initial load.  Raises ParameterError."""
+    """Refuse the parameters that are valid only for an initial load. Raises ParameterError."""
     asked = {
         "SOURCEISTABLE": parameters.reads_tables,
         "EXTFILE and RMTFILE": any(item.file for item in parameters.trails),
@@ -145,7 +145,7 @@ class LogExtract:
         context.reporting.roll_trail(self._rollover)
 
     def run(self) -> None:
-        """Capture until stopped.  While the database is unavailable, trail and checkpoint do not change."""
+        """Capture until stopped. While the database is unavailable, trail and checkpoint do not change."""
         try:
             run_sessions(self._context, self._session, self._close_capture)
         finally:

@@ -1,6 +1,6 @@
 """The heartbeat jobs, which Manager runs if the database has no scheduler: update, purge, and check the lag.
 
-A row in the database records when a job is due, and the process that locks the row runs the job.  Several Managers on one
+A row in the database records when a job is due, and the process that locks the row runs the job. Several Managers on one
 database, or a Manager and cron, therefore do not interfere with each other.
 """
 

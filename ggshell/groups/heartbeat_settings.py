@@ -19,8 +19,8 @@ _SWITCHES = {"ENABLE_HEARTBEAT_TABLE": True, "DISABLE_HEARTBEAT_TABLE": False}
 class HeartbeatSettings(NamedTuple):
     """The heartbeat settings of a process.
 
-    ``names``: the heartbeat objects, or None if there are none.  ``enabled``: whether this process uses heartbeats.
-    ``archive``: whether Replicat writes the lag archive.  ``lag_stats``: the lag statistics that Replicat collects.
+    ``names``: the heartbeat objects, or None if there are none. ``enabled``: whether this process uses heartbeats.
+    ``archive``: whether Replicat writes the lag archive. ``lag_stats``: the lag statistics that Replicat collects.
     """
 
     names: HeartbeatNames | None = None
@@ -30,7 +30,7 @@ class HeartbeatSettings(NamedTuple):
 
 
 def home_names(home: Home) -> HeartbeatNames | None:
-    """Return the names of the heartbeat objects from GLOBALS, or None.  Raises ParameterError, StoreError."""
+    """Return the names of the heartbeat objects from GLOBALS, or None. Raises ParameterError, StoreError."""
     return _names(home, _in_globals(home))
 
 

@@ -8,6 +8,6 @@ from ggshell.parameters.loading import load_globals
 
 
 def wallet_of(home: Home) -> Wallet:
-    """Return the home's wallet, at the location that GLOBALS specifies.  Raises ParameterError, StoreError."""
+    """Return the home's wallet, at the location that GLOBALS specifies. Raises ParameterError, StoreError."""
     found = load_globals(home.globals)
     return Wallet(home, found.wallet_location, found.master_key)

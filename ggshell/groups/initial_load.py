@@ -1,7 +1,7 @@
 """Initial load: writes whole tables, as of one snapshot, to trails; then the process ends.
 
 Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes up to
-that CSN and none after it.  A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS.  After an
+that CSN and none after it. A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS. After an
 interrupted load, the next START loads everything again from a new snapshot.
 """
 
@@ -36,7 +36,7 @@ WAIT_SECONDS = 1.0
 
 
 def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilter, forms: TrailForms) -> None:
-    """Run the load once.  Raises ParameterError, DatabaseError, ConnectionLostError, DiskError."""
+    """Run the load once. Raises ParameterError, DatabaseError, ConnectionLostError, DiskError."""
     path = str(context.home.parameters(context.group))
     login = connection_string(context.home, parameters.login)
     connector = connector_for(login)

@@ -24,12 +24,12 @@ SERVICE_PROGRAM = "ggshell.service"
 class Launch:
     """A process that is starting.
 
-    ``fileno`` becomes readable when the process reports that it is running, or when it ends.  Its output goes to
+    ``fileno`` becomes readable when the process reports that it is running, or when it ends. Its output goes to
     ``dirrpt/<GROUP>.out``.
     """
 
     def __init__(self, home: Home, kind: str, group: str = "") -> None:
-        """``kind``: ``extract``, ``path``, ``replicat``, ``manager`` or ``service``.  Raises DiskError."""
+        """``kind``: ``extract``, ``path``, ``replicat``, ``manager`` or ``service``. Raises DiskError."""
         self._name = f"{kind.upper()} {group.upper()}".strip()
         self._output = home.output(group or _output_name(kind))
         self._read_end, write_end = os.pipe()
@@ -50,7 +50,7 @@ class Launch:
     def finish(self, *, ready: bool) -> subprocess.Popen[bytes]:
         """Return the running process; ``ready``: the descriptor is readable.
 
-        Raises ProcessError, with the process's output, if the process has ended.  If it is not ready, kills the process and
+        Raises ProcessError, with the process's output, if the process has ended. If it is not ready, kills the process and
         raises ProcessError.
         """
         try:
@@ -70,7 +70,7 @@ class Launch:
 
 
 def spawn(home: Home, kind: str, group: str = "") -> subprocess.Popen[bytes]:
-    """Start a process and wait until it reports that it is running.  Raises DiskError, ProcessError."""
+    """Start a process and wait until it reports that it is running. Raises DiskError, ProcessError."""
     launch = Launch(home, kind, group)
     return launch.finish(ready=bool(wait_readable([launch.fileno()], READY_SECONDS)))
 

@@ -51,7 +51,7 @@ _CODES = {
     GroupKind.REPLICAT: ("OGG-00995", "OGG-00996", "OGG-00994"),
     GroupKind.PATH: ("GGS-00611", "GGS-00612", "GGS-00613"),
 }
-"""The event codes of a run: starting, started, stopped.  The vendor has no codes for a path in this log."""
+"""The event codes of a run: starting, started, stopped. The vendor has no codes for a path in this log."""
 
 PUBLISH_SECONDS = 2.0
 """Seconds between two publications of the answers that are given while the worker is busy."""
@@ -59,7 +59,7 @@ Body = Callable[["GroupContext"], None]
 
 
 class GroupContext:
-    """The environment of a group's body.  Raises StoreError if the group's checkpoint cannot be read."""
+    """The environment of a group's body. Raises StoreError if the group's checkpoint cannot be read."""
 
     def __init__(self, home: Home, group: str, kind: GroupKind, clock: Clock, report: Report) -> None:
         self.home = home
@@ -86,7 +86,7 @@ class GroupContext:
         self.runner.every(PUBLISH_SECONDS, lambda: self.answering.publish(self._verbs), at_once=True)
 
     def report_by(self, rules: ReportRules) -> None:
-        """Apply the parameter file's report rules.  Call this before the group registers its own ``reporting`` actions."""
+        """Apply the parameter file's report rules. Call this before the group registers its own ``reporting`` actions."""
         self.reporting = Reporting(rules, self.report, self.statistics, self.clock)
         self.reporting.watch(self.runner)
 
@@ -222,7 +222,7 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
 
 
 def _require_own(home: Home, name: str, kind: GroupKind, clock: Clock) -> None:
-    """Check that this home owns the group.  Raises StateError in a copy of the home that owns it."""
+    """Check that this home owns the group. Raises StateError in a copy of the home that owns it."""
     moved = record_location(home.root)
     if moved:
         EventLog(home, clock).write(Severity.WARNING, "GGS-00806", f"{kind} {name}", moved)
@@ -275,7 +275,7 @@ def _follow_home(context: GroupContext, life: _Life, error: GgsError) -> GgsErro
 
 
 def _read_parameters(context: GroupContext) -> None:
-    """Apply the file's report rules, and report its unsupported parameters.  Raises ParameterError."""
+    """Apply the file's report rules, and report its unsupported parameters. Raises ParameterError."""
     path = context.home.parameters(context.group)
     if not path.exists():
         return  # the body reports it

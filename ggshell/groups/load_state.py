@@ -12,8 +12,8 @@ from ggshell.progress_text import progress_text
 class LoadState(NamedTuple):
     """The progress of a load, as stored in the checkpoint's options.
 
-    ``file``: the trail file in which the load begins.  ``about``: the number of rows of the current table according to the
-    database's statistics.  ``seconds``: for how long this table has been loading.
+    ``file``: the trail file in which the load begins. ``about``: the number of rows of the current table according to the
+    database's statistics. ``seconds``: for how long this table has been loading.
     """
 
     csn: str = ""

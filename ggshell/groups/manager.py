@@ -190,7 +190,7 @@ class Manager:
         return {"pid": os.getpid(), "port": self._parameters.port}
 
     def stop(self) -> dict[str, Any]:
-        """Request Manager to stop.  Any thread can call this."""
+        """Request Manager to stop. Any thread can call this."""
         self.runner.stop()
         return {"pid": os.getpid()}
 
@@ -224,7 +224,7 @@ class Manager:
         return {"group": group[0], "type": group[1], "state": state, "pid": pid}
 
     def _begins(self, group: GroupId) -> None:
-        """Check and report the start of a group.  Raises NotFoundError or ConflictError if it cannot be started."""
+        """Check and report the start of a group. Raises NotFoundError or ConflictError if it cannot be started."""
         name, kind = group
         if not self._home.checkpoint(name, kind).exists():
             raise NotFoundError(f"{kind} {name} does not exist.")
@@ -271,7 +271,7 @@ class Manager:
                 self._ended(group)
 
     def _is_task(self, group: GroupId) -> bool:
-        """Whether a group is an initial load.  AUTOSTART applies only to groups that replicate changes."""
+        """Whether a group is an initial load. AUTOSTART applies only to groups that replicate changes."""
         try:
             return checkpoint.load(self._home.checkpoint(*group)).read.source is SourceType.TABLE
         except GgsError:

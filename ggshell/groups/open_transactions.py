@@ -120,7 +120,7 @@ class OpenTransactions:
         return "Pending COMMIT" if decision.action is Action.FORCE else "Skipped"
 
     def decide(self, action: Action, arguments: dict[str, Any]) -> dict[str, Any]:
-        """SKIPTRANS or FORCETRANS: save the decision, then execute it.  Raises CaptureError if it is not possible (now)."""
+        """SKIPTRANS or FORCETRANS: save the decision, then execute it. Raises CaptureError if it is not possible (now)."""
         log, capture, item = self._find(action, arguments)
         until = max(log.cursor, item.held)
         csn = Csn(log.state.read, False)  # after everything read so far, before everything that follows; not unique

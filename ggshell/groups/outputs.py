@@ -125,8 +125,8 @@ class Outputs:
         """Set what to write and where to begin.
 
         ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave out.
-        ``floor``: begin after these transactions.  ``since``: an empty trail begins with the first transaction that
-        committed at this time or later.  ``repeats``: do not skip what the trails already contain; for an initial load, which
+        ``floor``: begin after these transactions. ``since``: an empty trail begins with the first transaction that
+        committed at this time or later. ``repeats``: do not skip what the trails already contain; for an initial load, which
         is written completely and has a single CSN.
         """
         self._selections = []
@@ -154,12 +154,12 @@ class Outputs:
         return taken
 
     def flush(self) -> None:
-        """Make everything written durable and wake the readers.  Raises DiskError; the writers then cannot be used."""
+        """Make everything written durable and wake the readers. Raises DiskError; the writers then cannot be used."""
         for writer in self._writers:
             writer.flush()
 
     def flush_behind(self) -> None:
-        """Start to make everything written durable, without waiting.  Raises DiskError like ``flush``."""
+        """Start to make everything written durable, without waiting. Raises DiskError like ``flush``."""
         for writer in self._writers:
             writer.flush_behind()
 

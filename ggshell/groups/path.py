@@ -1,4 +1,4 @@
-"""Pump and distribution path: copies a trail to other trails.  This module connects reader, selection and writer."""
+"""Pump and distribution path: copies a trail to other trails. This module connects reader, selection and writer."""
 
 from __future__ import annotations
 

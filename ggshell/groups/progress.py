@@ -17,11 +17,11 @@ STALLED_SECONDS = 1.0
 
 
 class Standing(NamedTuple):
-    """The state that the worker publishes.  It is replaced as a whole, so any thread can read it.
+    """The state that the worker publishes. It is replaced as a whole, so any thread can read it.
 
-    ``record_time``: the commit time of the last record processed.  ``caught_up``: the last time at which no input was left.
-    ``last_lag``: the lag of the last record, in seconds.  ``waits``: the commit time of the oldest record that was read but
-    not processed, 0 if there is none.  ``moved``: the monotonic time when ``waits`` last changed.
+    ``record_time``: the commit time of the last record processed. ``caught_up``: the last time at which no input was left.
+    ``last_lag``: the lag of the last record, in seconds. ``waits``: the commit time of the oldest record that was read but
+    not processed, 0 if there is none. ``moved``: the monotonic time when ``waits`` last changed.
     """
 
     record_time: int
@@ -35,7 +35,7 @@ class Standing(NamedTuple):
 class ReadingProgress:
     """Tracks the last record's time, the last time at which no input was left, and the waiting records.
 
-    Record times are the source's.  ``ahead`` returns how far this process's clock is known to be ahead, in microseconds.
+    Record times are the source's. ``ahead`` returns how far this process's clock is known to be ahead, in microseconds.
     """
 
     def __init__(self, clock: Clock, record_time: int, caught_up: int, ahead: Callable[[], int] = lambda: 0) -> None:
@@ -81,7 +81,7 @@ class ReadingProgress:
             self.standing = self.standing._replace(at_end=False)
 
     def stalled(self) -> bool:
-        """Whether a record has waited for ``STALLED_SECONDS`` while none was processed.  Any thread can call this."""
+        """Whether a record has waited for ``STALLED_SECONDS`` while none was processed. Any thread can call this."""
         found = self.standing
         return bool(found.waits) and self._clock.steady() - found.moved >= STALLED_SECONDS
 
@@ -97,8 +97,8 @@ class ReadingProgress:
     def lag_answer(self, *, busy: bool = False) -> dict[str, Any]:
         """Return the answer to GETLAG: the lag in seconds (None before the first record), and whether the end is reached.
 
-        The lag is the age of the oldest waiting record.  If that is unknown but input is left, or if the worker is ``busy``,
-        it is the time since everything was processed.  At the end, it is the lag of the last record.  Any thread can call
+        The lag is the age of the oldest waiting record. If that is unknown but input is left, or if the worker is ``busy``,
+        it is the time since everything was processed. At the end, it is the lag of the last record. Any thread can call
         this.
         """
         found, now = self.standing, self._clock.now()

@@ -46,8 +46,8 @@ CHANGE_SECONDS = 0.05
 def run_sessions(context: GroupContext, session: Callable[[Backoff], None], close: Callable[[], None]) -> None:
     """Call ``session`` until the group is to stop; ``close`` releases the connections of a failed session.
 
-    A session calls ``connected`` once it is connected, and returns when the group is to stop.  After an aborted transaction,
-    the next session starts after that transaction's own pause.  After a change of a target table, the next session reads the
+    A session calls ``connected`` once it is connected, and returns when the group is to stop. After an aborted transaction,
+    the next session starts after that transaction's own pause. After a change of a target table, the next session reads the
     new definition.
     """
     backoff = Backoff()

@@ -1,6 +1,6 @@
-"""Replicat: applies a trail to a database.  This module connects reader and delivery and answers requests.
+"""Replicat: applies a trail to a database. This module connects reader and delivery and answers requests.
 
-The checkpoint table decides where a run begins.  The checkpoint file follows it, and is written only when its content would
+The checkpoint table decides where a run begins. The checkpoint file follows it, and is written only when its content would
 survive a crash of the target.
 """
 
@@ -201,7 +201,7 @@ class Replicat:
     def _open_target(self, begin: TrailPosition) -> tuple[ReplicatSetup, GroupTarget]:
         """Open the target; return it with what its delivery needs.
 
-        If rows of the checkpoint table are lost, START may name the CSN from which on nothing is applied.  Raises
+        If rows of the checkpoint table are lost, START may name the CSN from which on nothing is applied. Raises
         RowGoneError if START names no CSN or one that is not certain.
         """
         setup = self._setup(begin)
@@ -342,7 +342,7 @@ class Replicat:
     def _take_row(self, target: GroupTarget, begin: TrailPosition) -> None:
         """Adopt an existing row of the checkpoint table for a group that was added again.
 
-        The group takes the row's position.  If ADD named a position, it takes only the record of applied transactions.
+        The group takes the row's position. If ADD named a position, it takes only the record of applied transactions.
         """
         added = self._context.checkpoint.options.added
         if added is None or not target.found:

@@ -1,4 +1,4 @@
-"""The report of a run: parameters, events and statistics of a process.  Older reports are kept as 0 to 9.
+"""The report of a run: parameters, events and statistics of a process. Older reports are kept as 0 to 9.
 
 ``Reporting`` is what a process writes by itself: counts at an interval, statistics at given times, and file rollovers.
 """
@@ -39,7 +39,7 @@ OLDEST = 9
 
 
 class Report:
-    """A group's report file, which starts empty.  ``event`` also writes to ggserr.log.  Any thread can write."""
+    """A group's report file, which starts empty. ``event`` also writes to ggserr.log. Any thread can write."""
 
     def __init__(self, home: Home, group: str, program: str, clock: Clock, database: str = "PostgreSQL") -> None:
         """``database``: the kind of database that the program reads or writes, for the heading."""
@@ -58,7 +58,7 @@ class Report:
         self._log = EventLog(home, self._clock)
 
     def roll(self) -> None:
-        """Start a new report; the current one becomes number 0, and number 9 is removed.  Raises DiskError."""
+        """Start a new report; the current one becomes number 0, and number 9 is removed. Raises DiskError."""
         try:
             with self._lock:
                 self._roll()
@@ -76,7 +76,7 @@ class Report:
         self._path.touch()
 
     def write(self, text: str) -> None:
-        """Append a text unchanged.  Raises DiskError."""
+        """Append a text unchanged. Raises DiskError."""
         try:
             with self._lock, self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text + "\n")
@@ -84,7 +84,7 @@ class Report:
             raise DiskError(f"cannot write report {self._path}: {error.strerror}", hint=remedy(self._path)) from error
 
     def opening(self, parameters: Path) -> None:
-        """Write the heading of a new run: program, system, and parameters without secrets.  Raises DiskError."""
+        """Write the heading of a new run: program, system, and parameters without secrets. Raises DiskError."""
         system = os.uname()
         title = [_centred(self._program), _centred(f"Version {__version__}"), ""]
         lines = [_STARS, *title, _centred(f"Starting at {local_text(self._clock.now())}"), _STARS, ""]
@@ -129,7 +129,7 @@ class Report:
         self.event(Severity.ERROR, "OGG-01668", "PROCESS ABENDING.")
 
     def statistics(self, snapshot: Mapping[str, Any]) -> None:
-        """Write the counts of operations by table, for REPORT and at the end of a run.  Raises DiskError."""
+        """Write the counts of operations by table, for REPORT and at the end of a run. Raises DiskError."""
         now, since = local_text(snapshot["now"]), local_text(snapshot["sections"]["total"])
         lines = ["", *_box("                    Run Time Statistics                            "), ""]
         lines += ["", f"Report at {now} (activity since {since})", ""]
@@ -184,7 +184,7 @@ CHECK_SECONDS = 1.0
 
 
 class Reporting:
-    """Executes the report rules; checks once a second.  The group registers ``roll_discard`` and ``roll_trail``."""
+    """Executes the report rules; checks once a second. The group registers ``roll_discard`` and ``roll_trail``."""
 
     def __init__(self, rules: ReportRules, report: Report, statistics: Statistics, clock: Clock) -> None:
         self._rules = rules
@@ -210,7 +210,7 @@ class Reporting:
         self._at(self._rules.trail_rollover, action)
 
     def check(self) -> None:
-        """Run the actions that are due.  Raises DiskError if the report cannot be written."""
+        """Run the actions that are due. Raises DiskError if the report cannot be written."""
         now = self._clock.now()
         for number, (moment, schedule, action) in enumerate(self._due):
             if now >= moment:

@@ -41,7 +41,7 @@ def row_environment(
 ) -> Environment:
     """Return the environment of column functions in a process.
 
-    ``trail``: the trail that the process reads, or None.  ``database``: returns the values of DBENVIRONMENT.  ``login``: the
+    ``trail``: the trail that the process reads, or None. ``database``: returns the values of DBENVIRONMENT. ``login``: the
     connection string for SQLEXEC, or an empty text.
     """
     process: dict[str, Value] = {

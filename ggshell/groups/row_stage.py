@@ -52,7 +52,7 @@ def replicat_stage(
 ) -> BatchTransform:
     """Return the function that processes batches between trail and delivery.
 
-    ``environment``: the values of @GETENV.  ``flush``: applies the rows that are waiting in the delivery.
+    ``environment``: the values of @GETENV. ``flush``: applies the rows that are waiting in the delivery.
     """
     sources = [each.source.lower() for each in maps]
     acts = any(each.clauses.active or each.clauses.exception_target for each in maps)

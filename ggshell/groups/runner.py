@@ -32,7 +32,7 @@ STUCK_SECONDS = 1.0
 class Runner:
     """Waits for events, answers requests in the meantime, and tracks stop requests.
 
-    SIGTERM and SIGINT request a graceful stop.  Any thread can call ``stop`` and read ``busy_since``.
+    SIGTERM and SIGINT request a graceful stop. Any thread can call ``stop`` and read ``busy_since``.
     """
 
     def __init__(self, control: ControlServer, clock: Clock) -> None:
@@ -117,7 +117,7 @@ class Runner:
 
 
 class Answering(Meanwhile):
-    """Answers requests in the control thread.  ``live``: functions that any thread can call at any time."""
+    """Answers requests in the control thread. ``live``: functions that any thread can call at any time."""
 
     def __init__(self, name: str, now: Callable[[], float], obstacles: Obstacles) -> None:
         """``now`` returns monotonic time in seconds."""
@@ -130,7 +130,7 @@ class Answering(Meanwhile):
         self.stalled: Callable[[], bool] = lambda: False
 
     def publish(self, verbs: dict[str, Verb]) -> None:
-        """Publish the answers to give while the worker is busy.  The worker calls this."""
+        """Publish the answers to give while the worker is busy. The worker calls this."""
         for name in REQUESTS:
             if name in verbs:
                 try:

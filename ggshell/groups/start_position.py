@@ -1,7 +1,7 @@
 """The position that START named for a Replicat, stored in its checkpoint file until the target has confirmed a later one.
 
-Such a position may have a CSN that the trail has not reached yet.  It is valid after an initial load: the load already
-contains the transactions up to its CSN that Extract writes later.  A mistyped CSN would skip every transaction, so a pending
+Such a position may have a CSN that the trail has not reached yet. It is valid after an initial load: the load already
+contains the transactions up to its CSN that Extract writes later. A mistyped CSN would skip every transaction, so a pending
 position is always reported.
 
 The trail reader is imported and used only if START named a position.
@@ -33,7 +33,7 @@ class StartPosition(NamedTuple):
 
     ``base``: the group's position when SKIPTRANSACTION was requested; ANYWHERE until the started process has set it.
 
-    If transactions are applied in parallel, the first one after that position may already be applied.  In this case, the
+    If transactions are applied in parallel, the first one after that position may already be applied. In this case, the
     transactions that ended runs are skipped by CSN and id (``skipped``) until the group has passed ``behind``.
     """
 
@@ -44,9 +44,9 @@ class StartPosition(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
     behind: TrailPosition = ANYWHERE
     taken: bool = False
-    """Whether a process has used this position.  A later START does not use a position that was not taken."""
+    """Whether a process has used this position. A later START does not use a position that was not taken."""
     end: TrailPosition = ANYWHERE
-    """The trail's end when a process started with a CSN beyond it.  Later runs skip from there on, to count everything."""
+    """The trail's end when a process started with a CSN beyond it. Later runs skip from there on, to count everything."""
 
     @classmethod
     def of(cls, options: GroupOptions) -> StartPosition | None:

@@ -40,7 +40,7 @@ class Starts:
         runs: Callable[[GroupId, subprocess.Popen[bytes]], None],
         fails: Callable[[GroupId, GgsError], None],
     ) -> None:
-        """``begins`` is called before a group is started, and may refuse the start.  ``runs`` is called when the group runs.
+        """``begins`` is called before a group is started, and may refuse the start. ``runs`` is called when the group runs.
 
         ``fails`` is called when a start that no client requested fails.
         """

@@ -135,7 +135,7 @@ class Statistics:
             table[kind] = max(0, table.get(kind, 0) + count)  # it may have been added in an earlier hour
 
     def _turn(self) -> None:
-        """Begin a new hour or day if necessary.  This runs for every batch and usually returns after one comparison."""
+        """Begin a new hour or day if necessary. This runs for every batch and usually returns after one comparison."""
         now = self._clock.now()
         if now < self._hour + _HOUR:
             return
@@ -149,7 +149,7 @@ _FEW = 16
 
 
 def tally(batch: ChangeBatch) -> Iterator[tuple[TableName, int, int]]:
-    """Return (table, operation type, rows) of a batch in one pass.  Before images do not count as operations."""
+    """Return (table, operation type, rows) of a batch in one pass. Before images do not count as operations."""
     import numpy as np  # late: commands import the names of the counters
 
     if batch.befores is not None:

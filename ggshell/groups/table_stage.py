@@ -46,7 +46,7 @@ class TableStage:
         )
 
     def work(self, batch: ChangeBatch) -> ChangeBatch:
-        """Process a batch.  Raises StatementError for a clause that is not valid, ParameterError for tokens too long."""
+        """Process a batch. Raises StatementError for a clause that is not valid, ParameterError for tokens too long."""
         if self._tokens is not None:
             batch = self._tokens.stamp(batch)
         return self._stage.run(batch) if self._active else batch

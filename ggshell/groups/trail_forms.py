@@ -56,7 +56,7 @@ class TrailForms:
     def require_added(self, group: str, trails: Sequence[str]) -> None:
         """Check that the group has a trail and that every trail in its parameter file belongs to the group.
 
-        Otherwise captured data would be lost.  Raises NotFoundError.
+        Otherwise captured data would be lost. Raises NotFoundError.
         """
         places = {_place(self._home, trail) for trail in trails}
         for place, statement in self._statements.items():
@@ -78,7 +78,7 @@ class TrailForms:
     def options(self, trail: str, release: str = "", source: FileHeader | None = None) -> WriterOptions:
         """Return how to write a trail.
 
-        ``release``: FORMAT RELEASE of ADD EXTTRAIL.  ``source``: for a pump, the header of the file that it reads.
+        ``release``: FORMAT RELEASE of ADD EXTTRAIL. ``source``: for a pump, the header of the file that it reads.
         Raises ParameterError for an unknown release, NotFoundError for a missing key.
         """
         mine = self._statements.get(_place(self._home, trail), TrailStatement(trail))

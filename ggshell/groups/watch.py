@@ -17,7 +17,7 @@ GroupId = tuple[str, GroupKind]
 class Watch:
     """The running groups.
 
-    A descriptor becomes readable when its group ends.  On systems without such descriptors, ``scan`` detects the end.
+    A descriptor becomes readable when its group ends. On systems without such descriptors, ``scan`` detects the end.
     """
 
     def __init__(self, home: Home) -> None:

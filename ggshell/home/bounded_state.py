@@ -30,7 +30,7 @@ class TimedPosition(NamedTuple):
 class PersistedTransaction(NamedTuple):
     """An open transaction that is in files.
 
-    ``state`` and ``data``: its sizes.  ``written``: the number of the checkpoint that wrote it.  ``dirty``: it has changed
+    ``state`` and ``data``: its sizes. ``written``: the number of the checkpoint that wrote it. ``dirty``: it has changed
     since then.
     """
 
@@ -45,8 +45,8 @@ class PersistedTransaction(NamedTuple):
 class RecoveryState(NamedTuple):
     """The progress of the recovery with which the run began.
 
-    ``bounded``: it began at a Bounded Recovery checkpoint.  ``bytes`` and ``seconds``: what was read again so far, and how
-    long it took.  ``left_bytes`` and ``left_seconds`` are None if unknown.
+    ``bounded``: it began at a Bounded Recovery checkpoint. ``bytes`` and ``seconds``: what was read again so far, and how
+    long it took. ``left_bytes`` and ``left_seconds`` are None if unknown.
     """
 
     kind: str
@@ -63,11 +63,11 @@ class RecoveryState(NamedTuple):
 class BoundedState(NamedTuple):
     """The state of Bounded Recovery.
 
-    ``incarnation``: distinguishes the checkpoints since the group's start point was set (0: not set).  ``interval``: in
-    seconds.  ``objects``, ``state`` and ``data``: the persisted transactions and their sizes.  ``outstanding``: the long
-    transactions that are not persisted yet.  ``failure``: why the last checkpoint failed, or empty.  ``log_time``: the time
-    of the last record read.  ``begin`` and ``end``: where a recovery from the last checkpoint begins and ends; ``previous``:
-    where one from the checkpoint before it begins.  ``restart_name``: the transaction that determines ``begin``.
+    ``incarnation``: distinguishes the checkpoints since the group's start point was set (0: not set). ``interval``: in
+    seconds. ``objects``, ``state`` and ``data``: the persisted transactions and their sizes. ``outstanding``: the long
+    transactions that are not persisted yet. ``failure``: why the last checkpoint failed, or empty. ``log_time``: the time
+    of the last record read. ``begin`` and ``end``: where a recovery from the last checkpoint begins and ends; ``previous``:
+    where one from the checkpoint before it begins. ``restart_name``: the transaction that determines ``begin``.
     """
 
     incarnation: int = 0
@@ -94,5 +94,5 @@ class BoundedState(NamedTuple):
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> BoundedState:
-        """Read the answer of a process to SEND … BR, which can contain other values as well.  Raises ValueError."""
+        """Read the answer of a process to SEND … BR, which can contain other values as well. Raises ValueError."""
         return read_fields(cls, answer, "answer")

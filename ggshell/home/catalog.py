@@ -1,7 +1,7 @@
 """The catalog: what commands record in addition to the checkpoint files, in a DuckDB file that is opened per statement.
 
-Running processes never keep it open.  A missing catalog is built from the checkpoint files, so a damaged catalog can be
-moved away.  Only the TRANDATA records are then lost, and the databases still have that information.
+Running processes never keep it open. A missing catalog is built from the checkpoint files, so a damaged catalog can be
+moved away. Only the TRANDATA records are then lost, and the databases still have that information.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GROWING_SECONDS = 0.5
 _UNFINISHED = "not a valid DuckDB database file"
 PATIENCE_SECONDS = 5.0
 _LOCKED = "Could not set lock"
-"""DuckDB's text for a locked file.  A damaged file raises the same exception class, and its text also mentions blocks."""
+"""DuckDB's text for a locked file. A damaged file raises the same exception class, and its text also mentions blocks."""
 _HOLDER = re.compile(r"held in (.+?) \(PID (\d+)\)")
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class TrandataNote(NamedTuple):
 class Catalog:
     """Typed access to the catalog.
 
-    Every method raises StoreError if the catalog stays locked (the error names the holder) or is damaged.  ``wait`` pauses
+    Every method raises StoreError if the catalog stays locked (the error names the holder) or is damaged. ``wait`` pauses
     between two attempts; it receives the number of seconds.
     """
 

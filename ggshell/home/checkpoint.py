@@ -1,7 +1,7 @@
 """Checkpoint files: the definition of a group, how far it has read and written, and when the file was last updated.
 
 Each group has one file (``dirchk/<GROUP>.cpe``, ``.cpr`` or ``.cpd``) and one writer: the running process, or a command
-while the process is stopped.  A file is replaced atomically, has a checksum, and the previous version is kept.  INFO reads
+while the process is stopped. A file is replaced atomically, has a checksum, and the previous version is kept. INFO reads
 these files, so it works whether or not processes run.
 """
 
@@ -59,7 +59,7 @@ class SourceType(StrEnum):
 
 
 class StopStatus(StrEnum):
-    """How the last run ended (INFO … SHOWCH).  ABENDED also means that the process is still running."""
+    """How the last run ended (INFO … SHOWCH). ABENDED also means that the process is still running."""
 
     ABENDED = "A"
     GRACEFUL = "G"
@@ -69,9 +69,9 @@ class StopStatus(StrEnum):
 class ReadCheckpoint(NamedTuple):
     """How far a group has read its source.
 
-    Positions are LogPosition for a log and TrailPosition for a trail.  Times are in microseconds since 1970, 0 if unknown.
+    Positions are LogPosition for a log and TrailPosition for a trail. Times are in microseconds since 1970, 0 if unknown.
 
-    ``startup``: where the last run began.  ``recovery``: where reading must begin to rebuild the oldest open transaction.
+    ``startup``: where the last run began. ``recovery``: where reading must begin to rebuild the oldest open transaction.
     ``current``: the position after the last record that was read; for PostgreSQL, after the last transaction that was handed
     out to the trail.
     """
@@ -120,7 +120,7 @@ class AddedAt(StrEnum):
 class AdditionalRows(NamedTuple):
     """The rows that a group has in its checkpoint table besides its own.
 
-    ``threads``: the threads of a coordinated Replicat.  ``all``: the group's own row covers everything that is applied.
+    ``threads``: the threads of a coordinated Replicat. ``all``: the group's own row covers everything that is applied.
     """
 
     threads: tuple[int, ...] = ()
@@ -131,7 +131,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class GroupOptions(NamedTuple):
-    """The settings and the state that only some groups have.  The file contains those that differ from the default."""
+    """The settings and the state that only some groups have. The file contains those that differ from the default."""
 
     source_kind: str = ""
     """The kind of database that an Extract captures, by the name of its connector; empty: no log, or not known yet."""
@@ -227,8 +227,8 @@ class Checkpoint(NamedTuple):
     """The contents of a group's checkpoint file.
 
     ``begin``: the start point as the user typed it; ``NOW`` is resolved in ``begin_csn`` and ``begin_time``.
-    ``record_time``: the commit time of the last record processed.  ``caught_up``: the last time at which no input was left
-    (0: never).  ``latest_csn`` and ``latest_xid``: the last transaction that was finished.
+    ``record_time``: the commit time of the last record processed. ``caught_up``: the last time at which no input was left
+    (0: never). ``latest_csn`` and ``latest_xid``: the last transaction that was finished.
     """
 
     group: str
@@ -252,7 +252,7 @@ class Checkpoint(NamedTuple):
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Replace a checkpoint file.  Raises DiskError; the old checkpoint is then still in place."""
+    """Replace a checkpoint file. Raises DiskError; the old checkpoint is then still in place."""
     body = json.dumps(_fields(checkpoint), separators=(",", ":")).encode()
     write_atomically(path, b"GGSCHK %d %08x\n" % (VERSION, zlib.crc32(body)) + body, keep_previous=True)
 
@@ -281,7 +281,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def decode(data: bytes, path: Path) -> Checkpoint:
-    """Decode the contents of a checkpoint file.  Raises StoreError if they are damaged or have another version."""
+    """Decode the contents of a checkpoint file. Raises StoreError if they are damaged or have another version."""
     head, _, body = data.partition(b"\n")
     fields = head.split()
     if len(fields) != 3 or fields[0] != b"GGSCHK":
@@ -301,7 +301,7 @@ def decode(data: bytes, path: Path) -> Checkpoint:
 def set_aside(path: Path) -> Path | None:
     """Rename a damaged file to ``<file>.damaged`` and return that path.
 
-    Returns None if there is no file or it is intact.  Raises StoreError if the file cannot be read.
+    Returns None if there is no file or it is intact. Raises StoreError if the file cannot be read.
     """
     if not path.exists():
         return None
@@ -322,7 +322,7 @@ def _damaged(path: Path, why: str) -> StoreError:
 
 
 def _missing(path: Path) -> StoreError:
-    """Return the error for a missing checkpoint file of a group that still exists.  Only DELETE removes such a file."""
+    """Return the error for a missing checkpoint file of a group that still exists. Only DELETE removes such a file."""
     return StoreError(f"checkpoint file {path} does not exist, but its group was not deleted", hint=way_out(path))
 
 

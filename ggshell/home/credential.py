@@ -41,7 +41,7 @@ class CredentialStore:
         return self._file.exists
 
     def create(self) -> None:
-        """Create an empty store.  Raises ConflictError if the store exists."""
+        """Create an empty store. Raises ConflictError if the store exists."""
         with self._file.changing():
             if self.exists:
                 raise ConflictError(
@@ -69,7 +69,7 @@ class CredentialStore:
             self._file.save(entries)
 
     def delete(self, alias: str, domain: str = DEFAULT_DOMAIN) -> None:
-        """Remove an alias.  Raises NotFoundError if it does not exist."""
+        """Remove an alias. Raises NotFoundError if it does not exist."""
         with self._file.changing():
             entries = self._load()
             if alias not in entries.get(domain, {}):
@@ -80,7 +80,7 @@ class CredentialStore:
             self._file.save(entries)
 
     def remove(self) -> None:
-        """Remove the store and its key.  Raises NotFoundError if there is no store."""
+        """Remove the store and its key. Raises NotFoundError if there is no store."""
         with self._file.changing():
             self._file.remove()
 
@@ -93,7 +93,7 @@ class CredentialStore:
         ]
 
     def resolve(self, alias: str, domain: str = DEFAULT_DOMAIN) -> Login:
-        """Return the login of an alias.  Raises NotFoundError, which names the alias."""
+        """Return the login of an alias. Raises NotFoundError, which names the alias."""
         if not self.exists:
             raise NotFoundError(
                 f"alias {alias} is not in the credential store (domain {domain}): {self._file.path} does not exist",

@@ -24,7 +24,7 @@ class Severity(StrEnum):
 class EventLog:
     """The error log, to which several processes can append.
 
-    A line has the form ``YYYY-MM-DD HH:MM:SS  SEVERITY  CODE  program:  text`` and is written with a single write.
+    A line has the form ``YYYY-MM-DD HH:MM:SS  SEVERITY  CODE  program: text`` and is written with a single write.
     """
 
     def __init__(self, home: Home, clock: Clock) -> None:
@@ -32,7 +32,7 @@ class EventLog:
         self._clock = clock
 
     def write(self, severity: Severity, code: str, program: str, text: str) -> None:
-        """Append one event.  Raises DiskError."""
+        """Append one event. Raises DiskError."""
         line = event_line(self._clock.now(), severity, code, program, text)
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
@@ -51,7 +51,7 @@ class EventLog:
             return ""
 
     def tail(self, count: int) -> list[str]:
-        """Return the last ``count`` lines, oldest first.  Only the end of the log is read."""
+        """Return the last ``count`` lines, oldest first. Only the end of the log is read."""
         try:
             with self._path.open("rb") as file:
                 return _last_lines(file, count)

@@ -41,7 +41,7 @@ class GroupEntry(NamedTuple):
 
 
 class Home:
-    """The paths of a home directory.  Nothing is created until ``ensure`` is called."""
+    """The paths of a home directory. Nothing is created until ``ensure`` is called."""
 
     by_hand = False
     """Whether the process was started from the command line with its own files, not by Manager."""
@@ -71,7 +71,7 @@ class Home:
         return self.root / "dirpcs" / "SERVICE.pcs"
 
     def ensure(self) -> None:
-        """Create the missing folders and the home's identity.  Raises DiskError, StoreError.
+        """Create the missing folders and the home's identity. Raises DiskError, StoreError.
 
         If the home has lost its wallet, the wallet's folder is not created, so that a backup can be moved there.
         """
@@ -79,7 +79,7 @@ class Home:
         self.create_subdirectories(frozenset({_WALLET}) if lost else frozenset())
 
     def create_subdirectories(self, without: frozenset[str] = frozenset()) -> list[tuple[str, Path, bool]]:
-        """Create the folders; return (label, path, whether it is new) for each.  Raises DiskError, StoreError."""
+        """Create the folders; return (label, path, whether it is new) for each. Raises DiskError, StoreError."""
         made = []
         try:
             for label, name in [*SUBDIRECTORIES.items(), ("Catalog", "dirdb")]:

@@ -1,9 +1,9 @@
 """The identity of a home: its id, its folder, and the wallet and keys that encrypt its trails.
 
-A home that was copied also records the original home and the groups that came from it.  The slots and checkpoint table rows
-of those groups belong to the original until ``take_over``.  In a copy of a copy, each group keeps its first owner.
+A home that was copied also records the original home and the groups that came from it. The slots and checkpoint table rows
+of those groups belong to the original until ``take_over``. In a copy of a copy, each group keeps its first owner.
 
-The file contains fingerprints but no secrets.  It is stored next to the catalog, so a home whose ``dirwlt`` is missing or is
+The file contains fingerprints but no secrets. It is stored next to the catalog, so a home whose ``dirwlt`` is missing or is
 an older copy still knows which wallet and which key versions it lost.
 """
 
@@ -44,7 +44,7 @@ class Original(NamedTuple):
 class KeyMark(NamedTuple):
     """A version of a master key, without its secret.
 
-    ``wallet``: the id of the wallet that created it.  ``fingerprint``: distinguishes two keys of the same name and version.
+    ``wallet``: the id of the wallet that created it. ``fingerprint``: distinguishes two keys of the same name and version.
     """
 
     wallet: str
@@ -56,11 +56,11 @@ class KeyMark(NamedTuple):
 class HomeIdentity(NamedTuple):
     """The identity of a home, as stored in its file.
 
-    ``root``: the home's folder when the file was written.  ``wallet``: the id of its wallet, empty if it has none.
-    ``keys``: every key that the home's wallet has ever contained.  ``row_keys``: the text from which the keys of its
-    checkpoint table rows are derived.  This is the folder where the home was created; it does not change after a move, and a
-    lost home that is created again in the same place has the same value.  ``originals``: the homes that this one was copied
-    from, the first one first.  ``taken``: the ids of the homes that it has taken over.
+    ``root``: the home's folder when the file was written. ``wallet``: the id of its wallet, empty if it has none.
+    ``keys``: every key that the home's wallet has ever contained. ``row_keys``: the text from which the keys of its
+    checkpoint table rows are derived. This is the folder where the home was created; it does not change after a move, and a
+    lost home that is created again in the same place has the same value. ``originals``: the homes that this one was copied
+    from, the first one first. ``taken``: the ids of the homes that it has taken over.
     """
 
     id: str
@@ -83,7 +83,7 @@ def new_id() -> str:
 
 
 def read_identity(root: Path) -> HomeIdentity | None:
-    """Return the identity of a home, or None if it has none.  Raises StoreError if the file cannot be read."""
+    """Return the identity of a home, or None if it has none. Raises StoreError if the file cannot be read."""
     path = root / FILE
     try:
         return _identity(read_json(path.read_bytes()))
@@ -99,14 +99,14 @@ def read_identity(root: Path) -> HomeIdentity | None:
 
 
 def ensure_identity(root: Path) -> HomeIdentity:
-    """Return the identity of a home; create it if there is none.  Raises StoreError, DiskError."""
+    """Return the identity of a home; create it if there is none. Raises StoreError, DiskError."""
     return read_identity(root) or _changed(root, lambda identity: identity)
 
 
 def record_location(root: Path) -> str:
     """Record the home's current folder; return a notice if the home was moved, restored or copied, or else an empty text.
 
-    A copy whose original still exists gets its own id.  Raises StoreError, DiskError.
+    A copy whose original still exists gets its own id. Raises StoreError, DiskError.
     """
     identity = ensure_identity(root)
     before = Path(identity.root)
@@ -146,14 +146,14 @@ def _groups(root: Path) -> set[str]:
 
 
 def keys_of(root: Path) -> str:
-    """Return the text from which the home's row keys are derived.  Raises StoreError, DiskError."""
+    """Return the text from which the home's row keys are derived. Raises StoreError, DiskError."""
     return ensure_identity(root).row_keys
 
 
 def original_of(root: Path, groups: Iterable[str] | None = None) -> Original | None:
     """Return the home that owns one of these groups because the group was copied from it, or None.
 
-    ``groups`` None means all groups that this home has now.  Raises StoreError.
+    ``groups`` None means all groups that this home has now. Raises StoreError.
     """
     found = read_identity(root)
     if found is None or not found.originals:
@@ -163,7 +163,7 @@ def original_of(root: Path, groups: Iterable[str] | None = None) -> Original | N
 
 
 def copied_groups(root: Path) -> tuple[str, ...]:
-    """Return the groups that came from an original, including groups deleted here since.  Raises StoreError."""
+    """Return the groups that came from an original, including groups deleted here since. Raises StoreError."""
     found = read_identity(root)
     return found.copied if found is not None else ()
 
@@ -187,7 +187,7 @@ def require_own(root: Path, groups: Iterable[str] | None, what: str) -> None:
 def require_free(root: Path, group: str) -> None:
     """Check that no original that still exists at its path owns a group of this name.
 
-    Slots are named after groups, so both homes would use the same slot.  Raises StateError, StoreError.
+    Slots are named after groups, so both homes would use the same slot. Raises StateError, StoreError.
     """
     original = original_of(root, [group])
     if original is not None and original.is_there:
@@ -241,7 +241,7 @@ def take_over(root: Path) -> Original:
 def _require_none_nearby(root: Path, original: Original) -> None:
     """Check that neither the original nor another copy that has taken it over is in a neighboring folder.
 
-    Neighbors of this home and of the original's old path are searched; homes elsewhere cannot be found.  Raises StateError.
+    Neighbors of this home and of the original's old path are searched; homes elsewhere cannot be found. Raises StateError.
     """
     for folder in sorted({*_beside(Path(original.root)), *_beside(root)}):
         there = None if folder == root else _identity_or_none(folder)
@@ -276,7 +276,7 @@ def _beside(folder: Path) -> list[Path]:
 
 
 def _identity(fields: dict[str, Any]) -> HomeIdentity:
-    """Decode an identity.  Raises TypeError or ValueError if it is not valid or was changed."""
+    """Decode an identity. Raises TypeError or ValueError if it is not valid or was changed."""
     checksum = fields.pop("checksum", None)  # earlier releases wrote no checksum
     if checksum is not None and checksum != _checksum(fields):
         raise ValueError("its checksum is wrong")
@@ -299,20 +299,20 @@ def _identity_or_none(root: Path) -> HomeIdentity | None:
 
 
 def note_wallet(root: Path, wallet: str, keys: Iterable[KeyMark] = ()) -> None:
-    """Record the home's wallet and the keys in it; recorded keys are never removed.  Raises StoreError, DiskError."""
+    """Record the home's wallet and the keys in it; recorded keys are never removed. Raises StoreError, DiskError."""
     found, seen = read_identity(root), frozenset(keys)
     if found is None or found.wallet != wallet or not seen <= set(found.keys):
         _changed(root, lambda mine: mine._replace(wallet=wallet, keys=tuple(sorted(seen.union(mine.keys)))))
 
 
 def known_wallet(root: Path) -> str:
-    """Return the id of the wallet that encrypts the home's trails, empty if none is recorded.  Raises StoreError."""
+    """Return the id of the wallet that encrypts the home's trails, empty if none is recorded. Raises StoreError."""
     found = read_identity(root)
     return found.wallet if found is not None else ""
 
 
 def known_keys(root: Path) -> tuple[KeyMark, ...]:
-    """Return every key that the home's wallet has ever contained.  Raises StoreError."""
+    """Return every key that the home's wallet has ever contained. Raises StoreError."""
     found = read_identity(root)
     return found.keys if found is not None else ()
 

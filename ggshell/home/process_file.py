@@ -33,7 +33,7 @@ _TRANSITIONS: dict[ProcessState, frozenset[ProcessState]] = {
 
 
 def follow(now: ProcessState, then: ProcessState) -> ProcessState:
-    """Return the next state.  Raises StateError for a transition that is not allowed."""
+    """Return the next state. Raises StateError for a transition that is not allowed."""
     if then not in _TRANSITIONS[now]:
         raise StateError(f"a process cannot go from {now} to {then}")
     return then
@@ -42,8 +42,8 @@ def follow(now: ProcessState, then: ProcessState) -> ProcessState:
 class ProcessFile(NamedTuple):
     """The process file of a running process.
 
-    ``ticks``: distinguishes it from a later process with the same PID.  ``killed``: the process was ended by KILL, so it is
-    not restarted automatically.  ``home``: the folder of its home (device and inode), so that a copy of the home does not
+    ``ticks``: distinguishes it from a later process with the same PID. ``killed``: the process was ended by KILL, so it is
+    not restarted automatically. ``home``: the folder of its home (device and inode), so that a copy of the home does not
     mistake the process for its own.
     """
 
@@ -91,14 +91,14 @@ def start_by_ps(pid: int) -> int | None:
 
 
 def write_process_file(path: Path, entry: ProcessFile) -> None:
-    """Replace a process file atomically, because it may be read at any time.  Raises DiskError."""
+    """Replace a process file atomically, because it may be read at any time. Raises DiskError."""
     write_atomically(path, json.dumps(entry._asdict()).encode(), mode=0o600)
 
 
 def read_process_file(path: Path) -> ProcessFile | None:
     """Read a process file; None if it does not exist or cannot be read.
 
-    A file that was copied with its home describes a process of the original home.  The result then has no valid PID or
+    A file that was copied with its home describes a process of the original home. The result then has no valid PID or
     socket, so it counts as a process that is not running and does not lead to the original's process.
     """
     try:
@@ -119,7 +119,7 @@ def alive(entry: ProcessFile) -> bool:
 
 
 def state_of(path: Path) -> tuple[ProcessState, ProcessFile | None]:
-    """Return a process's state and file.  A file whose process no longer exists means ABENDED."""
+    """Return a process's state and file. A file whose process no longer exists means ABENDED."""
     entry = read_process_file(path)
     if entry is None:
         return ProcessState.STOPPED, None
@@ -131,7 +131,7 @@ def state_of(path: Path) -> tuple[ProcessState, ProcessFile | None]:
 def end_descriptor(entry: ProcessFile) -> int | None:
     """Return a descriptor that becomes readable when the process ends.
 
-    None if the process does not exist or the system has no such descriptors.  The descriptor is opened before the process is
+    None if the process does not exist or the system has no such descriptors. The descriptor is opened before the process is
     checked, so a later process with the same PID is never used.
     """
     if not hasattr(os, "pidfd_open"):

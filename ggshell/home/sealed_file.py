@@ -41,7 +41,7 @@ class SealedFile:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Lock the file for a change.  Waits for another shell's change up to 5 seconds, then raises ConflictError."""
+        """Lock the file for a change. Waits for another shell's change up to 5 seconds, then raises ConflictError."""
         with contextlib.ExitStack() as held:
             for attempt in range(_TRIES):
                 try:
@@ -54,7 +54,7 @@ class SealedFile:
             yield
 
     def save(self, value: Any) -> None:
-        """Replace the document.  Raises StoreError if its key is missing; DiskError."""
+        """Replace the document. Raises StoreError if its key is missing; DiskError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -68,7 +68,7 @@ class SealedFile:
         write_atomically(self.path, self._mark + nonce + sealed, mode=0o600)
 
     def load(self) -> Any:
-        """Return the document.  Raises NotFoundError if there is none, StoreError if it cannot be read."""
+        """Return the document. Raises NotFoundError if there is none, StoreError if it cannot be read."""
         data = self._read(self.path)
         if not self._key_path.exists():
             raise self._unreadable("its key file is missing")
@@ -85,7 +85,7 @@ class SealedFile:
             raise self._unreadable("it is damaged, or its key file does not match") from error
 
     def remove(self) -> None:
-        """Remove the document and its key.  Raises NotFoundError if there is none."""
+        """Remove the document and its key. Raises NotFoundError if there is none."""
         if not self.exists:
             raise self._missing()
         self.path.unlink()

@@ -22,9 +22,9 @@ class SlotLimit(StrEnum):
 class SlotFacts(NamedTuple):
     """How much log a replication slot retains.
 
-    ``retained``: in bytes.  ``hours_left``: the hours until the limit (None: unknown).  ``room``: the bytes until the limit.
-    ``pid``: the server process that reads the slot (0: none).  ``restart``, ``flush``, ``current``: LSNs, 0 if unknown.
-    ``wal_status``: the server's own word for the state of the log.  ``at``: when this was seen, in microseconds since 1970.
+    ``retained``: in bytes. ``hours_left``: the hours until the limit (None: unknown). ``room``: the bytes until the limit.
+    ``pid``: the server process that reads the slot (0: none). ``restart``, ``flush``, ``current``: LSNs, 0 if unknown.
+    ``wal_status``: the server's own word for the state of the log. ``at``: when this was seen, in microseconds since 1970.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SlotFacts(NamedTuple):
 
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None) -> SlotFacts | None:
-        """Read what a process answers about its slot; None if it reports nothing.  Raises ValueError."""
+        """Read what a process answers about its slot; None if it reports nothing. Raises ValueError."""
         return read_fields(cls, answer, "slot") if answer else None
 
     @property

@@ -32,8 +32,8 @@ def plain(value: Any) -> Any:
 def read_fields(kind: type[T], value: Any, name: str) -> T:
     """Read a named tuple from a JSON object, or from a list of its fields in their order.
 
-    Fields that are not in the object have their defaults.  Names that are not fields are ignored: another version wrote them.
-    ``name``: the name of the value in errors.  Raises ValueError for a value that does not have the annotated type.
+    Fields that are not in the object have their defaults. Names that are not fields are ignored: another version wrote them.
+    ``name``: the name of the value in errors. Raises ValueError for a value that does not have the annotated type.
     """
     named: Any = kind
     fields, hints = named._fields, field_types(named)
@@ -48,7 +48,7 @@ def read_fields(kind: type[T], value: Any, name: str) -> T:
 
 
 def read_value(kind: Any, value: Any, name: str) -> Any:
-    """Read a JSON value as an annotated type.  Raises ValueError, with ``name``, for a value of another type."""
+    """Read a JSON value as an annotated type. Raises ValueError, with ``name``, for a value of another type."""
     if kind is Any:
         return value
     if get_origin(kind) is UnionType:  # X | None

@@ -1,7 +1,7 @@
 """The wallet: the versions of the master key, which encrypts trails.
 
-Every wallet has an id, which encrypted trail files and the home record.  A different wallet whose keys have the same names
-and versions is therefore never mistaken for a missing one.  The home also records a fingerprint of every key, so an older
+Every wallet has an id, which encrypted trail files and the home record. A different wallet whose keys have the same names
+and versions is therefore never mistaken for a missing one. The home also records a fingerprint of every key, so an older
 copy of the wallet is not mistaken for the newest.
 """
 
@@ -72,7 +72,7 @@ class Wallet:
 
     @property
     def id(self) -> str:
-        """The wallet's id.  Raises NotFoundError, StoreError."""
+        """The wallet's id. Raises NotFoundError, StoreError."""
         return self._load().id
 
     @property
@@ -83,8 +83,8 @@ class Wallet:
     def create(self, follows: Sequence[str] = (), *, another: bool = False) -> None:
         """Create an empty wallet.
 
-        ``follows``: the ids of the wallets that the home's trails name.  ``another``: create the wallet even if the home or
-        its trails use another one, and give up that wallet's keys.  Raises ConflictError if a wallet exists here; StateError
+        ``follows``: the ids of the wallets that the home's trails name. ``another``: create the wallet even if the home or
+        its trails use another one, and give up that wallet's keys. Raises ConflictError if a wallet exists here; StateError
         if another one is in use and ``another`` is not set.
         """
         lost = [each for each in dict.fromkeys((known_wallet(self._home.root), *follows)) if each]
@@ -105,7 +105,7 @@ class Wallet:
     def claim(self) -> str:
         """Check that this is the home's wallet, record its keys in the home, and return its id.
 
-        The wallet must have the recorded id and all recorded keys.  Raises StateError for another wallet or an older copy,
+        The wallet must have the recorded id and all recorded keys. Raises StateError for another wallet or an older copy,
         NotFoundError if there is none.
         """
         content = self._required()
@@ -153,7 +153,7 @@ class Wallet:
     def add(self, clock: Clock, *, renew: bool = False, seen: Sequence[KeyMark] = ()) -> int:
         """Create a version of the master key, which encrypts from now on; return its number, which was never used before.
 
-        ``seen``: the keys that the home's trail files name.  Raises ConflictError if the key exists and ``renew`` is not
+        ``seen``: the keys that the home's trail files name. Raises ConflictError if the key exists and ``renew`` is not
         set, NotFoundError if there is no key to renew, StateError for another wallet, an older copy or too many versions.
         """
         with self._file.changing():
@@ -176,7 +176,7 @@ class Wallet:
     def mark(self, first: int, last: int, *, deleted: bool) -> list[int]:
         """Mark versions as deleted, or remove the mark; return the versions that were changed.
 
-        In a range, the current version is skipped.  Raises NotFoundError if nothing in the range can be changed, and
+        In a range, the current version is skipped. Raises NotFoundError if nothing in the range can be changed, and
         StateError if the current version alone is to be deleted.
         """
         with self._file.changing():
@@ -230,7 +230,7 @@ class Wallet:
         ]
 
     def current(self) -> int:
-        """Return the number of the version that encrypts.  Raises NotFoundError."""
+        """Return the number of the version that encrypts. Raises NotFoundError."""
         number = self._current(self._load())
         if number is None:
             raise self._no_key()
@@ -239,7 +239,7 @@ class Wallet:
     def keys(self, name: str, version: int) -> tuple[Key, ...]:
         """Return the keys with a name and a version, the wallet's own first; version 0 is the key in the key file.
 
-        There can be more than one after MERGE WALLET.  Raises NotFoundError if there is none; ParameterError.
+        There can be more than one after MERGE WALLET. Raises NotFoundError if there is none; ParameterError.
         """
         if version == 0:
             return (Key(key_of_file(self._home, name)),)
@@ -259,14 +259,14 @@ class Wallet:
     def _sealed(self, folder: Path, what: str, remedy: str) -> SealedFile:
         """Return a wallet's file.
 
-        A wallet inside the home uses the home's lock.  A wallet elsewhere can be shared by homes and has its own lock.
+        A wallet inside the home uses the home's lock. A wallet elsewhere can be shared by homes and has its own lock.
         """
         inside = folder.is_relative_to(self._home.root)
         lock = self._home.lock_of_store("wallet") if inside else folder / ".cwallet.lock"
         return SealedFile(folder / _FILE, b"GGSWALL1", what, remedy, lock)
 
     def _required(self, seen: Iterable[KeyMark] = ()) -> WalletContent:
-        """Return the content of the home's wallet.  Raises StateError if it is a different wallet or an older copy."""
+        """Return the content of the home's wallet. Raises StateError if it is a different wallet or an older copy."""
         content = self._load()
         fault = self._fault(content, seen)
         if fault is not None:
@@ -312,7 +312,7 @@ class Wallet:
         return max(numbers, default=None)
 
     def _load(self) -> WalletContent:
-        """Read the wallet.  Raises NotFoundError, which names the wallet that the home has lost; StoreError."""
+        """Read the wallet. Raises NotFoundError, which names the wallet that the home has lost; StoreError."""
         try:
             return WalletContent.of(self._file.load())
         except NotFoundError as error:
@@ -338,7 +338,7 @@ def _status(entry: KeyEntry, current: int | None) -> KeyStatus:
 
 
 def key_of_file(home: Home, name: str) -> bytes:
-    """Return the key with a name.  Raises NotFoundError; ParameterError if its length is not valid."""
+    """Return the key with a name. Raises NotFoundError; ParameterError if its length is not valid."""
     path = home.root / _KEY_FILE
     try:
         lines = path.read_text().splitlines()

@@ -1,6 +1,6 @@
 """The content of a wallet: its keys, each with the wallet that created it, and marks of the keys that were given up.
 
-Two keys are the same if their fingerprints are equal.  An older copy of a wallet is recognized because it lacks a key that
+Two keys are the same if their fingerprints are equal. An older copy of a wallet is recognized because it lacks a key that
 was not given up.
 """
 
@@ -38,7 +38,7 @@ class KeyEntry(NamedTuple):
 class WalletContent:
     """The decoded content of a wallet's file.
 
-    ``follows``: the ids of the wallets that it was merged with or replaces.  ``gone``: the keys that PURGE WALLET removed or
+    ``follows``: the ids of the wallets that it was merged with or replaces. ``gone``: the keys that PURGE WALLET removed or
     that CREATE WALLET ANOTHER gave up.
     """
 
@@ -99,7 +99,7 @@ class WalletContent:
     def take_over(self, other: WalletContent) -> int:
         """Add the keys of another wallet, or of another copy of this one; return how many were added.
 
-        A version of this wallet that is missing here becomes its own.  A second key of an existing version only decrypts.
+        A version of this wallet that is missing here becomes its own. A second key of an existing version only decrypts.
         """
         there, more = self.marks(), 0
         for mark, entry in other.marks().items():

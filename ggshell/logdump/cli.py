@@ -39,7 +39,7 @@ def main(
 ) -> int:
     """Run Logdump and return its exit code.
 
-    The code is 0, or 1 if the file cannot be opened or a ``-c`` statement failed.  ``read``: reads lines instead of
+    The code is 0, or 1 if the file cannot be opened or a ``-c`` statement failed. ``read``: reads lines instead of
     standard input; ``terminal``: creates the line editor at a terminal; ``home``: the home directory with the wallet, if it
     is not GGSHELL_HOME.
     """
@@ -70,7 +70,7 @@ def quoted(file: str) -> str:
 
 
 def _options(words: list[str]) -> LogdumpOptions | None:
-    """Parse the command line; None if help is requested.  Raises UsageError."""
+    """Parse the command line; None if help is requested. Raises UsageError."""
     found, statements, files = LogdumpOptions(), list[str](), list[str]()
     while words:
         word, equals, value = words.pop(0).partition("=")
@@ -96,7 +96,7 @@ def _options(words: list[str]) -> LogdumpOptions | None:
 
 
 def _converse(session: LogdumpSession, options: LogdumpOptions, read: Reader) -> int:
-    """Run a session: banner, prompts, statements.  Return 1 if the file cannot be opened, else 0."""
+    """Run a session: banner, prompts, statements. Return 1 if the file cannot be opened, else 0."""
     talk = Talk(session, as_json=options.as_json, read=read)
     if not options.as_json:
         sys.stdout.write(f"\nggshell Log File Dump Utility\nVersion {__version__}\n\n\n")

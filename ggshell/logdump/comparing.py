@@ -26,7 +26,7 @@ def compare(session: LogdumpSession, *, first_rba: str, second_rba: str) -> Iter
 
 
 def _good(file: InspectedFile, text: str) -> InspectedRecord:
-    """Return the record at an RBA.  Raises UsageError if there is none that can be decoded."""
+    """Return the record at an RBA. Raises UsageError if there is none that can be decoded."""
     if not text.isdigit():
         raise UsageError(f"{text} is not a valid RBA", hint="COMPARE 1284, 1467")
     seen = file.at(int(text))

@@ -32,7 +32,7 @@ class _Span(NamedTuple):
 
 
 class Walk:
-    """The state of a walk.  ``place`` is where the next record begins; in a backward walk, where it ends."""
+    """The state of a walk. ``place`` is where the next record begins; in a backward walk, where it ends."""
 
     def __init__(self, file: InspectedFile, place: int = 0, *, backwards: bool = False) -> None:
         self.file = file

@@ -65,7 +65,7 @@ class Display:
     def moment(self, text: str) -> datetime:
         """Parse a time as typed (``[[yy]yy-mm-dd] [hh[:mi[:ss]]]``) or as displayed, in the display's zone.
 
-        Without a date, today is meant.  Raises UsageError."""
+        Without a date, today is meant. Raises UsageError."""
         match = _TIME.fullmatch(text.strip().strip("'\"").strip())
         if match is None or not (match[1] or match[4]):
             raise UsageError(f"{text} is not a valid time", hint="yyyy-mm-dd hh:mi:ss")
@@ -90,7 +90,7 @@ def stamp(moment: datetime) -> str:
 def zone_of(offset: str) -> tzinfo:
     """Return the time zone of an offset such as +09:00 or -3; UTC if it is empty.
 
-    The range is that of PostgreSQL: -15:59 to +15:59.  Raises UsageError."""
+    The range is that of PostgreSQL: -15:59 to +15:59. Raises UsageError."""
     if not offset:
         return UTC
     match = _OFFSET.fullmatch(offset)

@@ -26,7 +26,7 @@ def filter_on(session: LogdumpSession, on: bool) -> Iterator[Answer]:
 
 @action("FILTER CLEAR")
 def filter_clear(session: LogdumpSession, *, all: bool = False, n: int = 0, filter_spec: str = "") -> Iterator[Answer]:  # noqa: A002 - the manual's word
-    """Remove one filter, those of one kind, or all.  Raises UsageError if there is no such filter."""
+    """Remove one filter, those of one kind, or all. Raises UsageError if there is no such filter."""
     if filter_spec:
         session.filters.remove_kind(filter_spec)
     elif n and not all:
@@ -46,7 +46,7 @@ def filter_show(session: LogdumpSession) -> Iterator[Answer]:
 def filter_add(
     session: LogdumpSession, *, include: bool = False, exclude: bool = False, match: str = "", **conditions: str
 ) -> Iterator[Answer]:
-    """Add conditions, or set how those of a side are combined; without arguments list the filters.  Raises UsageError."""
+    """Add conditions, or set how those of a side are combined; without arguments list the filters. Raises UsageError."""
     side = session.filters.exclude if exclude else session.filters.include
     if match:
         _match(session, side if include or exclude else None, match)

@@ -122,7 +122,7 @@ class Filters:
         self.exclude.filters.clear()
 
     def remove(self, number: int) -> None:
-        """Remove a filter by its number.  Raises UsageError if it does not exist."""
+        """Remove a filter by its number. Raises UsageError if it does not exist."""
         if not 1 <= number <= len(self.listed()):
             raise UsageError(f"filter {number} does not exist", hint="FILTER SHOW lists them")
         inside = len(self.include.filters)
@@ -132,7 +132,7 @@ class Filters:
             del self.exclude.filters[number - 1 - inside]
 
     def remove_kind(self, subject: str) -> None:
-        """Remove all filters of one kind.  Raises UsageError if there are none."""
+        """Remove all filters of one kind. Raises UsageError if there are none."""
         wanted = _ALIASES.get(subject.upper(), subject.upper())
         before = len(self.listed())
         for side in (self.include, self.exclude):
@@ -142,7 +142,7 @@ class Filters:
 
 
 def make(subject: str, text: str, moment: Moment) -> list[Filter]:
-    """Create the filters for a subject and its value: one, or one per text of STRING and HEX.  Raises UsageError."""
+    """Create the filters for a subject and its value: one, or one per text of STRING and HEX. Raises UsageError."""
     subject = _ALIASES.get(subject.upper(), subject.upper())
     text = text.strip()
     if not text:
@@ -225,7 +225,7 @@ def _csn_test(text: str) -> Test:
 
 
 def parsed_csn(text: str) -> Csn:
-    """Parse a CSN.  Raises UsageError if it is not valid."""
+    """Parse a CSN. Raises UsageError if it is not valid."""
     try:
         return Csn.parse(text)
     except ValueError:

@@ -107,7 +107,7 @@ def show(
 @action("FI")
 @action("DIR")
 def files(session: LogdumpSession, *, file: str = "") -> Iterator[Answer]:
-    """List files by a pattern, by default the files of the open trail.  Raises NotFoundError."""
+    """List files by a pattern, by default the files of the open trail. Raises NotFoundError."""
     if not file:
         trail = session.file.trail if session.is_open else None
         pattern = Path(f"{trail[0].folder}/{trail[0].prefix}*" if trail is not None else "*")
@@ -154,7 +154,7 @@ def history(session: LogdumpSession, *, n: int = 0) -> Iterator[Answer]:
 
 @action("FLOAT")
 def float_(session: LogdumpSession, *, float_value: str, format: str = "%f") -> Iterator[Answer]:  # noqa: A002 - the manual's word
-    """Print a number in a printf format.  Raises UsageError."""
+    """Print a number in a printf format. Raises UsageError."""
     if _PRINTF.fullmatch(format) is None:
         raise UsageError(f"{format} is not a valid number format", hint="FLOAT 1.5 FORMAT %e")
     try:
@@ -200,13 +200,13 @@ def show_time(session: LogdumpSession) -> Iterator[Answer]:
 
 @action("CTIME")
 def c_time(session: LogdumpSession, *, n: int) -> Iterator[Answer]:
-    """Show the time for a number of seconds since 1970.  Raises UsageError outside the years 1 to 9999."""
+    """Show the time for a number of seconds since 1970. Raises UsageError outside the years 1 to 9999."""
     yield Lines(_both(n * _SECOND, n))
 
 
 @action("INTERPRETTIMESTAMP")
 def interpret_timestamp(session: LogdumpSession, *, n: int) -> Iterator[Answer]:
-    """Show the time for the IO Time of a record header.  Raises UsageError outside the years 1 to 9999."""
+    """Show the time for the IO Time of a record header. Raises UsageError outside the years 1 to 9999."""
     yield Lines(_both(n - JULIAN_EPOCH_MICROSECONDS, n))
 
 

@@ -30,7 +30,7 @@ def open_file(session: LogdumpSession, *, file: str = "") -> Iterator[Answer]:
 @action("NEXTTRAIL")
 @action("NT")
 def next_trail(session: LogdumpSession) -> Iterator[Answer]:
-    """Open the trail's next file.  Raises NotFoundError if there is none, TrailError if the trail has lost its end."""
+    """Open the trail's next file. Raises NotFoundError if there is none, TrailError if the trail has lost its end."""
     here = session.file.trail
     if here is None:
         raise UsageError(f"{session.file.path.name} does not say which file comes next", hint="OPEN file")
@@ -86,7 +86,7 @@ def next_records(session: LogdumpSession, *, n: int = 1) -> Iterator[Answer]:
 
 @action("RECORD")
 def record(session: LogdumpSession) -> Iterator[Answer]:
-    """Show the last record again.  Raises UsageError if there is none."""
+    """Show the last record again. Raises UsageError if there is none."""
     if session.last is None:
         raise UsageError("no record has been shown yet", hint="NEXT")
     yield session.last

@@ -129,7 +129,7 @@ class _Saved:
         self.comment(text)
 
     def write(self, path: Path) -> None:
-        """Finish the records and write the file.  Raises DiskError."""
+        """Finish the records and write the file. Raises DiskError."""
         self._close()
         write_atomically(path, bytes(self.content))
 

@@ -19,7 +19,7 @@ from ggshell.types import Csn
 
 
 def _find(session: LogdumpSession, what: str, wanted: Callable[[Record], bool], tables: str = "") -> Answer:
-    """Return the next wanted record that passes the filters.  Raises NotFoundError with the place where the scan began."""
+    """Return the next wanted record that passes the filters. Raises NotFoundError with the place where the scan began."""
 
     def fits(seen: InspectedRecord) -> bool:
         record = seen.record

@@ -33,7 +33,7 @@ _TO_THE_END = ("X", "WRITELOG")
 
 
 class Talk:
-    """A session with its output.  If there is ``read``, FC shows the statement and reads edits interactively."""
+    """A session with its output. If there is ``read``, FC shows the statement and reads edits interactively."""
 
     def __init__(self, session: LogdumpSession, *, as_json: bool = False, read: Reader | None = None) -> None:
         self._session = session
@@ -63,7 +63,7 @@ class Talk:
             self.say(line)
 
     def say(self, line: str) -> bool:
-        """Run the statements of a line; return whether all succeeded.  Errors are printed, never raised."""
+        """Run the statements of a line; return whether all succeeded. Errors are printed, never raised."""
         return not sum(not self._say(text) for text in divided(without_comment(line)) if not self._session.finished)
 
     def _say(self, text: str) -> bool:

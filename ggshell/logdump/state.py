@@ -54,7 +54,7 @@ class LogdumpSession:
         return "" if self._log is None else str(self._log.name)
 
     def start_log(self, path: Path) -> None:
-        """Append all output to a file from now on.  Raises DiskError."""
+        """Append all output to a file from now on. Raises DiskError."""
         self.stop_log()
         try:
             self._log = path.open("a", encoding="utf-8", errors="backslashreplace")
@@ -67,7 +67,7 @@ class LogdumpSession:
             log.close()
 
     def write_log(self, text: str) -> None:
-        """Write a text to the log.  Raises DiskError and ends the log if that fails."""
+        """Write a text to the log. Raises DiskError and ends the log if that fails."""
         if self._log is None:
             return
         try:
@@ -83,7 +83,7 @@ class LogdumpSession:
 
     @property
     def walk(self) -> Walk:
-        """The current walk through the open file.  Raises UsageError if no file is open."""
+        """The current walk through the open file. Raises UsageError if no file is open."""
         if self._walk is None:
             raise UsageError("no trail file is open", hint="OPEN file")
         return self._walk

@@ -100,7 +100,7 @@ def log_stop(session: LogdumpSession) -> Iterator[Answer]:
 
 @action("WRITELOG")
 def write_log(session: LogdumpSession, *, text: str) -> Iterator[Answer]:
-    """Write a text to the log only.  Raises StateError if there is no log."""
+    """Write a text to the log only. Raises StateError if there is no log."""
     if not session.log_name:
         raise StateError("no log is kept", hint="LOG TO file")
     session.write_log(f"{text}\n")
@@ -128,7 +128,7 @@ def scan_scrolling(session: LogdumpSession, *, on: bool = False, off: bool = Fal
 
 @action("DECRYPT")
 def decrypt(session: LogdumpSession, *, on: bool = False, off: bool = False, keyname: str = "") -> Iterator[Answer]:
-    """Decrypt rows with keys from the home's wallet, or stop it.  Raises NotFoundError, TrailError for a wrong key."""
+    """Decrypt rows with keys from the home's wallet, or stop it. Raises NotFoundError, TrailError for a wrong key."""
     home = Home(session.home or Path(os.environ.get("GGSHELL_HOME") or "."))
 
     def keys(name: str, version: int) -> Sequence[Key]:
@@ -141,7 +141,7 @@ def decrypt(session: LogdumpSession, *, on: bool = False, off: bool = False, key
 
 @action("CD")
 def change_directory(session: LogdumpSession, *, directory: str) -> Iterator[Answer]:
-    """Change the current directory.  Raises NotFoundError."""
+    """Change the current directory. Raises NotFoundError."""
     try:
         os.chdir(directory)
     except OSError as error:

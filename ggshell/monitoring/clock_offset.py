@@ -1,8 +1,8 @@
 """Estimates the difference between two databases' clocks from heartbeats, and corrects a lag by it.
 
-Heartbeats travel in both directions.  Let d be the remote clock's lead and w1, w2 the true times of the two directions.
-Incoming heartbeats then show a lag of w1 - d, and outgoing heartbeats show w2 + d.  The true times are not negative, so d
-is between the negative of the smallest incoming lag and the smallest outgoing lag.  The estimate is the middle of that range
+Heartbeats travel in both directions. Let d be the remote clock's lead and w1, w2 the true times of the two directions.
+Incoming heartbeats then show a lag of w1 - d, and outgoing heartbeats show w2 + d. The true times are not negative, so d
+is between the negative of the smallest incoming lag and the smallest outgoing lag. The estimate is the middle of that range
 and the error is half its width, as in clock synchronization protocols.
 """
 
@@ -51,7 +51,7 @@ def set_right(shown: float, offset: Offset) -> Bounded:
 def between_clocks(asked: int, answered: int, told: int) -> Offset:
     """Return the lead of a database's clock over this host's clock.
 
-    ``told`` is the database's time; ``asked`` and ``answered`` are this host's times before and after the query.  All are in
+    ``told`` is the database's time; ``asked`` and ``answered`` are this host's times before and after the query. All are in
     microseconds.
     """
     middle = (asked + answered) / 2

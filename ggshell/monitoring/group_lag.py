@@ -1,12 +1,12 @@
 """The definition of lag for INFO, LAG, STATUS, Manager's LAGINFO and the shell's status bar.
 
-Lag is the age of the oldest record that waits to be processed; if no record waits, there is no lag.  A running group reports
+Lag is the age of the oldest record that waits to be processed; if no record waits, there is no lag. A running group reports
 its progress in checkpoints, so between two checkpoints its lag is that of the last one; if checkpoints stop, its lag grows.
 Waiting records in a trail can be seen from outside the process, but those in a database log cannot; for a log, the time
 since it was last read to its end counts.
 
-Times are in microseconds since 1970.  A process writes checkpoints with the times of its own clock, and the file system
-timestamps the files with another clock, which all processes of a home share.  If these clocks differ, the process's times
+Times are in microseconds since 1970. A process writes checkpoints with the times of its own clock, and the file system
+timestamps the files with another clock, which all processes of a home share. If these clocks differ, the process's times
 are corrected by the difference.
 """
 
@@ -135,7 +135,7 @@ def _row_decides(home: Home, checkpoint: Checkpoint) -> bool:
 def first_unprocessed(home: Home, trail: str, position: TrailPosition) -> int | None:
     """Return the commit time of the first record after a position, or None at the end of the trail.
 
-    The usual case, a position at the end, is detected by file sizes alone, without loading the trail reader.  Raises
+    The usual case, a position at the end, is detected by file sizes alone, without loading the trail reader. Raises
     TrailError for a position that the trail has lost or never had: the waiting records are then unknown.
     """
     from ggshell.trail.name import TrailName

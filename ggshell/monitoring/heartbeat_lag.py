@@ -75,7 +75,7 @@ def path_text(extract: str | None, routing_path: str | None, replicat: str | Non
 def bar(parts: Parts, width: int = 40, marks: str = "epra") -> str:
     """Draw each hop's share of the total as a bar: one letter per hop, repeated in proportion to the share.
 
-    Negative parts are not shown.  Every positive part gets at least one letter if there is room.
+    Negative parts are not shown. Every positive part gets at least one letter if there is room.
     """
     lengths = [max(0.0, part or 0.0) for part in parts]
     whole = sum(lengths)

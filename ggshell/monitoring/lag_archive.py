@@ -224,7 +224,7 @@ def lag_folder(home: Home) -> Path:
 
 
 class LagArchive:
-    """Collects one group's heartbeats.  If the process is killed, only unwritten rows of the archive are lost."""
+    """Collects one group's heartbeats. If the process is killed, only unwritten rows of the archive are lost."""
 
     def __init__(self, folder: Path, group: str, clock: Clock) -> None:
         self._folder = folder
@@ -246,7 +246,7 @@ class LagArchive:
         return full or (bool(self._rows) and self._clock.steady() >= self._first + WRITE_SECONDS)
 
     def write(self) -> None:
-        """Write the collected rows, and merge the files of past days.  Raises DiskError."""
+        """Write the collected rows, and merge the files of past days. Raises DiskError."""
         rows, self._rows = self._rows, []
         if not rows:
             return

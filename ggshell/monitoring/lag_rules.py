@@ -1,4 +1,4 @@
-"""LAGREPORT, LAGINFO and LAGCRITICAL: when Manager reports lag.  ``process.lag`` defines lag."""
+"""LAGREPORT, LAGINFO and LAGCRITICAL: when Manager reports lag. ``process.lag`` defines lag."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LagRules(NamedTuple):
 
 
 def load_lag_rules(path: Path) -> LagRules:
-    """Load the rules from Manager's parameter file.  Raises ParameterError, StoreError."""
+    """Load the rules from Manager's parameter file. Raises ParameterError, StoreError."""
     return lag_rules(read_parameters(path, "Manager")) if path.exists() else LagRules()
 
 

@@ -22,7 +22,7 @@ _THRESHOLD = re.compile(rf"(?i)\bTHRESHOLD({'|'.join(_UNITS)})\s+(\d+)")
 class LagStats:
     """Counts changes by the time from the commit at the source to the commit at the target.
 
-    ``limits``: in microseconds.  A change counts when it is committed.  Changes that are read again after a lost connection
+    ``limits``: in microseconds. A change counts when it is committed. Changes that are read again after a lost connection
     count once.
     """
 

@@ -65,8 +65,8 @@ def spreads(arrivals: Iterable[Arrival], period: str) -> list[Spread]:
 class Objective(NamedTuple):
     """A service level objective and its result.
 
-    ``share``: the fraction of heartbeats within the limit.  ``budget``: the number of heartbeats that may be late under the
-    goal.  ``left``: the unused fraction of the budget; negative if more heartbeats were late.  ``held``: whether the goal is
+    ``share``: the fraction of heartbeats within the limit. ``budget``: the number of heartbeats that may be late under the
+    goal. ``left``: the unused fraction of the budget; negative if more heartbeats were late. ``held``: whether the goal is
     met.
     """
 

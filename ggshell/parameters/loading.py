@@ -1,6 +1,6 @@
 """The loader of parameter files for all processes. It runs before they connect to a database.
 
-``ggshell check`` calls the same functions.  A file that the check accepts is also accepted at START, and a file that START
+``ggshell check`` calls the same functions. A file that the check accepts is also accepted at START, and a file that START
 would refuse because of its own content is refused by the check with the same code and message.
 """
 
@@ -38,8 +38,8 @@ KINDS = ("Extract", "Replicat", "Manager", "Service", "GLOBALS")
 class LoadedParameters(NamedTuple):
     """A parameter file as its process reads it.
 
-    ``statements``: the statements in order, each with its error if it has one.  ``errors``: errors in INCLUDEs, macros and
-    statement ends.  ``whole``: the error of the file as a whole.  ``typed``: the parameters, or None if there is any error.
+    ``statements``: the statements in order, each with its error if it has one. ``errors``: errors in INCLUDEs, macros and
+    statement ends. ``whole``: the error of the file as a whole. ``typed``: the parameters, or None if there is any error.
     """
 
     statements: tuple[ParameterStatement, ...]
@@ -83,36 +83,36 @@ def load(path: Path, process: str) -> LoadedParameters:
 
 
 def load_extract(path: Path) -> ExtractParameters:
-    """Load the parameters of an Extract or a pump.  Raises ParameterError, StoreError."""
+    """Load the parameters of an Extract or a pump. Raises ParameterError, StoreError."""
     found: ExtractParameters = load(path, "Extract").typed
     return found
 
 
 def load_replicat(path: Path) -> ReplicatParameters:
-    """Load the parameters of a Replicat.  Raises ParameterError, StoreError."""
+    """Load the parameters of a Replicat. Raises ParameterError, StoreError."""
     found: ReplicatParameters = load(path, "Replicat").typed
     return found
 
 
 def load_refusal_rules(path: Path) -> RefusalRules:
-    """Load the error-handling rules (REPERROR) of a Replicat's file.  Raises ParameterError, StoreError."""
+    """Load the error-handling rules (REPERROR) of a Replicat's file. Raises ParameterError, StoreError."""
     return refusal_rules(load(path, "Replicat").parameters)
 
 
 def load_manager(path: Path) -> ManagerParameters:
-    """Load Manager's parameters, or the defaults if there is no file.  Raises ParameterError, StoreError."""
+    """Load Manager's parameters, or the defaults if there is no file. Raises ParameterError, StoreError."""
     found: ManagerParameters = load(path, "Manager").typed if path.exists() else ManagerParameters()
     return found
 
 
 def load_service(path: Path) -> ServiceParameters:
-    """Load the service's parameters, or the defaults if there is no file.  Raises ParameterError, StoreError."""
+    """Load the service's parameters, or the defaults if there is no file. Raises ParameterError, StoreError."""
     found: ServiceParameters = load(path, "Service").typed if path.exists() else ServiceParameters()
     return found
 
 
 def load_globals(path: Path) -> Globals:
-    """Load the GLOBALS file, or the defaults if there is none.  Raises ParameterError, StoreError."""
+    """Load the GLOBALS file, or the defaults if there is none. Raises ParameterError, StoreError."""
     found: Globals = load(path, "GLOBALS").typed if path.exists() else Globals()
     return found
 

@@ -1,7 +1,7 @@
 """Batches of changes: one type for the whole path, Extract -> trail writer -> trail reader -> pump -> Replicat.
 
 A ``ChangeBatch`` is columnar: one byte buffer and numpy arrays with one element per row, so no stage builds an object per
-row or per column.  The *data area* of a row has the trail's format (``ggshell.record.image``), so a batch that was read
+row or per column. The *data area* of a row has the trail's format (``ggshell.record.image``), so a batch that was read
 from a trail refers directly to the bytes of the file.
 """
 
@@ -33,11 +33,11 @@ class ChangeBatch:
     Arrays have one element per row: ``table`` (uint16, index into ``tables``), ``io_type`` (uint8), ``position`` (uint64,
     the change's place in the source's log: AuditPos), ``start`` and ``length`` (int64: the data area
     ``buffer[start:start+length]``), ``rba`` (int64: the record's place in its trail file; zeros before a trail is written).
-    ``pieces`` cover all rows, in order.  A batch read from a trail never spans files: ``seqno`` is the file's number and
+    ``pieces`` cover all rows, in order. A batch read from a trail never spans files: ``seqno`` is the file's number and
     ``end_rba`` the place after the last record, where reading continues.
 
     ``befores`` (bool) marks rows that are not changes but the before image of the following update (GETUPDATEBEFORES);
-    None if there are none.  ``user_tokens`` are in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for
+    None if there are none. ``user_tokens`` are in the buffer too (``ggshell.record.user_tokens``), with a length of 0 for
     rows without tokens; None if no row has any.
     """
 

@@ -33,7 +33,7 @@ class Field(NamedTuple):
 
 
 def split_image(image: bytes | memoryview) -> Image:
-    """Split one image into columns.  Lengths are not checked, because the trail reader has checked the record."""
+    """Split one image into columns. Lengths are not checked, because the trail reader has checked the record."""
     if len(image) > LONG_IMAGE:
         pairs = decode_image(image)
         return tuple([index for index, _ in pairs]), [value for _, value in pairs]

@@ -1,12 +1,12 @@
 """Row images: encode and decode the bytes of a record's data area, one value at a time.
 
 An image is a sequence of columns: index (2 bytes), length (2 bytes), NULL indicator (2 bytes, 0 or 0xFFFF), and for a value
-its own length (2 bytes) and its text.  ``length`` counts indicator, inner length and text.  All numbers are little-endian.
+its own length (2 bytes) and its text. ``length`` counts indicator, inner length and text. All numbers are little-endian.
 A longer value (more than ``LONGEST_SHORT`` bytes) has length 0xFFFF, then indicator 0, then a 4-byte length and the text.
 Columns without a value in the log, such as an unchanged TOAST value, are not in the image.
 
 A key update (IoType 115) holds two images: a length of 2 bytes (0xFFFF and 4 more bytes if it is longer), the before values
-of the identifying columns, and then the after image.  The batch forms of these functions are where the batches are built
+of the identifying columns, and then the after image. The batch forms of these functions are where the batches are built
 (``databases``) and must produce the same bytes.
 """
 
@@ -41,7 +41,7 @@ def encode_image(columns: Iterable[tuple[int, bytes | None]]) -> bytes:
 
 
 def decode_image(image: bytes | memoryview) -> list[tuple[int, bytes | None]]:
-    """Decode an image to (index, value or None) pairs.  Raises ValueError if a length leads outside the image."""
+    """Decode an image to (index, value or None) pairs. Raises ValueError if a length leads outside the image."""
     columns: list[tuple[int, bytes | None]] = []
     place, end = 0, len(image)
     try:
@@ -78,7 +78,7 @@ def join_key_update(before: bytes, after: bytes) -> bytes:
 
 
 def split_key_update(data: bytes | memoryview) -> tuple[bytes | memoryview, bytes | memoryview]:
-    """Split a key update's data area into its two images.  Raises ValueError if the length leads outside it."""
+    """Split a key update's data area into its two images. Raises ValueError if the length leads outside it."""
     try:
         size, first = _U16.unpack_from(data)[0], 2
         if size == 0xFFFF:

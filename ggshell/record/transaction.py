@@ -12,7 +12,7 @@ from ggshell.types import Csn
 class TransactionHeader(NamedTuple):
     """The identity of a committed transaction.
 
-    ``commit_time`` is in microseconds since 1970 UTC.  ``restart`` is the position from which the source's log must be read
+    ``commit_time`` is in microseconds since 1970 UTC. ``restart`` is the position from which the source's log must be read
     to rebuild this and every later transaction (LOGBSN); 0 if the source does not provide it.
     """
 
@@ -27,7 +27,7 @@ class TransactionPiece:
     """A run of rows of one transaction within a batch: rows ``first`` to ``first + count - 1``.
 
     A transaction too large for one batch comes in several pieces: ``begins`` is set on the first only, ``ends`` on the last
-    only.  A piece never has a count of 0.
+    only. A piece never has a count of 0.
     """
 
     header: TransactionHeader

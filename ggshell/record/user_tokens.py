@@ -15,7 +15,7 @@ LONGEST_TOKENS: Final = 16_000
 
 
 def encode_user_tokens(tokens: Iterable[tuple[str, bytes]]) -> bytes:
-    """Encode tokens.  Raises ValueError with the token's name if a name, a value or all tokens together are too long."""
+    """Encode tokens. Raises ValueError with the token's name if a name, a value or all tokens together are too long."""
     parts: list[bytes] = []
     size = 0
     for name, value in tokens:
@@ -35,7 +35,7 @@ def encode_user_tokens(tokens: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def decode_user_tokens(data: bytes | memoryview) -> dict[str, bytes]:
-    """Decode tokens by name, in order.  Raises ValueError if a length leads outside or a name is not valid UTF-8."""
+    """Decode tokens by name, in order. Raises ValueError if a length leads outside or a name is not valid UTF-8."""
     found: dict[str, bytes] = {}
     place, end = 0, len(data)
     while place < end:

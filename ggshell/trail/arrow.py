@@ -102,7 +102,7 @@ class ArrowRows:
         self._file = file
 
     def record_batch(self, columns: Sequence[str]) -> pa.RecordBatch:
-        """Return the requested columns.  Raises TrailError if a row's data area is not a valid row image."""
+        """Return the requested columns. Raises TrailError if a row's data area is not a valid row image."""
         if not columns:  # a batch without columns that still has its number of rows
             return pa.RecordBatch.from_struct_array(pa.nulls(len(self.batch), pa.struct([])))
         schema = pa.schema([SCHEMA.field(name) for name in columns])
@@ -111,7 +111,7 @@ class ArrowRows:
     def table_batch(self, definition: TableDefinition) -> pa.RecordBatch:
         """Return the table's columns as text, one Arrow column each; the batch must hold rows of this table only.
 
-        A column that a record does not contain is NULL, like a column whose value is NULL.  A deleted row returns its
+        A column that a record does not contain is NULL, like a column whose value is NULL. A deleted row returns its
         identifying values.
         """
         arrays = []

@@ -16,14 +16,14 @@ WAITING: Final = 4
 
 
 class BlockWriter:
-    """Appends blocks to a file in order.  An error is raised by a later call that waits for the failed block."""
+    """Appends blocks to a file in order. An error is raised by a later call that waits for the failed block."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: deque[Future[None]] = deque()
 
     def write_behind(self, descriptor: int, data: bytes) -> None:
-        """Write a block in the background.  Raises OSError if an earlier block failed."""
+        """Write a block in the background. Raises OSError if an earlier block failed."""
         self._submit(descriptor, data, sync=False)
 
     def sync_behind(self, descriptor: int, data: bytes) -> Future[None]:
@@ -31,7 +31,7 @@ class BlockWriter:
         return self._submit(descriptor, data, sync=True)
 
     def wait(self) -> None:
-        """Wait until everything is written.  Raises OSError."""
+        """Wait until everything is written. Raises OSError."""
         while self._under_way:
             self._under_way.popleft().result()
 
@@ -53,7 +53,7 @@ class BlockWriter:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Append all bytes.  Raises OSError."""
+    """Append all bytes. Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -67,9 +67,9 @@ def _write_and_sync(descriptor: int, data: bytes) -> None:
 def begin_file(name: TrailName, seqno: int, header: bytes) -> int:
     """Create a file of a trail and return its descriptor, opened for appending.
 
-    The file is written under a hidden name and then renamed, so no reader ever finds a partial header.  Its content is
-    durable on return; its name is durable after the caller syncs the folder.  The caller must hold the trail's
-    lock.  Raises OSError, also if the file exists.
+    The file is written under a hidden name and then renamed, so no reader ever finds a partial header. Its content is
+    durable on return; its name is durable after the caller syncs the folder. The caller must hold the trail's
+    lock. Raises OSError, also if the file exists.
     """
     path, hidden = name.file(seqno), name.unfinished()
     if os.path.lexists(path):

@@ -1,6 +1,6 @@
 """Read a trail file as columns, for queries over many records; ``TrailReader`` is for delivering them.
 
-A file, or a range of it between two sync points, is returned as Arrow record batches of the requested columns.  Unwanted
+A file, or a range of it between two sync points, is returned as Arrow record batches of the requested columns. Unwanted
 data is filtered out before values are decoded: whole files by their headers, transactions by CSN and time, rows by table
 and operation.
 """
@@ -84,7 +84,7 @@ _VALUES = frozenset({"columns", "before", "tokens"})
 def _require_keys(path: Path, keys: Keys | None) -> None:
     """Check that an encrypted file can be decrypted; a missing or wrong key is an error in every mode, never damage.
 
-    Raises TrailError without keys or with a different key, NotFoundError if the key is missing.  A damaged header is
+    Raises TrailError without keys or with a different key, NotFoundError if the key is missing. A damaged header is
     reported later, when the file is read."""
     _trail(path)
     seal = _header(path).seal
@@ -109,9 +109,9 @@ def read_columnar(
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a trail file whose records begin at ``first`` or later and before ``last``, up to the durable end.
 
-    The columns are those of ``arrow.SCHEMA``, all by default; ``OnDamage.TELL`` adds the column ``fault``.  Raises
+    The columns are those of ``arrow.SCHEMA``, all by default; ``OnDamage.TELL`` adds the column ``fault``. Raises
     TrailError for damage with ``OnDamage.RAISE``, and for encrypted values without ``keys``; NotFoundError if the file does
-    not exist; ValueError for an unknown column.  ``known``: the context before ``first``, which saves a scan.
+    not exist; ValueError for an unknown column. ``known``: the context before ``first``, which saves a scan.
     """
     names = list(SCHEMA.names if columns is None else columns)
     unknown = [name for name in names if name not in SCHEMA.names]
@@ -338,7 +338,7 @@ def _header(path: Path) -> FileHeader:
 def _context(path: Path, place: int) -> Context | None:
     """Return the context before a transaction's start, from the undamaged records there.
 
-    Damage before the start belongs to an earlier range and is reported there.  None if no undamaged record at the place
+    Damage before the start belongs to an earlier range and is reported there. None if no undamaged record at the place
     begins a transaction."""
     file = InspectedFile(path)
     try:

@@ -1,6 +1,6 @@
 """The context that a reader needs to start inside a file: the table definitions so far and the open transaction.
 
-The records before the position are skipped by their lengths and trailers, without computing checksums.  Only the records
+The records before the position are skipped by their lengths and trailers, without computing checksums. Only the records
 that are used are checked in full, so a start at the end of a large file is fast.
 """
 
@@ -35,7 +35,7 @@ class Context(NamedTuple):
 
 
 def learn(file: OpenedFile, position: int) -> Context:
-    """Collect the context between a file's header and a position.  Raises TrailError if no record begins at the position."""
+    """Collect the context between a file's header and a position. Raises TrailError if no record begins at the position."""
     markers: list[tuple[int, int]] = []
     transaction, place = file.header.inside, file.first
     while place < position:
@@ -96,7 +96,7 @@ def _last(chosen: NDArray[np.bool_]) -> int:
 
 
 def row_transaction(chunk: bytes, records: Records, row: int, file: OpenedFile, base: int) -> TransactionHeader:
-    """Return the transaction that a record begins.  Raises TrailError if its tokens do not identify one."""
+    """Return the transaction that a record begins. Raises TrailError if its tokens do not identify one."""
     first, end, time = int(records.token_start[row]), int(records.token_end[row]), int(records.header["io_time"][row])
     try:
         return transaction_header(chunk, first, end, time)
@@ -124,7 +124,7 @@ def _is_fragment(file: OpenedFile, rba: int) -> bool:
 
 
 def definitions_of(joined: JoinedRecords, file: OpenedFile, base: int) -> dict[int, TableDefinition]:
-    """Return the definitions among whole records, by table index.  Raises TrailError for one that is not valid."""
+    """Return the definitions among whole records, by table index. Raises TrailError for one that is not valid."""
     records = joined.records
     found: dict[int, TableDefinition] = {}
     for row in np.flatnonzero(~records.is_row & (records.header["io_type"] == IoType.METADATA)).tolist():

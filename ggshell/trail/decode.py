@@ -1,6 +1,6 @@
 """Decode trail bytes to records: follow the lengths, check every record, and read all headers of a chunk at once.
 
-Each record is checked for its framing, its trailer and its checksum, and for standing at the RBA it was written for.  The
+Each record is checked for its framing, its trailer and its checksum, and for standing at the RBA it was written for. The
 last check finds records that were moved, duplicated or cut out.
 """
 
@@ -38,7 +38,7 @@ class Fault(NamedTuple):
 class Records(NamedTuple):
     """The whole, undamaged records of a chunk: places and lengths of records, data areas and GGS tokens, and all headers.
 
-    ``end`` is the place after the last one.  ``fault`` is the fault found there; None if the chunk simply ends.  ``user``
+    ``end`` is the place after the last one. ``fault`` is the fault found there; None if the chunk simply ends. ``user``
     holds the places of user tokens; None if no record has any.
     """
 
@@ -105,7 +105,7 @@ def _step(chunk: bytes, place: int) -> tuple[list[int], Fault | None]:
 def _leap(chunk: bytes) -> NDArray[np.int64]:
     """Find as many record places as possible with vector operations, from the start of the chunk on.
 
-    A candidate looks like the start of a record and has a trailer where its length says.  The candidates are records as
+    A candidate looks like the start of a record and has a trailer where its length says. The candidates are records as
     long as each one ends where the next one starts."""
     raw = np.frombuffer(chunk, dtype=np.uint8)
     place = np.flatnonzero(raw[:-3] == layout.RECORD)

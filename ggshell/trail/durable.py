@@ -1,9 +1,9 @@
 """The durable mark: the position up to which a trail may be read; and the sockets that wake waiting readers.
 
-The mark is a hidden file beside the trail, written after each fdatasync.  Readers never read past it, so no reader acts on
-a transaction that a power failure could still remove.  The mark itself is synced when a writer opens the trail and at each
-new file, not at each flush.  After a power failure it may therefore be out of date, which only hides rows until the writer
-has recovered.  A trail without a mark (copied from elsewhere) is read to its last whole transaction.
+The mark is a hidden file beside the trail, written after each fdatasync. Readers never read past it, so no reader acts on
+a transaction that a power failure could still remove. The mark itself is synced when a writer opens the trail and at each
+new file, not at each flush. After a power failure it may therefore be out of date, which only hides rows until the writer
+has recovered. A trail without a mark (copied from elsewhere) is read to its last whole transaction.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MarkWriter:
     """Writes the mark: keeps its file open and writes it once per flush."""
 
     def __init__(self, name: TrailName) -> None:
-        """Open or create the mark's file.  Raises DiskError."""
+        """Open or create the mark's file. Raises DiskError."""
         self._path = _path(name)
         self._descriptor = self._open()
         self._identity = _identity(self._descriptor)
@@ -82,7 +82,7 @@ class MarkWriter:
             raise _closed(self._path, error) from error
 
     def write(self, mark: DurableMark) -> None:
-        """Write the mark; opens its file again if it was deleted or replaced.  Raises DiskError, OSError."""
+        """Write the mark; opens its file again if it was deleted or replaced. Raises DiskError, OSError."""
         if _identity(self._path) != self._identity:
             found = self._open()
             os.close(self._descriptor)
@@ -108,7 +108,7 @@ class MarkReader:
         self._identity: _Identity | None = None
 
     def read(self) -> DurableMark | None:
-        """Return the current mark; None if there is none or it does not fit its checksum.  Raises DiskError."""
+        """Return the current mark; None if there is none or it does not fit its checksum. Raises DiskError."""
         if self._descriptor >= 0 and _identity(self._path) != self._identity:
             self.close()
         if self._descriptor < 0:
@@ -219,7 +219,7 @@ class Waker:
 
 
 class Listener:
-    """The reader's side: readable when the trail has grown.  If the folder belongs to another user, it is never woken."""
+    """The reader's side: readable when the trail has grown. If the folder belongs to another user, it is never woken."""
 
     def __init__(self, name: TrailName) -> None:
         self._name = f"{os.getpid()}-{secrets.token_hex(4)}"

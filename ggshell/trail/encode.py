@@ -1,4 +1,4 @@
-"""Encode batches to trail bytes.  Headers and trailers are built for all rows at once; data areas are copied, not parsed."""
+"""Encode batches to trail bytes. Headers and trailers are built for all rows at once; data areas are copied, not parsed."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def header_size(data: bytes) -> int:
 
 
 def decode_header(data: bytes) -> FileHeader:
-    """Decode a header record from a file's first bytes.  Raises ValueError if it is not a header record or is damaged."""
+    """Decode a header record from a file's first bytes. Raises ValueError if it is not a header record or is damaged."""
     size = header_size(data)
     if size < _SMALLEST or size > len(data) or data[size - 4 : size] != _TOKEN.pack(layout.TRAILER, 0, size):
         raise ValueError("a file header record with its trailer")

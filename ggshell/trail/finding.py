@@ -1,6 +1,6 @@
 """Find a CSN or a time in a trail: first by file headers, then by binary search inside one file.
 
-CSNs ascend from transaction to transaction.  Commit times may be slightly out of order, so the search for a time starts
+CSNs ascend from transaction to transaction. Commit times may be slightly out of order, so the search for a time starts
 ``MARGIN`` earlier and then continues transaction by transaction.
 """
 

@@ -28,7 +28,7 @@ class _Run(NamedTuple):
 def join_fragments(chunk: bytes, records: Records, file: object, base: int) -> JoinedRecords:
     """Join each run of fragments to one record; a run that is incomplete at the chunk's end is left for the next chunk.
 
-    Joined data areas are appended to the chunk.  Raises TrailError for a fragment out of order.
+    Joined data areas are appended to the chunk. Raises TrailError for a fragment out of order.
     """
     if not records.header["continued"].any() and not (records.header["io_type"] == IoType.RECORD_FRAGMENT).any():
         return JoinedRecords(chunk, records)

@@ -1,6 +1,6 @@
 """The tokens of any producer's file header, by group and name, as Logdump's FILEHEADER shows them.
 
-``fileheader`` reads what ggshell itself needs.  This module returns every token; at damage it returns the tokens before it.
+``fileheader`` reads what ggshell itself needs. This module returns every token; at damage it returns the tokens before it.
 """
 
 from __future__ import annotations

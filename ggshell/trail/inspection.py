@@ -1,6 +1,6 @@
 """Inspect a trail file as it is: with damage, of any producer, also past the durable mark.
 
-For Logdump, not for delivery.  Bytes that are not a valid record raise no error here: ``fault`` says what is wrong with them.
+For Logdump, not for delivery. Bytes that are not a valid record raise no error here: ``fault`` says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _FILE = re.compile(r"(..)(\d{9}|\d{6})")
 class InspectedRecord(NamedTuple):
     """The content of a place.
 
-    ``fault`` is empty for an undamaged record, else it says what was expected.  ``record`` is None for the file header and
-    if the bytes cannot be decoded.  ``size`` is 0 if not even the framing is valid."""
+    ``fault`` is empty for an undamaged record, else it says what was expected. ``record`` is None for the file header and
+    if the bytes cannot be decoded. ``size`` is 0 if not even the framing is valid."""
 
     rba: int
     data: bytes
@@ -58,7 +58,7 @@ class InspectedTable(NamedTuple):
 
 
 class InspectedFile:
-    """An open trail file.  Encrypted rows stay encrypted until ``decrypt`` gets keys.
+    """An open trail file. Encrypted rows stay encrypted until ``decrypt`` gets keys.
 
     Raises NotFoundError if the file cannot be opened."""
 
@@ -90,7 +90,7 @@ class InspectedFile:
         return any(_is_sealed(self.header[match.start() :]) for match in re.finditer(_BEGIN, self.header))
 
     def read(self, size: int, place: int) -> bytes:
-        """Read bytes at a place; fewer at the end of the file.  Raises DiskError."""
+        """Read bytes at a place; fewer at the end of the file. Raises DiskError."""
         try:
             return os.pread(self._descriptor, size, place)
         except OSError as error:

@@ -83,7 +83,7 @@ def io_type_name(number: int) -> str:
 
 
 def io_type_number(text: str) -> int:
-    """Return the operation type for a name or a number.  Raises ValueError for an unknown name."""
+    """Return the operation type for a name or a number. Raises ValueError for an unknown name."""
     if text.isdigit() and int(text) <= 0xFF:
         return int(text)
     found = _NUMBERS.get(text.upper())

@@ -96,7 +96,7 @@ def encode_definition(table: TableDefinition) -> bytes:
 
 
 def decode_definition(data: bytes) -> TableDefinition:
-    """Decode the table definition in a Metadata record.  Raises ValueError if the bytes are not a definition."""
+    """Decode the table definition in a Metadata record. Raises ValueError if the bytes are not a definition."""
     try:
         fields = read_json(data)
         columns = tuple(Column(name, kind, int(oid), bool(nullable)) for name, kind, oid, nullable in fields["columns"])

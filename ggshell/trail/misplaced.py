@@ -1,7 +1,7 @@
 """Check that a trail position still matches the CSN in a checkpoint.
 
-A checkpoint holds both: the place to continue reading from, and the CSN up to which everything is applied.  If a trail was
-written again from an earlier point (its home was restored from a backup), the same place lies among other transactions.  A
+A checkpoint holds both: the place to continue reading from, and the CSN up to which everything is applied. If a trail was
+written again from an earlier point (its home was restored from a backup), the same place lies among other transactions. A
 reader that continues there skips the transactions before it, or starts in the middle of a record.
 """
 

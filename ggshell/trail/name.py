@@ -21,7 +21,7 @@ class TrailName(NamedTuple):
     def parse(cls, text: str, home: Path) -> TrailName:
         """Parse a name such as ``./dirdat/ea``.
 
-        Relative paths are relative to the home directory, and a backslash is read as a slash.  Raises UsageError if the
+        Relative paths are relative to the home directory, and a backslash is read as a slash. Raises UsageError if the
         name does not have two characters.
         """
         path = Path(text.strip().strip("'\"").replace("\\", "/"))

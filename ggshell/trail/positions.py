@@ -27,7 +27,7 @@ class TransactionSpan(NamedTuple):
 
 
 def span_between(name: TrailName, low: TrailPosition, high: TrailPosition) -> TransactionSpan:
-    """Count the transactions between two places.  Raises TrailError for damage between them."""
+    """Count the transactions between two places. Raises TrailError for damage between them."""
     found = TransactionSpan()
     reader = TrailReader(name, low)
     try:
@@ -71,7 +71,7 @@ _CHUNK = 1 << 17
 def read_position_time(name: TrailName, position: TrailPosition) -> int | None:
     """Return the commit time of the first visible row at or after a position (microseconds since 1970); None without one.
 
-    The lag of a stopped group is computed from it.  Nothing before the position is read.  Raises TrailError for damage,
+    The lag of a stopped group is computed from it. Nothing before the position is read. Raises TrailError for damage,
     or if the position's file is missing while other files exist.
     """
     visible = VisibleEnd(name)

@@ -1,13 +1,13 @@
 """Decide whether a trail position can ever be reached; the one rule for writers, readers, Logdump and queries.
 
 A trail only grows, so a place up to which records were once read or written stays inside its file as long as the file is
-the same.  The durable mark records that place for the trail as a whole, a group's checkpoint for the group.
+the same. The durable mark records that place for the trail as a whole, a group's checkpoint for the group.
 
 1. A place inside a file (RBA above 0) requires that the file exists and is at least that long.
 2. The beginning of a file (RBA 0) requires the file, or a trail that has not got that far: the file may still be created.
 3. A trail whose mark names a file that does not exist has lost that file and every place in it.
 4. A file with an incomplete header does not count as existing if it is the newest and the mark is before it: it is still
-   being written or copied.  Otherwise it was truncated.
+   being written or copied. Otherwise it was truncated.
 
 Only names, sizes, the mark and a header's length are read, so that INFO ALL can afford the check.
 """
@@ -37,7 +37,7 @@ class TrailExtent(NamedTuple):
 
     @classmethod
     def of(cls, name: TrailName) -> TrailExtent:
-        """Return the current extent.  Raises DiskError if the mark cannot be read."""
+        """Return the current extent. Raises DiskError if the mark cannot be read."""
         reader = MarkReader(name)
         try:
             mark = reader.read()
@@ -46,7 +46,7 @@ class TrailExtent(NamedTuple):
         return cls(name, tuple(name.sequences()), mark.position if mark is not None else None)
 
     def size(self, seqno: int) -> int:
-        """Return a file's length.  Raises TrailError if it is not a file or no longer exists."""
+        """Return a file's length. Raises TrailError if it is not a file or no longer exists."""
         path = self.name.file(seqno)
         try:
             found = path.stat()
@@ -57,7 +57,7 @@ class TrailExtent(NamedTuple):
         return found.st_size
 
     def is_only_begun(self, seqno: int) -> bool:
-        """Whether a file ends inside its header.  Raises TrailError if it cannot be read."""
+        """Whether a file ends inside its header. Raises TrailError if it cannot be read."""
         path = self.name.file(seqno)
         try:
             with path.open("rb") as file:

@@ -32,8 +32,8 @@ class TrailReader:
     """Reads a trail from a position to its durable end, across all of its files.
 
     Each file defines a table before the table's first row, so a reader that starts inside a file scans the preceding
-    records once.  It may start between any two records, also inside a transaction; the scan then finds the transaction's
-    header too.  Raises TrailError: with file and RBA for damage, with the sequence number for a missing file.
+    records once. It may start between any two records, also inside a transaction; the scan then finds the transaction's
+    header too. Raises TrailError: with file and RBA for damage, with the sequence number for a missing file.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TrailReader:
         keys: Keys | None = None,
     ) -> None:
         """``known``: the context at the position, if the caller already has it (after it skipped damage); it replaces the
-        scan.  ``keys`` decrypt encrypted rows; without them such rows are returned still encrypted."""
+        scan. ``keys`` decrypt encrypted rows; without them such rows are returned still encrypted."""
         self.name = name
         self._known = known
         self._keys = keys
@@ -229,7 +229,7 @@ class TrailReader:
         return rows
 
     def _batch(self, file: OpenedFile, joined: JoinedRecords, base: int) -> ChangeBatch | None:
-        """Return the rows of a chunk.  Table definitions are read from the other records, which are then left out."""
+        """Return the rows of a chunk. Table definitions are read from the other records, which are then left out."""
         records = joined.records
         is_row = records.is_row
         if not is_row.all():
@@ -257,7 +257,7 @@ class TrailReader:
         )
 
     def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
-        """Return the rows before the first one whose table is not defined.  Raises TrailError if that is the first row."""
+        """Return the rows before the first one whose table is not defined. Raises TrailError if that is the first row."""
         tables = records.header["table"]
         unknown = [index for index in distinct(tables)[0] if index not in self._definitions]
         if not unknown:

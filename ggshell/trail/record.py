@@ -1,7 +1,7 @@
 """Decode a single record for inspection: header fields by name, data, columns and tokens.
 
-Used by Logdump and by tests.  Batches of rows go through ``decode``, which returns the same values without one object per
-record.  Records as public listings show them (without a checksum, older ones big-endian) are decoded as well.
+Used by Logdump and by tests. Batches of rows go through ``decode``, which returns the same values without one object per
+record. Records as public listings show them (without a checksum, older ones big-endian) are decoded as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Columns = list[tuple[int, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The parts of one record.  ``tail`` holds the bytes after the header's fixed part: a table index or a name."""
+    """The parts of one record. ``tail`` holds the bytes after the header's fixed part: a table index or a name."""
 
     hdr_ind: str
     partition: int
@@ -77,7 +77,7 @@ class Record:
         return self.before_after == chr(layout.BEFORE)
 
     def named_user_tokens(self) -> dict[str, bytes]:
-        """Return the user tokens by name.  Raises TrailError if they cannot be decoded (encrypted, or another format)."""
+        """Return the user tokens by name. Raises TrailError if they cannot be decoded (encrypted, or another format)."""
         try:
             return decode_user_tokens(self.user_tokens)
         except ValueError as error:
@@ -86,7 +86,7 @@ class Record:
     def columns(self) -> Columns:
         """Return (index, value) of each column: the value's bytes follow its NULL indicator, None is NULL.
 
-        For an update with a before part these are the columns of the after image.  Raises TrailError if the data area is
+        For an update with a before part these are the columns of the after image. Raises TrailError if the data area is
         not a row image, for example in a fragment."""
         return self._images()[1]
 
@@ -115,7 +115,7 @@ class Record:
 
 
 def _columns(image: bytes, order: str) -> Iterator[tuple[int, bytes | None]]:
-    """Yield an image's columns.  Raises ValueError or struct.error if a length leads outside the image or a NULL indicator
+    """Yield an image's columns. Raises ValueError or struct.error if a length leads outside the image or a NULL indicator
     is not valid."""
     opening = struct.Struct(f"{order}HH")
     place = 0
@@ -145,7 +145,7 @@ class _Parts(NamedTuple):
 def decode_record(data: bytes, *, rba: int | None = None, file: object = "", checked: bool = True) -> Record:
     """Decode the bytes of one record, from its ``G`` token to the end of its ``Z`` token.
 
-    ``rba`` is the record's place, if known; a record that was written for another place is then rejected.  Raises
+    ``rba`` is the record's place, if known; a record that was written for another place is then rejected. Raises
     TrailError for anything that is not exactly one whole, undamaged record.
     """
     data = bytes(data)
@@ -247,8 +247,8 @@ def _header(parts: _Parts) -> tuple[tuple[int, ...], bytes]:
 def _seal(data: bytes, tokens: dict[str, bytes], rba: int | None) -> tuple[int | None, int | None]:
     """Check the checksum token and remove it from the tokens.
 
-    Records of other programs have no checksum token.  A damaged ggshell record, whose token was altered or hidden inside
-    another token, must not pass as such a record.  The token always stands directly before the trailer, so bytes there
+    Records of other programs have no checksum token. A damaged ggshell record, whose token was altered or hidden inside
+    another token, must not pass as such a record. The token always stands directly before the trailer, so bytes there
     that differ from it in only a few bits are reported as damage.
     """
     name = chr(layout.CHECKSUM)

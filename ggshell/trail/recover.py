@@ -1,8 +1,8 @@
 """Find the end of the last whole transaction of a trail.
 
-A writer continues there after a stop or crash, and a reader reads up to there if the trail has no durable mark.  A place is
-settled if no transaction is open there.  With a mark, everything before it is durable and must be undamaged; what follows
-is scanned for a later settled place.  Without a mark, the last file that has a settled place is scanned from its beginning.
+A writer continues there after a stop or crash, and a reader reads up to there if the trail has no durable mark. A place is
+settled if no transaction is open there. With a mark, everything before it is durable and must be undamaged; what follows
+is scanned for a later settled place. Without a mark, the last file that has a settled place is scanned from its beginning.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _State(NamedTuple):
 def find_end(name: TrailName, reached: TrailPosition | None = None) -> DurableMark | None:
     """Return the last settled place of a trail and the last transaction before it; None if the trail has no file.
 
-    After the mark, a torn tail, a zero-filled tail or an unfinished transaction is normal after a crash.  Raises TrailError
+    After the mark, a torn tail, a zero-filled tail or an unfinished transaction is normal after a crash. Raises TrailError
     if the trail ends before its mark or before the place that its writer has ``reached``, and for damage that whole
     transactions follow (in these cases nothing is cut off).
     """
@@ -101,7 +101,7 @@ def _require_good(name: TrailName, end: TrailPosition) -> None:
 def _without_mark(name: TrailName, sequences: list[int]) -> DurableMark:
     """Return the last settled place of the last file that has one.
 
-    If no whole transaction follows the place where the records end early, it is a tail torn by a crash.  If one follows, it
+    If no whole transaction follows the place where the records end early, it is a tail torn by a crash. If one follows, it
     is damage, which raises TrailError: the transactions must not be cut off, because the source may be unable to send them
     again.
     """

@@ -9,7 +9,7 @@ _FORMATS: Final = {"12.1": 3, "12.2": 5, "12.3": 6, "18.1": 6, "19.1": 6, "21": 
 
 
 def compatibility_of(release: str) -> int:
-    """Return the format of a release such as ``12.3`` or ``21.1.0``.  Raises ValueError with the known releases."""
+    """Return the format of a release such as ``12.3`` or ``21.1.0``. Raises ValueError with the known releases."""
     parts = release.split(".")
     for length in (2, 1):
         found = _FORMATS.get(".".join(parts[:length]))

@@ -1,8 +1,8 @@
 """Encrypted trails: the data areas and user tokens of rows are encrypted with AES-GCM, with one key per file.
 
-The file's key is derived from a master key and a salt in the file's header.  An encrypted area is a nonce (12 bytes), the
-encrypted bytes, and a tag (16 bytes) that detects any change.  A nonce is 6 random bytes per writer and a counter, so no
-nonce is used twice, even if a torn tail is cut off and written again.  Empty areas stay empty.  Lengths, operation types,
+The file's key is derived from a master key and a salt in the file's header. An encrypted area is a nonce (12 bytes), the
+encrypted bytes, and a tag (16 bytes) that detects any change. A nonce is 6 random bytes per writer and a counter, so no
+nonce is used twice, even if a torn tail is cut off and written again. Empty areas stay empty. Lengths, operation types,
 table definitions, times and transaction ids are not encrypted.
 """
 
@@ -25,7 +25,7 @@ _SALT, _CHECK, _RUN, _COUNTER = 16, 8, 6, 6
 _ROWS, _PROBE = b"ggshell trail rows", b"ggshell trail check"
 
 Keys = Callable[[str, int], Sequence[Key]]
-"""Returns the keys of a name and version (0: from the key file), the one that encrypts first.  Raises NotFoundError."""
+"""Returns the keys of a name and version (0: from the key file), the one that encrypts first. Raises NotFoundError."""
 
 
 class Protection(NamedTuple):
@@ -68,7 +68,7 @@ class Seal(NamedTuple):
 
     @classmethod
     def decode(cls, value: bytes) -> Seal:
-        """Decode the token's value.  Raises ValueError."""
+        """Decode the token's value. Raises ValueError."""
         if len(value) < 5 + _SALT + _CHECK or value[0] >= len(ALGORITHMS):
             raise ValueError("a seal with its salt and check")
         what = Protection(
@@ -99,7 +99,7 @@ class RowCipher:
         return replace(batch, buffer=b"".join(parts), start=areas.start, length=areas.length, user_tokens=tokens)
 
     def open_rows(self, batch: ChangeBatch, file: object = "") -> ChangeBatch:
-        """Return the batch decrypted.  Raises TrailError with the RBA of a row that cannot be decrypted."""
+        """Return the batch decrypted. Raises TrailError with the RBA of a row that cannot be decrypted."""
         areas, data = self._opened(batch, Areas(batch.start, batch.length), 0, file)
         parts, tokens = [data], None
         if batch.user_tokens is not None:
@@ -108,7 +108,7 @@ class RowCipher:
         return replace(batch, buffer=b"".join(parts), start=areas.start, length=areas.length, user_tokens=tokens)
 
     def open_area(self, area: bytes) -> bytes:
-        """Decrypt one area.  Raises ValueError."""
+        """Decrypt one area. Raises ValueError."""
         if not area:
             return area
         if len(area) < OVERHEAD:
@@ -189,8 +189,8 @@ def cipher_of(seal: Seal, keys: Keys, file: object = "") -> RowCipher:
 def check_same_wallet(before: Seal, wanted: Protection, follows: Sequence[str], keys: Keys, file: object) -> None:
     """Refuse to continue a trail with a different wallet, or an older copy of its wallet, than it was written with.
 
-    A reader of the trail has only one wallet and could not decrypt all of it.  ``before``: the encryption of an existing
-    file; ``wanted``: that of the next file; ``follows``: the wallets that this one was merged with or replaces.  Raises
+    A reader of the trail has only one wallet and could not decrypt all of it. ``before``: the encryption of an existing
+    file; ``wanted``: that of the next file; ``follows``: the wallets that this one was merged with or replaces. Raises
     TrailError, NotFoundError.
     """
     old = before.protection

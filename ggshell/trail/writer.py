@@ -62,9 +62,9 @@ DEFAULT_OPTIONS = WriterOptions()
 class TrailWriter:
     """The only writer of a trail.
 
-    ``write`` collects rows.  ``flush`` makes them durable: it writes the blocks, calls fdatasync once, writes the durable
-    mark and wakes the readers, in this order.  After any failure the writer refuses further work, because the content of
-    the disk is then unknown and a failed fsync cannot be repeated.  Opening the trail again recovers it.
+    ``write`` collects rows. ``flush`` makes them durable: it writes the blocks, calls fdatasync once, writes the durable
+    mark and wakes the readers, in this order. After any failure the writer refuses further work, because the content of
+    the disk is then unknown and a failed fsync cannot be repeated. Opening the trail again recovers it.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class TrailWriter:
     ) -> TrailWriter:
         """Take the trail's lock, recover its end, and get ready to append after it.
 
-        ``reached``: the position up to which the trail was written, according to the group's checkpoint.  Raises
+        ``reached``: the position up to which the trail was written, according to the group's checkpoint. Raises
         ConflictError if another process writes the trail, TrailError if the trail lost data or has damage other than a
         torn tail, DiskError if the folder cannot be written, NotFoundError if a key does not exist.
         """
@@ -156,9 +156,9 @@ class TrailWriter:
         return self._whole.position
 
     def write(self, batch: ChangeBatch) -> None:
-        """Append rows.  They become visible at the first flush after the end of their transaction.
+        """Append rows. They become visible at the first flush after the end of their transaction.
 
-        Raises DiskError.  Raises TrailError and writes nothing if a transaction begins while another is open, or continues
+        Raises DiskError. Raises TrailError and writes nothing if a transaction begins while another is open, or continues
         while none is open.
         """
         if self._failure is not None:
@@ -182,21 +182,21 @@ class TrailWriter:
             self._guarded(lambda: self._blocks.write_behind(self._descriptor, self._take_pending()))
 
     def flush(self) -> TrailPosition:
-        """Make all written rows durable, make their whole transactions visible, and wake the readers.  Raises DiskError."""
+        """Make all written rows durable, make their whole transactions visible, and wake the readers. Raises DiskError."""
         self._guarded(self._sync)
         return self._whole.position
 
     def flush_behind(self) -> None:
         """Flush in the background: start to sync what was written, and make visible what an earlier call has synced.
 
-        Never waits for the disk, so a steady stream of rows is encoded while the disk works.  Raises DiskError.
+        Never waits for the disk, so a steady stream of rows is encoded while the disk works. Raises DiskError.
         """
         self._guarded(self._sync_behind)
 
     def remove_unfinished(self) -> TrailPosition:
         """Make every whole transaction durable, remove the unfinished one, and return the end of the trail.
 
-        The source sends the unfinished transaction again from its beginning.  Raises DiskError."""
+        The source sends the unfinished transaction again from its beginning. Raises DiskError."""
         self.flush()
         if self._inside:
             self._guarded(self._take_back)
@@ -214,7 +214,7 @@ class TrailWriter:
         self._options = options
 
     def close(self) -> None:
-        """Release the trail.  Rows that were not flushed are dropped; the source sends them again."""
+        """Release the trail. Rows that were not flushed are dropped; the source sends them again."""
         self._holds.close()
 
     def _close_file(self) -> None:
@@ -239,7 +239,7 @@ class TrailWriter:
     def _is_time_to_roll(self, batch: ChangeBatch) -> bool:
         """Whether to begin a new file: at the start of a transaction if the file is full or a rollover was requested.
 
-        Inside a transaction only if the file exceeds its limit by half.  In both cases also if the table indexes run out."""
+        Inside a transaction only if the file exceeds its limit by half. In both cases also if the table indexes run out."""
         if self._tables + len(batch.tables) > LAST_INDEX:
             return True
         if batch.pieces[0].begins:

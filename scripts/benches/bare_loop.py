@@ -1,7 +1,7 @@
 """The latency bench's peer: the shortest honest loop with a durable queue in between.
 
 One process reads the slot, appends each committed transaction to a file and calls fdatasync; a byte through a pipe wakes
-the second, which reads the file and applies rows and its own position in one transaction.  It knows one table, inserts
+the second, which reads the file and applies rows and its own position in one transaction. It knows one table, inserts
 only, and recovers from nothing.
 
     python bare_loop.py SOURCE_DSN TARGET_DSN QUEUE_FILE
@@ -25,7 +25,7 @@ _HEAD = struct.Struct(">BqqQ")  # 'w', start, end, clock
 
 
 def read_slot(dsn: str, queue: Path, wake: int) -> None:
-    """Slot -> file -> wake.  Runs until it is killed."""
+    """Slot -> file -> wake. Runs until it is killed."""
     connection = psycopg.connect(dsn + " replication=database", autocommit=True).pgconn
     # The second publication option keeps the stream as plain as the peer needs it.
     connection.send_query(b"START_REPLICATION SLOT bare LOGICAL 0/0 (proto_version '4', publication_names 'ggshell')")
@@ -68,7 +68,7 @@ def _confirm(connection: pq.abc.PGconn, position: int) -> None:
 
 
 def apply_queue(dsn: str, queue: Path, wake: int) -> None:
-    """Wake -> file -> target.  Runs until it is killed."""
+    """Wake -> file -> target. Runs until it is killed."""
     insert = "INSERT INTO bench.rows VALUES (%s::bigint, %s::integer, %s::numeric, %s::timestamptz, %s)"
     place = 0
     with psycopg.connect(dsn, autocommit=True, options="-c synchronous_commit=off") as connection:

@@ -1,6 +1,6 @@
 """``extract``: rows a second from the slot to a durable trail, beside pg_recvlogical writing the same stream to nowhere.
 
-Every run reads a slot of its own, all of them made before the rows.  Both sides are timed from the start of their
+Every run reads a slot of its own, all of them made before the rows. Both sides are timed from the start of their
 walsender; ours ends when the trail's last byte is durable, the peer when it exits at the end position.
 """
 

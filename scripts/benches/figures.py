@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Figure(NamedTuple):
-    """One measured case.  ``ratio`` above 1 means ours is better; ``goal`` is the ratio asked for (None: shown only)."""
+    """One measured case. ``ratio`` above 1 means ours is better; ``goal`` is the ratio asked for (None: shown only)."""
 
     bench: str
     case: str

@@ -43,7 +43,7 @@ class Failed(Exception):  # noqa: N818
 
 
 def wait_until(what: str, done: Callable[[], Any], *, seconds: float = 300.0, every: float = 0.05) -> Any:
-    """Ask until the answer is true; that answer.  Raises Failed when the time is over."""
+    """Ask until the answer is true; that answer. Raises Failed when the time is over."""
     limit = time.monotonic() + seconds
     while True:
         answer = done()
@@ -91,7 +91,7 @@ class Ground:
         (folder / f"{group}.prm").write_text("\n".join(lines) + "\n")
 
     def obey(self, *statements: str) -> str:
-        """Run statements as a script; the output.  Raises Failed with it when one is refused."""
+        """Run statements as a script; the output. Raises Failed with it when one is refused."""
         script = self.home / "bench.oby"
         script.write_text("\n".join(statements) + "\n")
         command = [ggshell(), "--home", str(self.home), "--auto-manager", str(script)]

@@ -1,8 +1,8 @@
 """``recovery``: a day of redo with one transaction open since its begin, and a crash near the end.
 
 The same home, as the crash left it, is started twice: with Bounded Recovery, and without (BROFF), which reads the log from the
-begin of that transaction.  What is timed is the recovery: from its begin, restoring included, until reading is back where it
-had been.  The second figure is what checkpoints cost while the day was captured: their part of Extract's time.
+begin of that transaction. What is timed is the recovery: from its begin, restoring included, until reading is back where it
+had been. The second figure is what checkpoints cost while the day was captured: their part of Extract's time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``spark``: queries about a large trail and a large lag archive, on Spark and beside DuckDB, over the same facts.
 
-A warm session on this machine's cores.  The trail's peer is the same query to Spark over the same rows in Parquet; the lag
-archive's peer is DuckDB over the same files, with exact percentiles.  And what a person waits for: the first small query,
+A warm session on this machine's cores. The trail's peer is the same query to Spark over the same rows in Parquet; the lag
+archive's peer is DuckDB over the same files, with exact percentiles. And what a person waits for: the first small query,
 which never starts Spark, and a further one in a warm session.
 """
 

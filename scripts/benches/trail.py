@@ -1,6 +1,6 @@
 """``trail``: rows a second written, scanned as columns beside DuckDB reading the same rows from Parquet, and finding a place.
 
-One thread each.  The scan gives the rows' own columns as text, with CSN and operation, to whoever asks; DuckDB gives the same
+One thread each. The scan gives the rows' own columns as text, with CSN and operation, to whoever asks; DuckDB gives the same
 columns as Arrow.
 """
 

@@ -21,7 +21,7 @@ NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleav
 
 
 class Outcome(NamedTuple):
-    """One fault against one kind of Replicat.  ``skipped``: why this machine cannot make the fault; ``megabytes``: the most
+    """One fault against one kind of Replicat. ``skipped``: why this machine cannot make the fault; ``megabytes``: the most
     memory that Extract or Replicat had, where that is what is tried."""
 
     fault: str
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def run(name: str, kind: str, rounds: int, seed: int, case: str) -> Outcome:
-    """One fault against one kind of Replicat, on servers and in a home of its own.  Raises Failed."""
+    """One fault against one kind of Replicat, on servers and in a home of its own. Raises Failed."""
     fault = importlib.import_module(f"faultruns.{name}")
     missing = fault.missing()
     if missing:

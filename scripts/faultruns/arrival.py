@@ -12,7 +12,7 @@ SLOWEST = 2_000
 
 
 def require_arrival(ground: Chain, rows: int) -> None:
-    """Wait until a.bulk is in the target.  Raises Failed when it does not come, or a process has ended."""
+    """Wait until a.bulk is in the target. Raises Failed when it does not come, or a process has ended."""
     with (
         psycopg.connect(ground.servers.dsn("north"), autocommit=True) as north,
         psycopg.connect(ground.servers.dsn("south"), autocommit=True) as south,

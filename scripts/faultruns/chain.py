@@ -72,7 +72,7 @@ class Chain:
         self._pause = threading.Event()
 
     def obey(self, *statements: str, must: bool = True) -> str:
-        """Run statements as a script; the output.  Raises Failed with it when one is refused that ``must`` not be."""
+        """Run statements as a script; the output. Raises Failed with it when one is refused that ``must`` not be."""
         command = [ggshell(), "--home", str(self.home), "-c", "\n".join(statements)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         if must and result.returncode != 0:
@@ -158,7 +158,7 @@ class Chain:
 
 @contextmanager
 def chain(kind: str, prepare: Callable[[Chain], None]) -> Iterator[Chain]:
-    """A running chain on fresh servers; ``prepare`` is done before anything starts.  Everything ends with the block."""
+    """A running chain on fresh servers; ``prepare`` is done before anything starts. Everything ends with the block."""
     home = Path(tempfile.mkdtemp(prefix="ggshell-faults-"))
     home.chmod(0o755)
     servers = open_servers(home)

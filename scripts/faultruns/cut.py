@@ -32,7 +32,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """A round: every connection of one side is cut when so many more bytes have passed.  Raises Failed."""
+    """A round: every connection of one side is cut when so many more bytes have passed. Raises Failed."""
     chance = random.Random(f"cut {seed}")
     for _ in range(rounds):
         name = chance.choice(("north", "south", "south"))

@@ -1,4 +1,4 @@
-"""The disk is full: under the trails, the reports, the checkpoint files.  There is room again, and everything starts."""
+"""The disk is full: under the trails, the reports, the checkpoint files. There is room again, and everything starts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """A round: one of the disks is full for a moment.  What ends by that says so; it is started again.  Raises Failed."""
+    """A round: one of the disks is full for a moment. What ends by that says so; it is started again. Raises Failed."""
     chance = random.Random(f"disk {seed}")
     for _ in range(rounds):
         ground.wait(chance.uniform(0.1, 0.5))
@@ -83,7 +83,7 @@ def _fill(ballast: Path) -> None:
 
 
 def _told(ground: Chain, name: str) -> None:
-    """Whatever ended names the disk.  Raises Failed when it does not."""
+    """Whatever ended names the disk. Raises Failed when it does not."""
     for member in MEMBERS:
         if ground.state(member) is ProcessState.RUNNING:
             continue

@@ -103,7 +103,7 @@ class FileGround:
     # --- the administrator
 
     def obey(self, *statements: str, must: bool = True) -> str:
-        """Run statements as one batch; everything that was printed.  Raises Failed when one is refused that must not be."""
+        """Run statements as one batch; everything that was printed. Raises Failed when one is refused that must not be."""
         printed = io.StringIO()
         words = ["--home", str(self.root), "--continue-on-error", "-c", "\n".join(statements)]
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -231,7 +231,7 @@ class FileGround:
             raise Failed(f"{error}\n{self.obey('INFO ALL', must=False)}\n{self.reports()}") from error
 
     def start(self, *, must: bool = False) -> str:
-        """Start whatever does not run; what START said.  Raises Failed when one is refused that must not be."""
+        """Start whatever does not run; what START said. Raises Failed when one is refused that must not be."""
         found = [f"START {_typed(name)}" for name in self.down()]
         return self.obey(*found, must=must) if found else ""
 
@@ -301,7 +301,7 @@ class FileGround:
 
     def prepare(self, killed: str, backup: Path) -> None:
         """Rows wait in the source and in both trails, each of which has a file that is done and one that is not; nothing but
-        Manager runs.  ``backup`` gets a copy of the home."""
+        Manager runs. ``backup`` gets a copy of the home."""
         self.end("REP1.pcr", killed=killed == "REP1.pcr")
         self.trail_holds("da", self.work())
         self.end("DP1.pcd", killed=killed == "DP1.pcd")
@@ -412,7 +412,7 @@ class FileGround:
         return None
 
     def mend(self, case: Case, backup: Path) -> None:
-        """After a case that failed: put everything back, so that the next can be tried.  Raises Failed where that fails."""
+        """After a case that failed: put everything back, so that the next can be tried. Raises Failed where that fails."""
         path = case.file.find(backup)
         _put_back(self.root / path.relative_to(backup), path)
         self.start()

@@ -1,6 +1,6 @@
 """Every kind of file in a home, what can become of it, and which remedy a message names: the table of the run ``files``.
 
-A home is damaged while its groups stand still and rows wait in the source and in every trail.  After START either all of
+A home is damaged while its groups stand still and rows wait in the source and in every trail. After START either all of
 them arrive, once, or a group refuses with a message that one of ``REMEDIES`` knows, and following that makes all of them
 arrive, once.
 """
@@ -28,7 +28,7 @@ class Moment(enum.Enum):
 
 
 class HomeFile(NamedTuple):
-    """A kind of file.  ``find`` names the present one in a home; ``killed``: the group that is killed, not stopped, so that
+    """A kind of file. ``find`` names the present one in a home; ``killed``: the group that is killed, not stopped, so that
     the file is left; ``probe``: a statement that needs it, where no process does."""
 
     name: str

@@ -1,6 +1,6 @@
 """Very many transactions that stand open at once and end in another order: ``--rounds 100`` are ten thousand.
 
-They are prepared ones, since nobody has so many sessions.  Sessions whose rows alternate stand open beside them.
+They are prepared ones, since nobody has so many sessions. Sessions whose rows alternate stand open beside them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """All are opened, then ended in an order of the seed, one in ten by a rollback.  Raises Failed when they do not arrive."""
+    """All are opened, then ended in an order of the seed, one in ten by a rollback. Raises Failed when they do not arrive."""
     chance = random.Random(f"interleaved {seed}")
     dsn = ground.servers.dsn("north")
     count = rounds * TRANSACTIONS

@@ -26,7 +26,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """A round: the load goes on for a moment, victims die, a moment passes, they start again.  Raises Failed."""
+    """A round: the load goes on for a moment, victims die, a moment passes, they start again. Raises Failed."""
     chance = random.Random(f"kill {seed}")
     names = list(MEMBERS)
     for _ in range(rounds):

@@ -26,7 +26,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """All rounds in one transaction; some of its rows go again.  Raises Failed when it does not arrive, or takes too much."""
+    """All rounds in one transaction; some of its rows go again. Raises Failed when it does not arrive, or takes too much."""
     with psycopg.connect(ground.servers.dsn("north")) as connection:
         for number in range(rounds):
             first = number * ROWS + 1

@@ -29,7 +29,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """The server itself makes the transactions, one after the other.  Raises Failed when they do not arrive."""
+    """The server itself makes the transactions, one after the other. Raises Failed when they do not arrive."""
     with psycopg.connect(ground.servers.dsn("north"), autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         for number in range(rounds):

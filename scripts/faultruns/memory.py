@@ -14,7 +14,7 @@ MEASURED = ("Extract", "Replicat")
 
 
 def peak_megabytes(ground: Chain, member: str) -> int:
-    """The peak of a process's resident memory.  Raises Failed when it does not run."""
+    """The peak of a process's resident memory. Raises Failed when it does not run."""
     entry = read_process_file(ground.path(member))
     if entry is None:
         raise Failed(f"{member} does not run\n{ground.reports()}")

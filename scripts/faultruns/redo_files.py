@@ -48,7 +48,7 @@ class RedoGround:
         self._committed: list[str] = []
 
     def obey(self, *statements: str, must: bool = True) -> str:
-        """Run statements as one batch; what was printed.  Raises Failed when one is refused that must not be."""
+        """Run statements as one batch; what was printed. Raises Failed when one is refused that must not be."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             code = main(["--home", str(self.home), "--auto-manager", "-c", "\n".join(statements)])

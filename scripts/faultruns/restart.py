@@ -17,7 +17,7 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """A round: one server, or both, stop under load and start again.  Raises Failed when a process ends by that."""
+    """A round: one server, or both, stop under load and start again. Raises Failed when a process ends by that."""
     chance = random.Random(f"restart {seed}")
     for _ in range(rounds):
         ground.wait(chance.uniform(0.1, 1.0))

@@ -41,7 +41,7 @@ class Walk(NamedTuple):
 class Tracer:
     """Follows one thread through pieces of work.
 
-    ``divider``: file and function whose call ends a piece and begins the next.  ``within``: a piece is one call of it, and
+    ``divider``: file and function whose call ends a piece and begins the next. ``within``: a piece is one call of it, and
     nothing else counts.
     """
 

@@ -1,6 +1,6 @@
 """kill -9 of each process under load, then START: nothing is lost and nothing is applied twice.
 
-The load does not stop while processes are killed.  A seed determines the time of each kill, so rounds differ and runs
+The load does not stop while processes are killed. A seed determines the time of each kill, so rounds differ and runs
 do not.
 """
 

@@ -1,6 +1,6 @@
 """A trail reader written from FORMAT.md alone: it uses the standard library and no code of the project.
 
-It is deliberately slow and simple.  Anything that the format calls damage raises ValueError.
+It is deliberately slow and simple. Anything that the format calls damage raises ValueError.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class IndependentReader:
         self._open: Transaction | None = None
 
     def changes(self) -> Iterator[Change]:
-        """Every row.  Raises ValueError on damage."""
+        """Every row. Raises ValueError on damage."""
         size_before = None
         for path in self.files:
             data = path.read_bytes()

@@ -25,7 +25,7 @@ Rows = list[tuple[object, ...]]
 
 
 def read(name: TrailName, position: TrailPosition | None = None, size: int = 1 << 20) -> tuple[Rows, TrailError | None]:
-    """The rows delivered, and the error that ended the reading.  Fails if the reader never ends."""
+    """The rows delivered, and the error that ended the reading. Fails if the reader never ends."""
     rows: Rows = []
     with contextlib.closing(TrailReader(name, position, keys=keys)) as opened:
         try:

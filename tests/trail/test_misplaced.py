@@ -25,7 +25,7 @@ def written(
     root: Path, rows: list[int], session: int, size: int
 ) -> tuple[TrailName, list[TrailPosition], list[TrailPosition]]:
     """A trail of transactions with CSN 1, 2, 3 … and the given numbers of rows; the writer restarts every ``session``
-    transactions.  Also where each transaction begins and ends."""
+    transactions. Also where each transaction begins and ends."""
     name = TrailName(root, "ea")
     begins, ends = [], []
     for first in range(0, len(rows), session):

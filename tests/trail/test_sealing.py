@@ -158,7 +158,7 @@ def test_read_all_without_encryption_needs_no_key(tmp_path: Path) -> None:
 
 
 def test_queries_for_values_need_the_key_and_counts_do_not(tmp_path: Path) -> None:
-    """Lengths are those of the values with and without the key.  A missing key is not damage that a mode may skip."""
+    """Lengths are those of the values with and without the key. A missing key is not damage that a mode may skip."""
     name, clear = TrailName(tmp_path, "ea"), TrailName(tmp_path, "eb")
     batches = [small(number) for number in range(1, 9)]
     write(name, options(), *batches)

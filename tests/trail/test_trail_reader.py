@@ -322,7 +322,7 @@ def test_a_purged_file_is_named_and_a_trail_without_files_is_waited_for(tmp_path
 def test_a_reader_continues_in_a_copy_that_is_restored_over_its_file(
     tmp_path: Path, read_before: int, max_bytes: int, cut: bool
 ) -> None:
-    """The reader's own file is deleted or truncated.  Finding: it reported the good copy as damaged, and restoring once more
+    """The reader's own file is deleted or truncated. Finding: it reported the good copy as damaged, and restoring once more
     lost
     later transactions."""
     name = TrailName(tmp_path, "ea")

@@ -1,4 +1,4 @@
-"""A lake as a kind of target: what the rest of ggshell may ask of it.  It has no login; TARGET names its folder."""
+"""A lake as a kind of target: what the rest of ggshell may ask of it. It has no login; TARGET names its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Oracle redo as an Extract's source.  The database does not retain the log; the checkpoint's recovery position decides."""
+"""Oracle redo as an Extract's source. The database does not retain the log; the checkpoint's recovery position decides."""
 
 from __future__ import annotations
 

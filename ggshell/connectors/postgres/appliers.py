@@ -224,7 +224,7 @@ _INSERT = (
 
 
 def open_target(setup: TargetSetup) -> PostgresTarget:
-    """Open the group's own connection.  Raises ParameterError, StateError, ConflictError, DatabaseError."""
+    """Open the group's own connection. Raises ParameterError, StateError, ConflictError, DatabaseError."""
     classic = setup.kind is ReplicatKind.CLASSIC
     if setup.table is None and not classic:
         raise ParameterError(

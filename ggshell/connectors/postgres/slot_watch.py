@@ -25,7 +25,7 @@ class _Sample(NamedTuple):
 
 
 class SlotWatch:
-    """Tracks one slot.  ``facts``: the result of the last check, for INFO and STATUS; None before the first."""
+    """Tracks one slot. ``facts``: the result of the last check, for INFO and STATUS; None before the first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -36,8 +36,8 @@ class SlotWatch:
     def check(self, status: SlotStatus, disk: int | None) -> str | None:
         """Update the facts from the slot's status and the free bytes on the server's disk (None: unknown).
 
-        Returns a warning, or None.  A warning is due if less than two hours are left or if the server retains more than it
-        is configured to.  While that lasts, there is at most one warning in 15 minutes.  The growth is the average over
+        Returns a warning, or None. A warning is due if less than two hours are left or if the server retains more than it
+        is configured to. While that lasts, there is at most one warning in 15 minutes. The growth is the average over
         ``WINDOW_SECONDS``.
         """
         now = self._clock.steady()

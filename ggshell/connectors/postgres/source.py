@@ -157,7 +157,7 @@ class PostgresSource(SourceDatabase):
     def refused(self, read: int) -> str:
         """Turn off streaming up to the current end of the log.
 
-        Transactions are then decoded at their commit, when their rolled-back parts are known.  Returns the text to report,
+        Transactions are then decoded at their commit, when their rolled-back parts are known. Returns the text to report,
         or an empty text if streaming was already off.
         """
         if not self._streams:

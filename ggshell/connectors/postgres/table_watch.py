@@ -1,7 +1,7 @@
 """Finds and reports the tables that an Extract should capture but cannot, at the start and periodically.
 
 A table that appears later under a wildcard, is dropped and created again, or loses its TRANDATA must not stop the capture of
-other tables: it is reported, and capture continues without it.  With DDLOPTIONS ADDTRANDATA, Extract adds TRANDATA to the
+other tables: it is reported, and capture continues without it. With DDLOPTIONS ADDTRANDATA, Extract adds TRANDATA to the
 table; with ABEND, Extract ends if that fails.
 """
 
@@ -32,7 +32,7 @@ Tell = Callable[[Severity, str, str], None]
 
 
 class TableWatch(TableObserver):
-    """Watches the tables of an Extract's TABLE lines.  ``missed``: the tables that are not captured, with the reason."""
+    """Watches the tables of an Extract's TABLE lines. ``missed``: the tables that are not captured, with the reason."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TableWatch(TableObserver):
         abends: bool = False,
         truncates: bool = False,
     ) -> None:
-        """``adds``, ``abends``: DDLOPTIONS ADDTRANDATA and ABEND.  ``truncates``: GETTRUNCATES."""
+        """``adds``, ``abends``: DDLOPTIONS ADDTRANDATA and ABEND. ``truncates``: GETTRUNCATES."""
         self._patterns = patterns
         self._wanted = wanted
         self._tell = tell

@@ -137,7 +137,7 @@ class Turns:
 
 
 class Applier:
-    """The thread of one worker.  It reports through ``answers`` and stops after an error."""
+    """The thread of one worker. It reports through ``answers`` and stops after an error."""
 
     def __init__(self, number: int, target: Target, delivery: Delivery, answers: Answers) -> None:
         self.delivery = delivery

@@ -1,7 +1,7 @@
 """Convert checkpoint rows to and from the columns of a checkpoint table.
 
-LOG_CSN is the upper bound: nothing above it was processed.  LOG_CMPLT_CSN is the lower bound: everything below it is
-applied, and of the transactions with this CSN those in LOG_CMPLT_XIDS.  They differ only if MAXTRANSOPS has split a
+LOG_CSN is the upper bound: nothing above it was processed. LOG_CMPLT_CSN is the lower bound: everything below it is
+applied, and of the transactions with this CSN those in LOG_CMPLT_XIDS. They differ only if MAXTRANSOPS has split a
 transaction: then LOG_CSN is its CSN, and LOG_CMPLT_XIDS ends with its id, ``+`` and the number of its applied operations.
 If the ids do not fit, consecutive ones are written as ranges (``packed``).
 """
@@ -83,7 +83,7 @@ def uncertain(group: str, error: RowGoneError, low: str, high: str) -> RowGoneEr
 
 
 def to_columns(row: CheckpointRow) -> Columns:
-    """Return the columns of a row.  Raises ApplyError if more transactions share a CSN than the table can hold."""
+    """Return the columns of a row. Raises ApplyError if more transactions share a CSN than the table can hold."""
     ids = list(row.same_csn) or ([row.xid] if row.xid else [])
     joined = listed(ids)
     if row.split is not None:
@@ -104,7 +104,7 @@ def to_columns(row: CheckpointRow) -> Columns:
 
 
 def from_columns(columns: Columns) -> CheckpointRow:
-    """Return the row in the columns.  Raises ApplyError if a CSN or a time in them is not valid."""
+    """Return the row in the columns. Raises ApplyError if a CSN or a time in them is not valid."""
     try:
         upper, lower = (Csn.parse(text) if text else None for text in (columns.log_csn, columns.log_cmplt_csn))
         ids = unpacked(columns.log_cmplt_xids or "")
@@ -176,7 +176,7 @@ def _part(run: list[str]) -> list[str]:
 
 
 def unpacked(text: str) -> list[str]:
-    """Unpack ids.  Raises ValueError for a range that is not valid or is implausibly long."""
+    """Unpack ids. Raises ValueError for a range that is not valid or is implausibly long."""
     ids: list[str] = []
     for part in text.split(",") if text else ():
         match = _RANGE.fullmatch(part)

@@ -39,7 +39,7 @@ Groups = Mapping[Conflict, Sequence[ColumnGroup]]
 
 
 def column_groups(mapping: TableMapping, resolutions: Resolutions) -> Groups:
-    """Return the groups of each conflict.  Raises ApplyError for unknown columns or types that do not allow the method."""
+    """Return the groups of each conflict. Raises ApplyError for unknown columns or types that do not allow the method."""
     return {conflict: _groups(mapping, conflict, rules) for conflict, rules in resolutions.items()}
 
 
@@ -80,7 +80,7 @@ def _group(
 def compared_columns(mapping: TableMapping, rules: Sequence[Compared], operation: str, own: int) -> frozenset[int]:
     """Return the columns besides the key whose old values must match the target's row.
 
-    ``own``: the number of source columns; the columns that COLMAP computes follow them.  Raises ApplyError for an unknown
+    ``own``: the number of source columns; the columns that COLMAP computes follow them. Raises ApplyError for an unknown
     column."""
     found: frozenset[int] = frozenset()
     everything = frozenset(

@@ -1,7 +1,7 @@
 """Conflict resolution (RESOLVECONFLICT), for a target row that differs from the source's row before its change.
 
 A conflict is detected as a refusal: an insert of a row that exists, or an update or delete that finds no row with the key
-and the old values of COMPARECOLS.  The target's current row is read and locked, and the winning values are applied instead.
+and the old values of COMPARECOLS. The target's current row is read and locked, and the winning values are applied instead.
 
 The effect of each method by conflict (the manual's examples of conflict detection and resolution):
 
@@ -15,7 +15,7 @@ DELETEROWMISSING  IGNORE: nothing
 every conflict    DISCARD: the operation goes to the discard file, the target's row stays
 ================  =====================================================================================================
 
-A column group is set as a whole or not at all, so it never mixes the values of two sites.  A record that lacks the old
+A column group is set as a whole or not at all, so it never mixes the values of two sites. A record that lacks the old
 values of unchanged columns therefore cannot win; it is refused with the names of these columns.
 """
 
@@ -45,7 +45,7 @@ Fetch = Callable[[TableMapping, Mapping[int, bytes | None]], Image | None]
 class Answer(NamedTuple):
     """The answer to a conflict.
 
-    ``resolved``: apply ``operations`` instead of the refused one (none: skip it).  Otherwise ``discard`` it or refuse it;
+    ``resolved``: apply ``operations`` instead of the refused one (none: skip it). Otherwise ``discard`` it or refuse it;
     ``refusal`` says why the method cannot be applied, None if no rule names the conflict."""
 
     conflict: Conflict
@@ -148,7 +148,7 @@ class _Rows(NamedTuple):
 def _resolved(
     conflict: Conflict, rows: _Rows, groups: Sequence[ColumnGroup], mapping: TableMapping
 ) -> tuple[int, bytes] | None:
-    """Return the type and data area of the replacing operation; None if there is nothing to apply.  Raises ApplyError."""
+    """Return the type and data area of the replacing operation; None if there is nothing to apply. Raises ApplyError."""
     if conflict in (Conflict.DELETE_MISSING, Conflict.DELETE_EXISTS, Conflict.UPDATE_MISSING):
         if groups[0].method is not Method.OVERWRITE:
             return None
@@ -179,7 +179,7 @@ def _taken(conflict: Conflict, rows: _Rows, groups: Sequence[ColumnGroup], mappi
 
 
 def _held(image: Image, columns: Sequence[int] | frozenset[int], conflict: Conflict, mapping: TableMapping) -> Image:
-    """Return the values of columns.  Raises ApplyError if the record lacks some of them."""
+    """Return the values of columns. Raises ApplyError if the record lacks some of them."""
     missing = [index for index in columns if index not in image]
     if missing:
         text = (
@@ -190,7 +190,7 @@ def _held(image: Image, columns: Sequence[int] | frozenset[int], conflict: Confl
 
 
 def _wins(conflict: Conflict, group: ColumnGroup, rows: _Rows, mapping: TableMapping) -> bool:
-    """Whether the source's values win.  NULL loses against every value, whatever the method; two NULLs are equal."""
+    """Whether the source's values win. NULL loses against every value, whatever the method; two NULLs are equal."""
     if group.order is None:
         return group.method is Method.OVERWRITE
     name = mapping.column(group.by).name

@@ -1,7 +1,7 @@
 """Coordinated delivery: each thread applies its tables in order; a transaction of several threads is a barrier for all.
 
-Each thread has its own row in the checkpoint table.  The group's row moves when all threads are idle, so everything up to it
-is applied; for what follows, each thread knows from its own row what it has applied.  The thread of a transaction depends
+Each thread has its own row in the checkpoint table. The group's row moves when all threads are idle, so everything up to it
+is applied; for what follows, each thread knows from its own row what it has applied. The thread of a transaction depends
 only on the transaction (its tables, its size), never on how it was read, so a restart chooses the same thread again.
 """
 
@@ -69,7 +69,7 @@ class CoordinatedDelivery:
         return self._large
 
     def feed(self, batch: ChangeBatch) -> None:
-        """Hand a batch to the threads; it may be applied later.  Raises the error of a failed applier."""
+        """Hand a batch to the threads; it may be applied later. Raises the error of a failed applier."""
         self._listen(wait=False)
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:

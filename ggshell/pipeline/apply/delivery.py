@@ -111,7 +111,7 @@ class Delivery:
         return self._large
 
     def feed(self, batch: ChangeBatch) -> None:
-        """Apply a batch, and commit whenever a group is full.  Raises ApplyError, ConnectionLostError."""
+        """Apply a batch, and commit whenever a group is full. Raises ApplyError, ConnectionLostError."""
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return

@@ -1,7 +1,7 @@
 """Dependencies between transactions: the keys that each one writes, and the keys that it relies on.
 
-Two transactions are independent if neither writes a key that the other one writes or relies on.  Keys are those of the
-target: primary keys, unique keys, KEYCOLS, and the parent keys of foreign keys.  If a value is not known (an update's image
+Two transactions are independent if neither writes a key that the other one writes or relies on. Keys are those of the
+target: primary keys, unique keys, KEYCOLS, and the parent keys of foreign keys. If a value is not known (an update's image
 does not hold the value that it replaces), the transaction takes the whole index: that costs parallelism, never correctness.
 """
 

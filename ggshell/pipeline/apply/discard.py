@@ -38,7 +38,7 @@ class DiscardFile:
         self._lock = threading.Lock()
 
     def write(self, discarded: Discarded) -> None:
-        """Append one operation; thread-safe.  Raises DiskError if the file cannot be written or is full."""
+        """Append one operation; thread-safe. Raises DiskError if the file cannot be written or is full."""
         with self._lock:
             self._write(discarded)
 

@@ -1,6 +1,6 @@
 """Exceptions tables: a refused operation becomes a row that describes it (EXCEPTIONSONLY, MAPEXCEPTION, RAISEERROR).
 
-A mapped row still contains the source's columns, because computed columns are only appended.  So nothing has to be kept for
+A mapped row still contains the source's columns, because computed columns are only appended. So nothing has to be kept for
 the case that a row is refused.
 """
 
@@ -90,7 +90,7 @@ class RaisedErrors:
         self._discard = discard
 
     def __call__(self, batch: ChangeBatch, row: int, number: int) -> Programs:
-        """Return the programs for a row's exceptions.  Raises ApplyError if the response is to abend."""
+        """Return the programs for a row's exceptions. Raises ApplyError if the response is to abend."""
         source = batch.tables[int(batch.table[row])]
         io_type = int(batch.io_type[row])
         text = f"FILTER of MAP {source.name} refused a row with error {number}"

@@ -120,7 +120,7 @@ class Mapper:
         return mapping
 
     def target_of(self, rule: MapRule, source: TableDefinition) -> TargetTable:
-        """Return a rule's target table for a source table.  Raises ApplyError if it does not exist."""
+        """Return a rule's target table for a source table. Raises ApplyError if it does not exist."""
         name = target_name(rule.target, source.name)
         table = self._describe(name)
         if table is None:
@@ -133,7 +133,7 @@ class Mapper:
 
 
 def same_columns(source: TableDefinition, table: TargetTable) -> tuple[TargetColumn, ...]:
-    """Return the target column of each source column by name.  Raises ApplyError if one is missing or cannot fit."""
+    """Return the target column of each source column by name. Raises ApplyError if one is missing or cannot fit."""
     return tuple(_column(source, index, table) for index in range(len(source.columns)))
 
 

@@ -106,7 +106,7 @@ class ParallelDelivery:
         return self._large is not None
 
     def feed(self, batch: ChangeBatch) -> None:
-        """Hand a batch to the appliers; it may be applied later.  Raises the error of a failed applier."""
+        """Hand a batch to the appliers; it may be applied later. Raises the error of a failed applier."""
         self._listen(wait=False)
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:

@@ -59,8 +59,8 @@ class RefusalIsolation:
     def find(self, spans: Sequence[BatchSpan], scope: IsolationScope) -> list[AnsweredOperation]:
         """Apply rows one by one and return the operations that were not applied as they are; nothing is committed.
 
-        It returns if no single row is refused, or if every refusal has an answer.  If there are answers, a savepoint is set
-        before each row.  Raises ApplyError with the operation; the transaction is then rolled back.  If an answer concerns
+        It returns if no single row is refused, or if every refusal has an answer. If there are answers, a savepoint is set
+        before each row. Raises ApplyError with the operation; the transaction is then rolled back. If an answer concerns
         the whole transaction, nothing of it is applied: it is skipped here, or TransactionAbortedError starts it again.
         """
         self._scope = scope
@@ -84,8 +84,8 @@ class RefusalIsolation:
     def pass_over(self, spans: Sequence[BatchSpan], verdict: Verdict) -> list[AnsweredOperation]:
         """Skip a whole transaction: with TRANSEXCEPTION write each operation to its exceptions table.
 
-        A record that several MAP statements take is written once.  Operations without an exceptions table go to the discard
-        file.  Raises ApplyError if an exceptions table refuses a row."""
+        A record that several MAP statements take is written once. Operations without an exceptions table go to the discard
+        file. Raises ApplyError if an exceptions table refuses a row."""
         answered: list[AnsweredOperation] = []
         told: set[int] = set()
         for span in spans:
@@ -112,7 +112,7 @@ class RefusalIsolation:
     def at_commit(self, spans: Sequence[BatchSpan], refusal: Refusal, scope: IsolationScope) -> list[AnsweredOperation]:
         """Answer a commit that was refused after all rows were accepted (a deferred constraint).
 
-        Returns the operations that were skipped instead.  Raises ApplyError, ConnectionLostError or
+        Returns the operations that were skipped instead. Raises ApplyError, ConnectionLostError or
         TransactionAbortedError; the transaction is then rolled back.
         """
         self._target.rollback()

@@ -29,7 +29,7 @@ class Exceptions(Protocol):
 
 
 class Responses:
-    """The answers to refusals.  Collision handling can be switched while Replicat runs (SEND … HANDLECOLLISIONS).
+    """The answers to refusals. Collision handling can be switched while Replicat runs (SEND … HANDLECOLLISIONS).
 
     1. REPERROR in a MAP statement takes precedence over the file's rules; an error without a rule abends.
     2. With collision handling, an insert of an existing row becomes an update; a key update of a missing row becomes an
@@ -169,7 +169,7 @@ class WholeAnswers:
     def begin_again(self, header: TransactionHeader, verdict: Verdict) -> None:
         """Have a large, partly applied transaction read again from its beginning, with a verdict.
 
-        Raises TransactionAbortedError.  Returns if the transaction has a verdict already: the answer itself was refused.
+        Raises TransactionAbortedError. Returns if the transaction has a verdict already: the answer itself was refused.
         """
         if self._verdicts.setdefault((header.csn, header.xid), verdict) is verdict:
             raise TransactionAbortedError(

@@ -1,7 +1,7 @@
 """Compile the row clauses of MAP for the stage between trail and delivery.
 
-A table whose MAP has no clauses passes through unchanged.  For every other table the stage builds a derived table (several,
-if several MAP statements name it): the source's columns, followed by the columns that COLMAP computes.  The mapping leaves
+A table whose MAP has no clauses passes through unchanged. For every other table the stage builds a derived table (several,
+if several MAP statements name it): the source's columns, followed by the columns that COLMAP computes. The mapping leaves
 out the source columns that the target does not take.
 """
 
@@ -54,7 +54,7 @@ class RowMapping:
         self._mappings: dict[TableDefinition, TableMapping] = {}
 
     def programs(self, source: TableDefinition) -> Programs:
-        """Return the programs for a source table's rows.  Raises ApplyError, StatementError."""
+        """Return the programs for a source table's rows. Raises ApplyError, StatementError."""
         rules = self._mapper.rules_of(source)
         told = self._exceptions_of(source, rules[0]) if rules else []
         if told:
@@ -113,7 +113,7 @@ class RowMapping:
 def program_of(
     source: TableDefinition, rule: MapRule, table: TargetTable, environment: Environment
 ) -> tuple[Program, TableMapping]:
-    """Compile one MAP for one source table; return the program and the mapping.  Raises ApplyError, StatementError."""
+    """Compile one MAP for one source table; return the program and the mapping. Raises ApplyError, StatementError."""
     clauses = rule.clauses
     queries = frozenset(query.name.lower() for query in clauses.queries)
     scope = Scope(source, environment, MAKERS, queries, source.identity if source.key else (), source=clauses.source)

@@ -67,9 +67,9 @@ class TargetTable(NamedTuple):
 class TableMapping(NamedTuple):
     """How rows of a source table become rows of a target table.
 
-    ``columns``: the target column of each source column index, None if it is left out.  ``key``: the source column indexes
-    that identify a row; ``single``: they match one row at most.  ``compared_updates``, ``compared_deletes``: other columns
-    whose old values, if a record holds them, must match the target's row (COMPARECOLS).  ``refusals``: REPERROR in the MAP
+    ``columns``: the target column of each source column index, None if it is left out. ``key``: the source column indexes
+    that identify a row; ``single``: they match one row at most. ``compared_updates``, ``compared_deletes``: other columns
+    whose old values, if a record holds them, must match the target's row (COMPARECOLS). ``refusals``: REPERROR in the MAP
     statement, None if it has none.
     """
 
@@ -83,7 +83,7 @@ class TableMapping(NamedTuple):
     refusals: ErrorRules | None = None
 
     def column(self, index: int) -> TargetColumn:
-        """Return the target column of a mapped source column.  Raises ValueError if the column is not mapped."""
+        """Return the target column of a mapped source column. Raises ValueError if the column is not mapped."""
         column = self.columns[index]
         if column is None:
             raise ValueError(f"column {index} is not mapped")
@@ -168,8 +168,8 @@ class Target(Protocol):
     """A database to which rows are applied, one transaction at a time.
 
     ``apply`` and ``commit`` may send without waiting, so a refusal may concern anything sent since the last ``await_answers``.
-    After a refusal, ``rollback`` or ``rollback_to_savepoint`` must follow.  Every method may raise ConnectionLostError; the
-    checkpoint row then shows, after ``reconnect``, what was committed.  Every method may raise TargetChangedError: a table
+    After a refusal, ``rollback`` or ``rollback_to_savepoint`` must follow. Every method may raise ConnectionLostError; the
+    checkpoint row then shows, after ``reconnect``, what was committed. Every method may raise TargetChangedError: a table
     no longer matches its mapping, everything uncommitted is rolled back, and the target must be opened again.
     """
 
@@ -179,7 +179,7 @@ class Target(Protocol):
         ...
 
     def describe(self, table: TableName) -> TargetTable | None:
-        """Return a table; None if it does not exist.  Everything sent must be answered."""
+        """Return a table; None if it does not exist. Everything sent must be answered."""
         ...
 
     def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
@@ -193,7 +193,7 @@ class Target(Protocol):
         ...
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
-        """Apply rows ``first`` to ``last - 1``; ``mappings`` by the batch's table numbers.  Other tables are skipped."""
+        """Apply rows ``first`` to ``last - 1``; ``mappings`` by the batch's table numbers. Other tables are skipped."""
         ...
 
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:

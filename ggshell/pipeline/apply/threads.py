@@ -38,7 +38,7 @@ class ThreadRule(NamedTuple):
 
 
 def thread_rule(thread: str, threadrange: str, most: int, *, barrier: bool, where: str) -> ThreadRule:
-    """Parse the thread clauses of a MAP statement; ``most``: MAXTHREADS.  Raises ParameterError."""
+    """Parse the thread clauses of a MAP statement; ``most``: MAXTHREADS. Raises ParameterError."""
     rule = ThreadRule(barrier=barrier)
     if thread:
         found = _THREAD.fullmatch(thread.strip())

@@ -1,7 +1,7 @@
 """The two watermarks of a Replicat that applies out of order, and the transactions applied between them.
 
-Low: everything up to it is applied; after a restart the trail is read from the place after it.  High: nothing above it was
-processed.  The ids of the applied transactions between them are in the checkpoint table, and a restart skips exactly those.
+Low: everything up to it is applied; after a restart the trail is read from the place after it. High: nothing above it was
+processed. The ids of the applied transactions between them are in the checkpoint table, and a restart skips exactly those.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def at_extract(
 ) -> Beat | None:
     """Timestamp a heartbeat at Extract; drop it if it names another Extract.
 
-    ``csn``: the CSN of the heartbeat's commit.  ``restart_csn`` and ``restart_time``: the position from which Extract would
+    ``csn``: the CSN of the heartbeat's commit. ``restart_csn`` and ``restart_time``: the position from which Extract would
     have to read again, and the log's time there.
     """
     if beat.outgoing_extract not in (None, group):

@@ -1,6 +1,6 @@
 """Processes the heartbeats in batches: finds them by their table's definition, timestamps them, and puts them back in place.
 
-A batch without a heartbeat table passes after one comparison.  The number of rows never changes, so positions in the batch
+A batch without a heartbeat table passes after one comparison. The number of rows never changes, so positions in the batch
 stay valid: a heartbeat that is dropped is moved to the table ``DROPPED``, which no process delivers.
 """
 
@@ -111,7 +111,7 @@ class HeartbeatProcessor:
         )
 
     def _stamped(self, io_type: int, data: bytes, layout: Layout, header: TransactionHeader) -> Beat | None:
-        """Timestamp a row, or return None to drop it.  Only updates, and inserts into a seed table, are heartbeats."""
+        """Timestamp a row, or return None to drop it. Only updates, and inserts into a seed table, are heartbeats."""
         if io_type not in OPERATIONS["UPDATES"] and not (io_type == IoType.INSERT and layout.seed):
             return None
         return self._stamp(layout.decode(data), layout, header)

@@ -39,7 +39,7 @@ class Beat(NamedTuple):
 
 _IS_TIME = tuple(name.endswith(("_ts", "_timestamp")) for name in HEARTBEAT_COLUMNS)
 _NEEDED = frozenset(HEARTBEAT_COLUMNS[:17])
-"""The columns that identify a heartbeat table.  Tables of older releases lack the columns after these."""
+"""The columns that identify a heartbeat table. Tables of older releases lack the columns after these."""
 
 
 class Layout(NamedTuple):
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
     seed: bool
 
     def decode(self, image: bytes | memoryview) -> Beat:
-        """Decode an image.  Raises ValueError if the image or a time in it is not valid."""
+        """Decode an image. Raises ValueError if the image or a time in it is not valid."""
         values = dict(decode_image(image))
         found: list[str | int | None] = []
         for index, is_time in zip(self.columns, _IS_TIME, strict=True):
@@ -90,5 +90,5 @@ def time_text(microseconds: int) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Parse a timestamp without time zone, taken as UTC, to microseconds since 1970.  Raises ValueError."""
+    """Parse a timestamp without time zone, taken as UTC, to microseconds since 1970. Raises ValueError."""
     return from_datetime(datetime.fromisoformat(text).replace(tzinfo=UTC))

@@ -124,7 +124,7 @@ class Scope:
 
 
 Maker = Callable[[Call, Scope], Node]
-"""Makes the node of a call.  Raises StatementError."""
+"""Makes the node of a call. Raises StatementError."""
 
 
 def compile_expression(tree: Expression, scope: Scope) -> Node:

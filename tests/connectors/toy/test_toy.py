@@ -22,7 +22,7 @@ LOGIN = "DBLOGIN SOURCEDB toy://shop"
 
 @pytest.fixture
 def toy(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    """A shell that knows the toy database through its folder and its line in the registry.  Processes run in this process."""
+    """A shell that knows the toy database through its folder and its line in the registry. Processes run in this process."""
     folders = [*ggshell.connectors.__path__, str(Path(__file__).parents[1])]
     monkeypatch.setattr(ggshell.connectors, "__path__", folders)
     monkeypatch.setattr(registry, "_KINDS", {"toy://": "toy", **registry._KINDS})

@@ -53,7 +53,7 @@ PROMISES: dict[str, tuple[Rules, Rules, str]] = {
     "groups of columns": (GROUPS, GROUPS, "update"),
     "sums": (SUMS, SUMS, "update"),
 }
-"""The rules of both sites, and the operations after which both have the same rows.  A key is inserted once, or never deleted:
+"""The rules of both sites, and the operations after which both have the same rows. A key is inserted once, or never deleted:
 without a record of deleted rows, a late change cannot recognize that its row is a different one."""
 
 

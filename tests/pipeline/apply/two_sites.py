@@ -1,6 +1,6 @@
 """Two sites that change the same rows, each with the real conflict resolution of Replicat, and a model of the expected rows.
 
-The real Extract makes a site's records from messages of PostgreSQL's log.  Changes that a Replicat applies are not captured
+The real Extract makes a site's records from messages of PostgreSQL's log. Changes that a Replicat applies are not captured
 again, as Extract excludes the changes of its own Replicat.
 """
 

@@ -40,7 +40,7 @@ class _File:
 
 
 class CrashingDisk:
-    """Files in memory.  Names and contents are volatile until synced; a crash keeps any part of the rest."""
+    """Files in memory. Names and contents are volatile until synced; a crash keeps any part of the rest."""
 
     def __init__(self, fuse: Fuse) -> None:
         self.fuse = fuse

@@ -1,7 +1,7 @@
 """An Extract in one process: the real capture and Bounded Recovery between a log in a list, a trail and a disk that crash.
 
 Its steps are those of the real one, in the same order: rows to the trail, sync of the trail, then the checkpoint, then the
-checkpoint of Bounded Recovery.  ``Machine`` contains everything that survives a crash.
+checkpoint of Bounded Recovery. ``Machine`` contains everything that survives a crash.
 """
 
 from __future__ import annotations

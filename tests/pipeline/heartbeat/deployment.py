@@ -17,7 +17,7 @@ from ggshell.home.home import Home
 
 
 class Deployment:
-    """A home with databases as aliases.  ``extract``, ``path`` and ``replicat`` add groups; nothing runs before ``start``."""
+    """A home with databases as aliases. ``extract``, ``path`` and ``replicat`` add groups; nothing runs before ``start``."""
 
     def __init__(self, root: Path, **databases: str) -> None:
         self.home = Home(root)
