@@ -55,7 +55,7 @@ class Link(Protocol):
         """Whether a statement is running."""
         ...
 
-    def place(self) -> str:
+    def address(self) -> str:
         """Return the database that the connection leads to."""
         ...
 

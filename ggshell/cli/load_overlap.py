@@ -152,4 +152,4 @@ def _database(home: Home, login: LoginParameters) -> str:
     from ggshell.connectors.registry import connector_for
 
     found = connection_string(home, login)
-    return connector_for(found).place(found)
+    return connector_for(found).address(found)

@@ -2,7 +2,7 @@
 
 A kind overrides the methods that it supports. Most methods of this base class raise an error that names the kind, so a new
 kind can be used after its first method. The others have a result that is right for many kinds: ``connection_string``
-and ``place`` return the login, ``checkpoint_script`` is empty, and ``queries`` and ``heartbeat_jobs`` return None.
+and ``address`` return the login, ``checkpoint_script`` is empty, and ``queries`` and ``heartbeat_jobs`` return None.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Connector:
         """The log that an Extract captures, as commands see it."""
         raise self.cannot("capture")
 
-    def place(self, conninfo: str) -> str:
+    def address(self, conninfo: str) -> str:
         """The database that a connection string leads to, without user or secret."""
         return conninfo
 

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from ggshell.clock import Clock
 from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.target import NO_LIMITS, PLAIN_SESSION, BatchLimits, CheckpointRow, SessionOptions
-from ggshell.pipeline.apply.watermarks import Marks
+from ggshell.pipeline.apply.watermarks import WatermarkState
 from ggshell.types import TableName
 
 
@@ -49,7 +49,7 @@ class Watermarks(Protocol):
         """
         ...
 
-    def save(self, marks: Marks) -> None:
+    def save(self, state: WatermarkState) -> None:
         """Move the group's row, and remove the ids that it has passed, in one transaction."""
         ...
 

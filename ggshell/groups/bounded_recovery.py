@@ -153,7 +153,7 @@ class ExtractRecovery:
         if recovering is not None and recovering.check(log.state.read, log.time, log.bytes_read):
             code = "OGG-01644" if recovering.recovery.kind is RecoveryKind.BOUNDED else "GGS-00536"
             self._event(Severity.INFO, code, f"Recovery complete: {recovering.words()}.")
-        if bounded.due(log.time) and capture.settled:
+        if bounded.due(log.time) and capture.handed_out:
             self._checkpoint(bounded, log, capture, save)
         log.pause_time = bounded.log_due
 

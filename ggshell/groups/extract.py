@@ -318,7 +318,7 @@ class LogExtract:
         places = self._source.places(state, oldest)
         floor = self._recovery.restart_floor()
         restart = min(places.recovery.csn, floor) if floor is not None else places.recovery.csn
-        decisions = capture.cache.decisions(state.read, restart, settled=capture.settled)
+        decisions = capture.cache.decisions(state.read, restart, handed_out=capture.handed_out)
         moment = self._read_time(places, state)
         if self._startup is None and places.current.csn and (places.current.sequence or not self._source.bounded):
             self._startup = places.current, moment

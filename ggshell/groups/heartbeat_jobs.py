@@ -142,7 +142,7 @@ class HomeDatabases:
         for group, kind in groups:
             login = self._login(group, kind)
             connector = connector_for(login)
-            place = connector.place(login) if login else ""
+            place = connector.address(login) if login else ""
             database = connector.heartbeat_jobs(login, names) if place and place not in have else None
             if database is not None:
                 have.add(place)

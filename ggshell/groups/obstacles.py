@@ -124,7 +124,9 @@ class Obstacles:
         if seen is not None and seen.blockers:
             return [Obstacle(each.pid, each.user, _blocked(link, each)) for each in seen.blockers]
         if link.observable and now - self._since[link][1] >= SILENT_SECONDS:
-            text = f"No response from {link.place()} to a statement for {SILENT_SECONDS:g} seconds; no lock blocks it."
+            text = (
+                f"No response from {link.address()} to a statement for {SILENT_SECONDS:g} seconds; no lock blocks it."
+            )
             return [Obstacle(0, "", text)]
         return []
 
@@ -132,14 +134,15 @@ class Obstacles:
 def _blocked(link: Link, blocker: Blocker) -> str:
     since = f" since {local_text(blocker.since)}" if blocker.since else ""
     who = f"user {blocker.user}, {blocker.program or 'no application name'}, {blocker.state or 'background'}{since}"
-    return f"Waiting for a lock in {link.place()}: blocked by pid {blocker.pid} ({who}): {blocker.statement or 'no statement'}"
+    text = f"Waiting for a lock in {link.address()}: blocked by pid {blocker.pid} ({who})"
+    return f"{text}: {blocker.statement or 'no statement'}"
 
 
 def _observe(links: list[Link]) -> dict[Link, Seen]:
     """Return what the servers report about the connections; servers that do not answer are skipped."""
     places: dict[tuple[type, str], list[Link]] = {}
     for link in links:
-        places.setdefault((type(link), link.place()), []).append(link)
+        places.setdefault((type(link), link.address()), []).append(link)
     found: dict[Link, Seen] = {}
     for group in places.values():
         try:

@@ -131,9 +131,9 @@ class Outputs:
         """
         self._selections = []
         for writer in self._writers:
-            marks = [mark for mark in (self._held(writer), floor) if mark is not None and not repeats]
+            ends = [end for end in (self._held(writer), floor) if end is not None and not repeats]
             new = 0 if writer.last_csn is not None else since
-            after = functools.reduce(Completed.joined, marks) if marks else None
+            after = functools.reduce(Completed.joined, ends) if ends else None
             self._selections.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
 
     def follow(self, source: FileHeader) -> None:

@@ -116,13 +116,13 @@ class Attempt:
         """Whether only blanks, commas and semicolons follow."""
         return _END.match(self.text, place).end() == len(self.text)  # type: ignore[union-attr]
 
-    def read_slot(self, slot: Slot, kind: SlotType, guard: frozenset[str], begin: int) -> Value | None:
+    def read_slot(self, slot: Slot, kind: SlotType, reserved: frozenset[str], begin: int) -> Value | None:
         """The value at a position, or None.
 
-        None if there is no value, if the value is not valid (hour 25), or if it is a keyword in ``guard``.
+        None if there is no value, if the value is not valid (hour 25), or if it is a keyword in ``reserved``.
         """
         at = self.skip(begin)
-        if guard and self.text[at : at + 1] not in _QUOTES and self.token(at)[0] in guard:
+        if reserved and self.text[at : at + 1] not in _QUOTES and self.token(at)[0] in reserved:
             self.missed(at, (slot,))
             return None
         end = kind.end(self.text, at)
@@ -205,11 +205,11 @@ def word_matcher(word: Word, *, value: bool = False) -> Matcher:
     return match
 
 
-def slot_matcher(slot: Slot, guard: frozenset[str]) -> Matcher:
+def slot_matcher(slot: Slot, reserved: frozenset[str]) -> Matcher:
     kind = slot_type(slot.name)
 
     def match(run: Attempt, place: int) -> int:
-        value = run.read_slot(slot, kind, guard, place)
+        value = run.read_slot(slot, kind, reserved, place)
         if value is None:
             return -1
         run.values.append(value)
@@ -365,7 +365,7 @@ class LineParser:
 
     def __init__(self, line: Line) -> None:
         self._fixed = line.key.split()
-        self._guard = self._heads(line.body)
+        self._reserved = self._heads(line.body)
         self._several: set[str] = set()
         self._match = self._row(self._top(line.body))
 
@@ -420,7 +420,7 @@ class LineParser:
                 behind = items[number + 1] if number + 1 < len(items) else None
                 # Scripts write a required option after the optional ones.
                 joins = body.commas[number - len(rest)] and isinstance(behind, Option)
-                parts.append(whole if joins else self._named(item, rest, self._guard))
+                parts.append(whole if joins else self._named(item, rest, self._reserved))
             elif isinstance(item, Option):
                 parts.append(item)
             else:
@@ -449,17 +449,17 @@ class LineParser:
         return in_a_row(matchers)
 
     def _option(self, node: Node) -> Matcher:
-        return self._argument(node, self._guard)
+        return self._argument(node, self._reserved)
 
-    def _argument(self, node: Node, guard: frozenset[str]) -> Matcher:
+    def _argument(self, node: Node, reserved: frozenset[str]) -> Matcher:
         """A matcher for a node that gives named values."""
         if isinstance(node, Word):
-            return self._named(node, [], guard)
+            return self._named(node, [], reserved)
         if isinstance(node, Series) and node.items and isinstance(node.items[0], Word):
-            return self._named(node.items[0], list(node.items[1:]), guard)
+            return self._named(node.items[0], list(node.items[1:]), reserved)
         if isinstance(node, Series):
             parts: list[Matcher | Node] = [
-                item if isinstance(item, Option) else self._argument(item, guard) for item in node.items
+                item if isinstance(item, Option) else self._argument(item, reserved) for item in node.items
             ]
             return self._row(parts)
         if isinstance(node, Alternatives):
@@ -470,10 +470,10 @@ class LineParser:
             return sign_matcher(node)
         if isinstance(node, Many) and all(isinstance(leaf, Word) for leaf in first_leaves(node)) and is_named(node):
             self._several |= {python_name(leaf.text) for leaf in first_leaves(node) if isinstance(leaf, Word)}
-            return gathered(many_of(self._argument(node.item, guard)))
-        return unnamed(self._value(node, guard), many=isinstance(node, Many))
+            return gathered(many_of(self._argument(node.item, reserved)))
+        return unnamed(self._value(node, reserved), many=isinstance(node, Many))
 
-    def _named(self, word: Word, rest: list[Node], guard: frozenset[str]) -> Matcher:
+    def _named(self, word: Word, rest: list[Node], reserved: frozenset[str]) -> Matcher:
         """An option: its keyword is the name, what follows is the value (True if nothing follows)."""
         head, name = word_matcher(word), python_name(word.text)
         if not rest:
@@ -486,7 +486,7 @@ class LineParser:
 
             return flag
         many = len(rest) == 1 and isinstance(rest[0], Many)
-        inner = guard | {form for item in rest for found in keywords(item) for form in spellings(found)}
+        inner = reserved | {form for item in rest for found in keywords(item) for form in spellings(found)}
         if isinstance(rest[0], Slot):
             inner -= {
                 *spellings(word)
@@ -506,20 +506,20 @@ class LineParser:
 
         return named
 
-    def _value(self, node: Node, guard: frozenset[str]) -> Matcher:
+    def _value(self, node: Node, reserved: frozenset[str]) -> Matcher:
         """A matcher for a node within an option's value."""
         if isinstance(node, Slot):
-            return slot_matcher(node, guard)
+            return slot_matcher(node, reserved)
         if isinstance(node, Word):
             return word_matcher(node, value=True)
         if isinstance(node, Symbol):
             return sign_matcher(node, value=True)
         if isinstance(node, Option):
-            return options_of(arms_of([node.item], lambda item: self._value(item, guard)), values=True)
+            return options_of(arms_of([node.item], lambda item: self._value(item, reserved)), values=True)
         if isinstance(node, Alternatives):
-            return choice_of(arms_of(node.arms, lambda arm: self._value(arm, guard)))
+            return choice_of(arms_of(node.arms, lambda arm: self._value(arm, reserved)))
         if isinstance(node, Many):
-            return many_of(self._value(node.item, guard))
+            return many_of(self._value(node.item, reserved))
         matchers: list[Matcher] = []
         items = list(node.items)
         while items:
@@ -527,7 +527,7 @@ class LineParser:
             while items and isinstance(items[0], Option):
                 run.append(items.pop(0).item)  # type: ignore[union-attr]  # it is an Option
             if run:
-                matchers.append(options_of(arms_of(run, lambda item: self._value(item, guard)), values=True))
+                matchers.append(options_of(arms_of(run, lambda item: self._value(item, reserved)), values=True))
             elif items:
-                matchers.append(self._value(items.pop(0), guard))
+                matchers.append(self._value(items.pop(0), reserved))
         return in_a_row(matchers)

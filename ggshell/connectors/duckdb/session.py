@@ -158,7 +158,7 @@ class DuckLink:
     def waits(self) -> bool:
         return self._connection() is not None
 
-    def place(self) -> str:
+    def address(self) -> str:
         return self._login
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:

@@ -339,7 +339,7 @@ class SparkLink:
     def waits(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def place(self) -> str:
+    def address(self) -> str:
         return self._place
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:

@@ -29,7 +29,7 @@ from ggshell.pipeline.apply.target import (
     Refusal,
     SessionOptions,
 )
-from ggshell.pipeline.apply.watermarks import Marks
+from ggshell.pipeline.apply.watermarks import WatermarkState
 from ggshell.types import TableName, quote_table
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ApplierTarget(PostgresTarget):
             if literally:
                 name, key, csn, number, found = (value.decode().replace("'", "''") for value in values)
                 text = f"'{name}', {key}, '{csn}', {number}, '{found}'"
-                steps.append(ApplyStep(_INSERT.format(table=_beside(table), values=text), guard=self._gone))
+                steps.append(ApplyStep(_INSERT.format(table=_beside(table), values=text), on_failure=self._gone))
             else:
                 steps.append(self._naming(table, values, one))
         return steps
@@ -119,9 +119,9 @@ class ApplierTarget(PostgresTarget):
         """The step that records transactions. If possible, it also checks the one table that they touched."""
         text = _INSERT.format(table=_beside(table), values=_MARKS)
         if one is None:
-            return ApplyStep(text, values, guard=self._gone)
+            return ApplyStep(text, values, on_failure=self._gone)
         return ApplyStep(
-            f"{text} RETURNING {shapes.columns(*one)}", values, guard=self._gone, opening=shapes.opening(*one)
+            f"{text} RETURNING {shapes.columns(*one)}", values, on_failure=self._gone, opening=shapes.opening(*one)
         )
 
     def _prepare_row(self, table: TableName) -> None:
@@ -174,21 +174,21 @@ class WatermarkTarget(PostgresTarget):
     def _require_tables(self, table: TableName) -> None:
         checkpoint_sql.require_both(self._idle(), table)
 
-    def save(self, marks: Marks) -> None:
+    def save(self, state: WatermarkState) -> None:
         """Move the row and remove the names that it has passed, in one transaction."""
         table, connection = self._checkpoint_table, self._idle()
         try:
-            self._save(connection, table, marks)
+            self._save(connection, table, state)
         except DatabaseError as error:
             if not isinstance(error, ConnectionLostError):
                 self._require_tables(table)
             raise
         self._commits += 1
 
-    def _save(self, connection: psycopg.Connection[Any], table: TableName, marks: Marks) -> None:
-        low = marks.low
-        columns = to_columns(low._replace(same_csn=_fitting(low.same_csn, marks.applied)))
-        upper, last = marks.high
+    def _save(self, connection: psycopg.Connection[Any], table: TableName, state: WatermarkState) -> None:
+        low = state.low
+        columns = to_columns(low._replace(same_csn=_fitting(low.same_csn, state.applied)))
+        upper, last = state.high
         columns = columns._replace(
             log_csn=str(upper) if upper is not None else columns.log_csn, log_xid=last[:128] or None
         )
@@ -200,12 +200,12 @@ class WatermarkTarget(PostgresTarget):
             )
             if not moved:
                 raise row_gone(self._group, table)
-            if marks.finished:
+            if state.finished:
                 session.execute(
                     connection,
                     f"DELETE FROM {_beside(table)} WHERE group_name = %s AND group_key = %s"
                     " AND log_cmplt_xids_seq = ANY(%s)",
-                    [self._group.upper(), self._key, list(marks.finished)],
+                    [self._group.upper(), self._key, list(state.finished)],
                 )
 
     @property

@@ -25,8 +25,8 @@ MOST_UNSENT = 1 << 20
 """Bytes of values that libpq may hold unsent. The statement that exceeds this is sent completely before returning."""
 
 _TRANSIENT = frozenset({"40001", "40P01", "55P03", "57014"})
-_GUARDED = frozenset({"22012", "42P01", "0A000"})
-"""How a guard fails: division by zero, a missing table, or result types that changed after preparation."""
+_CHECK_FAILED = frozenset({"22012", "42P01", "0A000"})
+"""How a check fails: division by zero, a missing table, or result types that changed after preparation."""
 _CANCELED = "57014"
 _GONE = ("08", "53", "57P", "25P03", "25006")
 
@@ -34,7 +34,7 @@ _GONE = ("08", "53", "57P", "25P03", "25006")
 class ApplyStep(NamedTuple):
     """One statement. With ``values`` it is prepared; with ``data`` it is a COPY of that data.
 
-    ``affects`` is how many rows it must change. ``commits`` marks a commit. ``guard`` is the refusal to report when the
+    ``affects`` is how many rows it must change. ``commits`` marks a commit. ``on_failure`` is the refusal to report when the
     statement divides by zero, its table is gone, or its result types have changed. A division by zero makes a
     statement, and everything after it, fail without waiting for its result. ``size`` is the approximate length of the
     values, given where they may be long. ``opening`` is a statement that must succeed right after this one was
@@ -46,7 +46,7 @@ class ApplyStep(NamedTuple):
     data: bytes | None = None
     affects: int | None = None
     commits: bool = False
-    guard: Refusal | None = None
+    on_failure: Refusal | None = None
     size: int = 0
     opening: ApplyStep | None = None
 
@@ -268,8 +268,8 @@ class ApplyPipeline:
             )
         message, detail = ((result.error_field(code) or b"").decode(errors="replace") for code in (ord("M"), ord("D")))
         state = result.error_field(ord("C")).decode()
-        if state in _GUARDED and expected.step is not None and expected.step.guard is not None:
-            return expected.step.guard
+        if state in _CHECK_FAILED and expected.step is not None and expected.step.on_failure is not None:
+            return expected.step.on_failure
         text = f"{message}{': ' + detail if detail else ''} (SQLSTATE {state})"
         return Refusal(text, state, transient=state in _TRANSIENT)
 

@@ -45,10 +45,10 @@ class PostgresConnector(Connector):
 
         return WriteAheadLog()
 
-    def place(self, conninfo: str) -> str:
-        from ggshell.connectors.postgres.session import place
+    def address(self, conninfo: str) -> str:
+        from ggshell.connectors.postgres.session import address
 
-        return place(conninfo)
+        return address(conninfo)
 
     def checkpoint_script(self, table: str) -> str:
         from ggshell.connectors.postgres.checkpoint_sql import script

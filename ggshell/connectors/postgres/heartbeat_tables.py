@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres import heartbeat
-from ggshell.connectors.postgres.session import connect, execute, place, translate
+from ggshell.connectors.postgres.session import address, connect, execute, translate
 from ggshell.errors import GgsError
 from ggshell.monitoring.heartbeat_lag import path_text
 from ggshell.monitoring.spreads import HOPS, PERIODS, Objective, Spread
@@ -150,7 +150,7 @@ class PostgresHeartbeats:
     """The heartbeat jobs of a database that a group of the home logs in to; Manager runs them if it has no scheduler."""
 
     def __init__(self, login: str, names: HeartbeatNames) -> None:
-        self.name = place(login)
+        self.name = address(login)
         self._login = login
         self._names = names
         self._connection: Any = None

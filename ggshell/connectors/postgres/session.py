@@ -116,7 +116,7 @@ def _connect(conninfo: str, program: str, seconds: int, extra: dict[str, Any]) -
         raise translate(error) from error
 
 
-def place(conninfo: str) -> str:
+def address(conninfo: str) -> str:
     """The database that a connection string leads to, without user or secret, as ``host:port/database``."""
     from psycopg.conninfo import conninfo_to_dict
 
@@ -250,8 +250,8 @@ class PostgresLink:
             and int(connection.pgconn.transaction_status) == _ACTIVE
         )
 
-    def place(self) -> str:
-        return place(self._conninfo)
+    def address(self) -> str:
+        return address(self._conninfo)
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
         mine = {link.pid: link for link in links if isinstance(link, PostgresLink)}

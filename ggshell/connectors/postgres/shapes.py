@@ -82,13 +82,13 @@ def checks(shapes: Shapes, *, prepared: bool) -> list[ApplyStep]:
         _literal(array_literal([value.encode() for value in values]))
         for values in (list(shapes), [shape.text for shape in shapes.values()])
     )
-    return [ApplyStep(_CHECK.format(names=names, shapes=wanted), guard=_REFUSAL)]
+    return [ApplyStep(_CHECK.format(names=names, shapes=wanted), on_failure=_REFUSAL)]
 
 
 def _check_of_one(name: str, shape: TableShape) -> ApplyStep:
     if shape.typed:
-        return ApplyStep(f"SELECT {columns(name, shape)}", (), guard=_REFUSAL, opening=opening(name, shape))
-    return ApplyStep(f"SELECT 1 / {is_same(name, shape)}::int", (), guard=_REFUSAL)
+        return ApplyStep(f"SELECT {columns(name, shape)}", (), on_failure=_REFUSAL, opening=opening(name, shape))
+    return ApplyStep(f"SELECT 1 / {is_same(name, shape)}::int", (), on_failure=_REFUSAL)
 
 
 def only_typed(shapes: Shapes) -> tuple[str, TableShape] | None:
@@ -107,7 +107,7 @@ def columns(name: str, shape: TableShape) -> str:
 
 def opening(name: str, shape: TableShape) -> ApplyStep:
     """The step that must succeed right after a statement with ``columns`` was prepared."""
-    return ApplyStep(f"SELECT 1 / {is_same(name, shape)}::int", guard=_REFUSAL)
+    return ApplyStep(f"SELECT 1 / {is_same(name, shape)}::int", on_failure=_REFUSAL)
 
 
 @lru_cache(maxsize=4096)

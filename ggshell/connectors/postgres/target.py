@@ -220,14 +220,14 @@ class PostgresTarget:
         """The steps that check the touched tables and write the position; ``literally`` means without parameters."""
         if literally:
             update = checkpoint_sql.update_literally(table, row, self._group, self._key)
-            return [*shapes.checks(touched, prepared=False), ApplyStep(update, guard=self._gone)]
+            return [*shapes.checks(touched, prepared=False), ApplyStep(update, on_failure=self._gone)]
         values = checkpoint_sql.update_values(row, self._group, self._key)
         one = shapes.only_typed(touched)
         if one is None:
-            return [*shapes.checks(touched, prepared=True), ApplyStep(self._update, values, guard=self._gone)]
+            return [*shapes.checks(touched, prepared=True), ApplyStep(self._update, values, on_failure=self._gone)]
         # The usual case: checking the one table within the same statement costs almost nothing.
         text = checkpoint_sql.update_text(table, shapes.columns(*one))
-        return [ApplyStep(text, values, guard=self._gone, opening=shapes.opening(*one))]
+        return [ApplyStep(text, values, on_failure=self._gone, opening=shapes.opening(*one))]
 
     def await_answers(self) -> Refusal | None:
         refusal = (self._push() if self._steps else None) or self._collect()

@@ -17,7 +17,7 @@ from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.target import CheckpointRow
 from ggshell.pipeline.apply.threads import ALL, Router
-from ggshell.pipeline.apply.watermarks import Marks
+from ggshell.pipeline.apply.watermarks import WatermarkState
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import TransactionPiece
 
@@ -36,7 +36,7 @@ class CoordinatedDelivery:
         mapper: Mapper,
         router: Router,
         start: CheckpointRow,
-        save: Callable[[Marks], None],
+        save: Callable[[WatermarkState], None],
     ) -> None:
         self._appliers = appliers
         self._numbers = {thread: number for number, thread in enumerate(appliers)}
@@ -110,7 +110,7 @@ class CoordinatedDelivery:
         self._rest()
         if self.applied is not self._last:
             row = self._last
-            self._save(Marks(row, (row.csn, row.xid), row.same_csn, ()))
+            self._save(WatermarkState(row, (row.csn, row.xid), row.same_csn, ()))
             self.applied, self._unsaved = row, 0
             self._oldest = 0
 

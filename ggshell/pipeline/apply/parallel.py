@@ -18,7 +18,7 @@ from ggshell.pipeline.apply.groups import LARGE_BYTES
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.scheduling import Entry, Part, Scheduler
 from ggshell.pipeline.apply.target import CheckpointRow, TableMapping
-from ggshell.pipeline.apply.watermarks import AppliedWatermarks, Marks
+from ggshell.pipeline.apply.watermarks import AppliedWatermarks, WatermarkState
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import TransactionPiece
 from ggshell.types import TrailPosition
@@ -66,7 +66,7 @@ class ParallelDelivery:
         answers: Answers,
         mapper: Mapper,
         start: tuple[CheckpointRow, Sequence[str], Sequence[int]],
-        save: Callable[[Marks], None],
+        save: Callable[[WatermarkState], None],
         settings: ParallelSettings = ParallelSettings(),  # noqa: B008 - a value
         clock: Clock | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class ParallelDelivery:
         self._finder = KeyFinder()
         self._accepted = AcceptedTransactions(row)
         self._scheduler = Scheduler(len(appliers))
-        self._marks = AppliedWatermarks(row, ids, sequences)
+        self._watermarks = AppliedWatermarks(row, ids, sequences)
         self._waiting: list[Entry] = []
         self._held: list[Part] = []
         self._large: Entry | None = None
@@ -94,12 +94,12 @@ class ParallelDelivery:
     @property
     def applied(self) -> CheckpointRow | None:
         """The low watermark."""
-        return self._marks.low
+        return self._watermarks.low
 
     @property
     def pending(self) -> bool:
         """Whether there are rows that are not in a confirmed commit."""
-        return bool(self._marks.open or self._held or self._large is not None)
+        return bool(self._watermarks.open or self._held or self._large is not None)
 
     @property
     def large(self) -> bool:
@@ -119,7 +119,7 @@ class ParallelDelivery:
         if tail is not None:
             self._continue(replace(batch, pieces=(tail,)), mappings)
         most = self._settings.look_ahead
-        while self._marks.open > most or self._marks.above > most * WINDOW:
+        while self._watermarks.open > most or self._watermarks.above > most * WINDOW:
             self._listen(wait=True)
         self._unstick()
         if self._unsaved >= SAVE_TRANSACTIONS:
@@ -128,18 +128,18 @@ class ParallelDelivery:
     @property
     def oldest(self) -> int:
         """The commit time of the oldest transaction that is not confirmed as applied; 0 if there is none."""
-        return self._marks.oldest
+        return self._watermarks.oldest
 
     def advance(self) -> None:
         """Process the appliers' answers without waiting for pending work."""
         self._listen(wait=False)
         self._unstick()
-        if not self._marks.open and self._large is None:
+        if not self._watermarks.open and self._large is None:
             self.save()
 
     def wake(self) -> list[int]:
         """Return the descriptor that becomes readable when pending work is applied."""
-        if not self._marks.open:
+        if not self._watermarks.open:
             return []
         self._answers.arm()
         return [self._answers.fileno()]
@@ -152,9 +152,9 @@ class ParallelDelivery:
 
     def save(self) -> None:
         """Save the low watermark to the checkpoint row."""
-        self._marks.advance()
+        self._watermarks.advance()
         if self._unsaved:
-            self._save(self._marks.marks())
+            self._save(self._watermarks.state())
             self._unsaved = 0
 
     def abandon(self) -> None:
@@ -192,7 +192,7 @@ class ParallelDelivery:
             return
         entries: list[Entry] = []
         for entry, touched in job:
-            self._marks.add(entry)
+            self._watermarks.add(entry)
             if entry.done:
                 self._unsaved += 1
                 continue
@@ -272,14 +272,14 @@ class ParallelDelivery:
             if isinstance(answer, Applied):
                 self._heard[answer.applier] = self._clock.steady()
                 self._scheduler.closed.discard(answer.applier)
-                for entry in self._marks.take(answer.ids, answer.sequences):
+                for entry in self._watermarks.take(answer.ids, answer.sequences):
                     self._scheduler.complete(entry)
                     self._unsaved += 1
                 heard = True
         if heard and self._waiting:
             self._release()
         if heard:
-            self._marks.advance()
+            self._watermarks.advance()
 
     def _release(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -289,13 +289,13 @@ class ParallelDelivery:
 
     def _drain(self) -> None:
         self._send()
-        while self._marks.open:
+        while self._watermarks.open:
             self._listen(wait=True)
 
     def _apply_alone(self, entry: Entry) -> None:
         """Apply a transaction while no other one is running."""
         self._drain()
-        self._marks.add(entry)
+        self._watermarks.add(entry)
         if not entry.done:
             self._dispatch(entry, 0)
         self._drain()
@@ -319,7 +319,7 @@ class ParallelDelivery:
         if self._large is None:
             self._drain()
             self._large = Entry(piece.header, _behind(part, piece), (), 0)
-            self._marks.add(self._large)
+            self._watermarks.add(self._large)
             self._scheduler.dispatch(self._large, 0)
         large = self._large
         if not large.done:

@@ -15,7 +15,7 @@ from ggshell.pipeline.apply.target import CheckpointRow
 from ggshell.types import Csn
 
 
-class Marks(NamedTuple):
+class WatermarkState(NamedTuple):
     """The values for the checkpoint table.
 
     ``low`` and ``high`` (CSN and id): the watermarks; ``applied``: the ids applied at the low one or between them;
@@ -104,9 +104,9 @@ class AppliedWatermarks:
             moved = True
         return moved
 
-    def marks(self) -> Marks:
+    def state(self) -> WatermarkState:
         """Return the current values for the table; each finished row is returned only once."""
         between = [entry.header.xid for entry in self._order if entry.done]
         finished, self._finished = self._finished, []
         ids = (*self.low.same_csn, *between, *sorted(self._earlier))
-        return Marks(self.low, self._high, ids, tuple(finished))
+        return WatermarkState(self.low, self._high, ids, tuple(finished))

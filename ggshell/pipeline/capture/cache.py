@@ -310,17 +310,17 @@ class TransactionCache:
             return transaction.move()
         return kept
 
-    def decisions(self, read: int, restart: int, *, settled: bool) -> list[Decision]:
+    def decisions(self, read: int, restart: int, *, handed_out: bool) -> list[Decision]:
         """The decisions that still count, in the form to save. Transactions that ended get an end position of ``read``.
 
-        ``settled`` means that everything taken out is durable in the trail; until then a forced transaction is not
+        ``handed_out`` means that everything taken out is durable in the trail; until then a forced transaction is not
         done. A decision is forgotten when its transaction ended before every position at which a restart may begin
         (``restart``).
         """
         for xid in self._ended:
             self.decided[xid] = self.decided[xid]._replace(ended=read)
         self._ended.clear()
-        if settled:
+        if handed_out:
             self._taken.clear()
         found = [item._replace(done=False) if item.xid in self._taken else item for item in self.decided.values()]
         gone = [item.xid for item in found if 0 < item.ended < restart and item.wanted == NO_CURSOR]

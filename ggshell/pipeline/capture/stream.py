@@ -59,17 +59,17 @@ class Capture:
     def state(self) -> LogState:
         """How far the log was read; ``safe`` counts only what was handed out."""
         state = self._source.state
-        if self.settled:
+        if self.handed_out:
             self._safe = max(self._safe, state.safe)
         return state._replace(safe=self._safe)
 
     @property
     def quiet(self) -> bool:
         """Whether everything available has been handed out, so a batch need not wait for more rows."""
-        return self._source.quiet and self.settled
+        return self._source.quiet and self.handed_out
 
     @property
-    def settled(self) -> bool:
+    def handed_out(self) -> bool:
         """Whether every commit that was read has been handed out."""
         return not self._ready and self._pieces is None
 

@@ -66,7 +66,7 @@ class Run:
         while not self.capture.drained:
             self.capture.read()
             self.bounded.see(self.log.first_time)
-            if self.capture.settled and self.bounded.due(self.log.time):
+            if self.capture.handed_out and self.bounded.due(self.log.time):
                 here = self.log.position(self.log.state.read)
                 place = ManifestPosition(self.log.state.read, self.log.cursor, self.log.time, here, self.log.begin_of)
                 self.made.append(self.bounded.checkpoint(self.cache, place))

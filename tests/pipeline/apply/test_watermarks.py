@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ggshell.pipeline.apply.scheduling import Entry
 from ggshell.pipeline.apply.target import CheckpointRow
-from ggshell.pipeline.apply.watermarks import AppliedWatermarks, Marks
+from ggshell.pipeline.apply.watermarks import AppliedWatermarks, WatermarkState
 from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TrailPosition
 
@@ -18,23 +18,23 @@ def entry(csn: int) -> Entry:
     return Entry(TransactionHeader(f"x{csn}", Csn(csn), csn), TrailPosition(0, csn * 10), (), 1)
 
 
-def skipped(marks: Marks, csn: int) -> bool:
+def skipped(state: WatermarkState, csn: int) -> bool:
     """Whether a restart from these watermarks skips a transaction."""
-    low = marks.low.csn
-    return (low is not None and Csn(csn) < low) or f"x{csn}" in marks.applied
+    low = state.low.csn
+    return (low is not None and Csn(csn) < low) or f"x{csn}" in state.applied
 
 
 @given(order=st.permutations(range(1, 12)), stop=st.integers(0, 11))
 def test_a_restart_skips_exactly_the_applied_transactions(order: list[int], stop: int) -> None:
-    marks = AppliedWatermarks(START)
+    watermarks = AppliedWatermarks(START)
     entries = {csn: entry(csn) for csn in range(1, 12)}
     for each in entries.values():
-        marks.add(each)
+        watermarks.add(each)
     for number, csn in enumerate(order[:stop]):
-        for done in marks.take([f"x{csn}"], [number]):
+        for done in watermarks.take([f"x{csn}"], [number]):
             done.done = True
-        marks.advance()
-    found = marks.marks()
+        watermarks.advance()
+    found = watermarks.state()
     assert {csn for csn in entries if skipped(found, csn)} == set(order[:stop])
     assert found.high == ((Csn(max(order[:stop])), f"x{max(order[:stop])}") if stop else (None, ""))
     lowest = min(set(entries) - set(order[:stop]), default=12)
@@ -50,7 +50,7 @@ def test_two_runs_end_where_one_run_would(order: list[int], stop: int, rest: lis
         for done in first.take([f"x{csn}"], [number]):
             done.done = True
     first.advance()
-    left = first.marks()
+    left = first.state()
     above = [f"x{csn}" for csn in order[:stop] if not (left.low.csn is not None and Csn(csn) <= left.low.csn)]
     rows = [order[:stop].index(int(xid[1:])) for xid in above]
     second = AppliedWatermarks(left.low, above, rows)
@@ -63,21 +63,21 @@ def test_two_runs_end_where_one_run_would(order: list[int], stop: int, rest: lis
             for done in second.take([f"x{csn}"], [100 + number]):
                 done.done = True
     second.advance()
-    found = second.marks()
+    found = second.state()
     assert found.low.csn == Csn(8)
     assert found.applied == ("x8",)
     assert set(rows) <= set(found.finished)
 
 
 def test_a_row_that_names_several_transactions_is_removed_when_all_are_below_the_mark() -> None:
-    marks = AppliedWatermarks(START)
+    watermarks = AppliedWatermarks(START)
     for csn in (1, 2, 3):
-        marks.add(entry(csn))
-    for done in marks.take(["x1", "x3"], [7, 8]):
+        watermarks.add(entry(csn))
+    for done in watermarks.take(["x1", "x3"], [7, 8]):
         done.done = True
-    marks.advance()
-    assert marks.marks().finished == ()
-    for done in marks.take(["x2"], [9]):
+    watermarks.advance()
+    assert watermarks.state().finished == ()
+    for done in watermarks.take(["x2"], [9]):
         done.done = True
-    marks.advance()
-    assert sorted(marks.marks().finished) == [7, 8, 9]
+    watermarks.advance()
+    assert sorted(watermarks.state().finished) == [7, 8, 9]

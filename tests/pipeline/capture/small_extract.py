@@ -110,9 +110,9 @@ class SmallExtract:
         if batch is not None:
             self.machine.step()
             self._write(batch)
-        if self.capture.settled and self.bounded.due(self.log_time):
+        if self.capture.handed_out and self.bounded.due(self.log_time):
             self.checkpoint()
-        return batch is not None or self.source.more or not self.capture.settled
+        return batch is not None or self.source.more or not self.capture.handed_out
 
     def checkpoint(self) -> None:
         self.save()
@@ -136,7 +136,7 @@ class SmallExtract:
         recovery = oldest.begin if oldest is not None else state.read
         last = self.bounded.last
         restart = min(recovery, last.restart) if last is not None else recovery
-        machine.decisions = tuple(self.cache.decisions(state.read, restart, settled=self.capture.settled))
+        machine.decisions = tuple(self.cache.decisions(state.read, restart, handed_out=self.capture.handed_out))
         # While a recovery reads part of the log again, the position already reached remains valid.
         position = max(state.read, machine.recorded.position)
         machine.recorded = RecoveryRecord(position, recovery, machine.recorded.incarnation)

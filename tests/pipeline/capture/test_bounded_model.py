@@ -81,7 +81,7 @@ def carry_out(extract: SmallExtract, order: Order) -> None:
             extract.turn()
     elif order.kind == "save":
         extract.save()
-    elif order.kind == "checkpoint" and extract.capture.settled:
+    elif order.kind == "checkpoint" and extract.capture.handed_out:
         extract.checkpoint()
     elif order.kind == "skip":
         extract.decide(Action.SKIP, order.number)
