@@ -47,6 +47,15 @@ def read_config(environment: Mapping[str, str], *, terminal: bool) -> dict[str, 
     return {name: value for name, value in found.items() if terminal or name == "home"}
 
 
+def default_home(environment: Mapping[str, str]) -> Path | None:
+    """The home directory if no option names it: GGSHELL_HOME, or ``home`` of the file; None for the current folder.
+
+    Raises UsageError, as ``read_config``.
+    """
+    home = environment.get("GGSHELL_HOME") or read_config(environment, terminal=False).get("home")
+    return Path(home) if home else None
+
+
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     import tomllib
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ggshell.cli.config import default_home
 from ggshell.cli.options import DONE, FAILED, INTERRUPTED, USAGE, USAGE_ERROR, Options, parse_options
 from ggshell.errors import OUT_OF_MEMORY, DiskError, GgsError, UsageError
 from ggshell.files import close_to_others
@@ -86,7 +87,7 @@ def _subcommand(name: str, words: list[str]) -> int | None:
     if name == "demo":
         from ggshell.demo.cli import main as demo
 
-        return demo(words)
+        return demo(words, home=_default_home(words))
     if name == "check":
         from ggshell.check.cli import main as check
 
@@ -94,7 +95,7 @@ def _subcommand(name: str, words: list[str]) -> int | None:
     if name == "logdump":
         from ggshell.logdump.cli import main as logdump
 
-        return logdump(words, terminal=_dump_terminal)
+        return logdump(words, terminal=_dump_terminal, home=_default_home(words))
     if name == "completion":
         from ggshell.cli.shell_completion import script
 
@@ -108,6 +109,11 @@ def _subcommand(name: str, words: list[str]) -> int | None:
         sys.stdout.write(man_page())
         return DONE
     return None
+
+
+def _default_home(words: list[str]) -> Path | None:
+    """The home of a subcommand without an option for it. The help needs none, and is shown if the file is not valid."""
+    return None if {"--help", "-h"} & {*words} else default_home(os.environ)
 
 
 def _dump_terminal(session: DumpSession) -> Callable[[str], str | None]:

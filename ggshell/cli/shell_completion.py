@@ -27,7 +27,10 @@ DEMO_OPTIONS = {
 
 _SCRIPT = r"""# Completion of ggshell for bash. Load it with:  source <(ggshell completion bash)
 _ggshell_home() {
-    local home=${GGSHELL_HOME:-.} number
+    local file=${XDG_CONFIG_HOME:-$HOME/.config}/ggshell/config.toml home=${GGSHELL_HOME:-} number
+    [[ -z $home && -r $file ]] &&
+        home=$(sed -n "s/^[[:space:]]*[\"']\{0,1\}home[\"']\{0,1\}[[:space:]]*=[[:space:]]*[\"']\([^\"']*\).*/\1/p" "$file")
+    home=${home:-.}
     for ((number = 1; number < ${#COMP_WORDS[@]}; number++)); do
         case ${COMP_WORDS[number]} in
             --home=*) home=${COMP_WORDS[number]#--home=} ;;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +13,14 @@ from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.plurals import counted
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run one demo command and return the exit code (0 done, 1 refused, 2 wrong usage)."""
+def main(arguments: Sequence[str], *, home: Path | None = None) -> int:
+    """Run one demo command and return the exit code (0 done, 1 refused, 2 wrong usage).
+
+    ``home``: the home directory without ``--home`` (None: the current folder).
+    """
     options = _parser().parse_args(arguments)
-    home = Path(options.home or os.environ.get("GGSHELL_HOME") or ".").resolve()
     try:
-        return int(options.action(home, options))
+        return int(options.action(Path(options.home or home or ".").resolve(), options))
     except GgsError as error:
         sys.stderr.write(f"ERROR: {error.code} {error}\n")
         return 1
@@ -30,7 +31,9 @@ def _parser() -> argparse.ArgumentParser:
     # The option is accepted before and after the action.
     home = argparse.ArgumentParser(add_help=False)
     home.add_argument(
-        "--home", default=argparse.SUPPRESS, help="home directory (default: GGSHELL_HOME, or the current folder)"
+        "--home",
+        default=argparse.SUPPRESS,
+        help="home directory (default: GGSHELL_HOME, the configuration file or the current folder)",
     )
     parser.add_argument("--home", default=None, help=argparse.SUPPRESS)
     actions = parser.add_subparsers(required=True, metavar="up | load | status | down")

@@ -40,8 +40,8 @@ def main(
     """Run Logdump and return its exit code.
 
     The code is 0, or 1 if the file cannot be opened or a ``-c`` statement failed. ``read``: reads lines instead of
-    standard input; ``terminal``: creates the line editor at a terminal; ``home``: the home directory with the wallet, if it
-    is not GGSHELL_HOME.
+    standard input; ``terminal``: creates the line editor at a terminal; ``home``: the home directory with the wallet
+    (None: GGSHELL_HOME, or the current directory).
     """
     options = _options(list(arguments))
     if options is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.cli.config import config_file
+from ggshell.cli.main import main
 from ggshell.cli.options import Options, parse_options
 from ggshell.cli.session import Session
 from ggshell.errors import UsageError
@@ -85,3 +86,19 @@ def test_an_invalid_file_stops_ggshell_with_one_line_but_not_the_help(tmp_path: 
     assert done.stderr == f"ggshell: 1 is not a valid value of timing ({file}:1) - use true or false\n"
     helped = subprocess.run([*run, "--help"], env={"XDG_CONFIG_HOME": str(tmp_path)}, capture_output=True, check=False)
     assert helped.returncode == 0
+
+
+def test_the_home_applies_to_every_subcommand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    options(tmp_path, f'home = "{home}"')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("GGSHELL_HOME", raising=False)
+    assert main(["demo", "down"]) == 0
+    assert f"there is no demo in {home}" in capsys.readouterr().out
+    main(["demo", "--home", str(tmp_path / "b"), "down"])
+    assert f"there is no demo in {tmp_path / 'b'}" in capsys.readouterr().out
+    monkeypatch.setenv("GGSHELL_HOME", str(tmp_path / "b"))
+    main(["demo", "down"])
+    assert f"there is no demo in {tmp_path / 'b'}" in capsys.readouterr().out

@@ -30,7 +30,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def bash_completions(folder: Path, *words: str) -> set[str]:
+def bash_completions(folder: Path, *words: str, **environment: str) -> set[str]:
     """The completions of bash for the last word."""
     (folder / "completion.bash").write_text(script(["bash"]))
     (folder / "dirchk").mkdir(exist_ok=True)
@@ -38,9 +38,8 @@ def bash_completions(folder: Path, *words: str) -> set[str]:
         (folder / "dirchk" / name).touch()
     (folder / "checks.oby").touch()
     command = ["bash", "--norc", "-c", _ASK, "bash", "ggshell", *words]
-    result = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
-    )
+    settings = {"PATH": "/usr/bin:/bin", **environment}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=settings)
     assert result.stderr == ""
     return set(result.stdout.splitlines()) - {""}
 
@@ -127,6 +126,17 @@ def test_bash_completes_in_quotes_at_a_terminal(tmp_path: Path) -> None:
     os.write(terminal, b"exit\n")
     os.waitpid(pid, 0)
     os.close(terminal)
+
+
+@pytest.mark.parametrize("home", ["{}/other", "~/other"])
+def test_groups_are_read_from_the_home_of_the_configuration_file(tmp_path: Path, home: str) -> None:
+    (tmp_path / "other" / "dirchk").mkdir(parents=True)
+    (tmp_path / "other" / "dirchk" / "SOUTH7.cpd").touch()
+    (tmp_path / "ggshell").mkdir()
+    (tmp_path / "ggshell" / "config.toml").write_text(f'color = true\nhome = "{home.format(tmp_path)}"  # mine\n')
+    settings = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    assert bash_completions(tmp_path, "-c", '"START SOUTH', **settings) == {"START SOUTH7"}
+    assert bash_completions(tmp_path, "-c", '"START SOUTH', **settings, GGSHELL_HOME=str(tmp_path)) == set()
 
 
 def test_every_option_is_offered(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from logdump.dumps import Dump, small_trail
 from trail.damage_kit import KINDS, sample_record
 from trail.trail_kit import PRODUCER, A
 
+from ggshell.cli.main import main
 from ggshell.clock import FakeClock
 from ggshell.errors import NotFoundError
 from ggshell.home.home import Home
@@ -290,6 +291,12 @@ def test_encrypted_rows_are_decrypted_with_the_wallet_of_the_home(
     assert "a secret" in text
     monkeypatch.setenv("GGSHELL_HOME", str(tmp_path))
     assert "the wallet does not exist" in dump.say("decrypt on")
+    monkeypatch.delenv("GGSHELL_HOME")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "ggshell").mkdir()
+    (tmp_path / "ggshell" / "config.toml").write_text(f'home = "{home.root}"')
+    assert main(["logdump", "-c", "decrypt on\ndetail data\nn 3", str(name.file(0))]) == 0
+    assert "a secret" in capsys.readouterr().out
     content = bytearray(name.file(0).read_bytes())
     content[60] ^= 1
     name.file(0).write_bytes(content)
