@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
@@ -28,6 +29,15 @@ class Credentials(NamedTuple):
     def names_kind(self) -> str:
         """The text that names the kind of database: the data source, or else the user name."""
         return self.source or self.userid
+
+
+class Column(NamedTuple):
+    """A column of a table. ``type``: as the database shows it; ``key``: it belongs to the primary key."""
+
+    name: str
+    type: str
+    nullable: bool
+    key: bool
 
 
 class LoggedIn:
@@ -78,6 +88,18 @@ class LoggedIn:
 
     def tables(self) -> list[TableName]:
         """The tables of the database, for completion."""
+        raise self.refused()
+
+    def columns(self, table: TableName) -> list[Column]:
+        """The columns of a table. Raises NotFoundError."""
+        raise self.refused()
+
+    def open_transactions(self) -> list[Unread]:
+        """The open transactions that have written something, the oldest first."""
+        raise self.refused()
+
+    def log_end(self) -> tuple[str, int]:
+        """The current end of the log as text, and the time by the database's clock in microseconds since 1970."""
         raise self.refused()
 
     def close(self) -> None:

@@ -16,8 +16,10 @@ from ggshell.cli.execute import Outcome, execute
 from ggshell.cli.options import Options
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, UsageError
-from ggshell.service.answers import DONE, Said
+from ggshell.service.answers import Said
+from ggshell.service.connection_names import connection_of
 from ggshell.service.sign_in import Principal
+from ggshell.service.told import messages_of
 
 if TYPE_CHECKING:
     from ggshell.home.home import Home
@@ -85,8 +87,7 @@ class Call:
         if outcome.errors:
             raise outcome.errors[0]
         if told and outcome.result is not None:
-            lines = [str(row[0]) for row in outcome.result.rows if row and row[0]]
-            self.said += [Said(DONE, line.strip()) for line in lines]
+            self.said += messages_of(str(row[0]) for row in outcome.result.rows if row and row[0])
         return outcome
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
@@ -95,11 +96,9 @@ class Call:
         return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
 
     def log_in(self, connection: str) -> None:
-        """Log in to the database of a connection (``Domain.Alias``). Raises NotFoundError, DatabaseError."""
-        domain, dot, alias = connection.partition(".")
-        if not dot:
-            domain, alias = "OracleGoldenGate", connection
-        self.run(f"DBLOGIN USERIDALIAS {word(alias)} DOMAIN {word(domain)}")
+        """Log in to the database of a connection. Raises NotFoundError, DatabaseError."""
+        found = connection_of(self.home, connection)
+        self.run(f"DBLOGIN USERIDALIAS {word(found.alias)} DOMAIN {word(found.domain)}")
 
     def steps(self) -> Steps:
         """Return a series of steps that is undone if one of them fails."""

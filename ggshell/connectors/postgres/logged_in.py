@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
-from ggshell.connectors.logged_in import Credentials, LoggedIn
-from ggshell.connectors.postgres.session import connect, connection_info, database_facts
-from ggshell.types import TableName
+from ggshell.connectors.logged_in import Column, Credentials, LoggedIn
+from ggshell.connectors.postgres.session import connect, connection_info, current_position, database_facts
+from ggshell.errors import NotFoundError
+from ggshell.types import TableName, format_lsn
 
 if TYPE_CHECKING:
     import psycopg
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
@@ -72,6 +74,24 @@ class PostgresLogin(LoggedIn):
         from ggshell.connectors.postgres.describe import resolve
 
         return resolve(self.connection, "*.*")
+
+    def columns(self, table: TableName) -> list[Column]:
+        from ggshell.connectors.postgres import describe
+
+        relation = describe.table_id(self.connection, table)
+        if relation is None:
+            raise NotFoundError(f"table {table} does not exist")
+        found = describe.columns(self.connection, relation)
+        return [Column(name, kind, nullable, key) for name, kind, _, nullable, key, *_ in found]
+
+    def open_transactions(self) -> list[Unread]:
+        from ggshell.connectors.postgres.open_transactions import open_transactions
+
+        return open_transactions(self.connection)
+
+    def log_end(self) -> tuple[str, int]:
+        position, now = current_position(self.connection)
+        return format_lsn(position), now
 
     def close(self) -> None:
         self._connection.close()

@@ -9,6 +9,7 @@ from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session, slot, trandata
 from ggshell.connectors.postgres.history import History
 from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.open_transactions import open_transactions
 from ggshell.connectors.postgres.slot import UNCAPTURED_CODE, uncaptured
 from ggshell.connectors.postgres.slot_watch import SlotWatch
 from ggshell.connectors.postgres.table_watch import TableWatch
@@ -23,13 +24,6 @@ from ggshell.pipeline.capture.source import LogState
 from ggshell.record.image_rules import ImageRules
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
-
-_OPEN = """
-SELECT backend_xid::text::bigint, extract(epoch FROM xact_start) * 1000000, pid, coalesce(usename::text, '')
-  FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND datname = current_database()
- UNION ALL
-SELECT transaction::text::bigint, extract(epoch FROM prepared) * 1000000, 0, owner::text
-  FROM pg_prepared_xacts WHERE database = current_database() ORDER BY 2"""
 
 
 class PostgresSource(SourceDatabase):
@@ -177,10 +171,7 @@ class PostgresSource(SourceDatabase):
         """Return the open transactions that the server has not sent yet; it sends them at commit or when they grow large."""
         if self._control is None:
             return []
-        found = [
-            Unread(int(xid), int(begin), pid, user) for xid, begin, pid, user in session.execute(self._control, _OPEN)
-        ]
-        return [item for item in found if item.xid not in known]
+        return [item for item in open_transactions(self._control) if item.xid not in known]
 
     def close(self) -> None:
         if self._control is not None:

@@ -7,19 +7,11 @@ from ggshell.home.credential import CredentialStore
 from ggshell.home.users import Role
 from ggshell.language.redaction import masked
 from ggshell.service.answers import Answer, Said, collection, item
-from ggshell.service.bodies import Body
-from ggshell.service.call import Call, quoted, word
+from ggshell.service.call import Call
+from ggshell.service.logins import LoginBody, delete_login, set_login
 from ggshell.service.routes import resource
 
 _BASE = "/credentials"
-_ALTERED = Said("OGG-15114", "Credential store altered.")
-
-
-class CredentialBody(Body):
-    """A login."""
-
-    userid: str
-    password: str
 
 
 @resource("GET", _BASE, role=Role.USER, summary="List the domains of the credential store")
@@ -51,12 +43,12 @@ def get_alias(call: Call, domain: str, alias: str) -> Answer:
     f"{_BASE}/{{domain}}/{{alias}}",
     role=Role.ADMINISTRATOR,
     summary="Add an alias",
-    body=CredentialBody,
+    body=LoginBody,
     status=201,
 )
 def create_alias(call: Call, domain: str, alias: str) -> Answer:
-    _set(call, "ADD", domain, alias)
-    return Answer(messages=(_ALTERED,), status=201)
+    set_login(call, "ADD", domain, alias, call.body)
+    return Answer(status=201)
 
 
 @resource(
@@ -64,18 +56,17 @@ def create_alias(call: Call, domain: str, alias: str) -> Answer:
     f"{_BASE}/{{domain}}/{{alias}}",
     role=Role.ADMINISTRATOR,
     summary="Replace the login of an alias",
-    body=CredentialBody,
+    body=LoginBody,
 )
 def replace_alias(call: Call, domain: str, alias: str) -> Answer:
-    _set(call, "REPLACE", domain, alias)
-    return Answer(messages=(_ALTERED,))
+    set_login(call, "REPLACE", domain, alias, call.body)
+    return Answer()
 
 
 @resource("DELETE", f"{_BASE}/{{domain}}/{{alias}}", role=Role.ADMINISTRATOR, summary="Delete an alias")
 def delete_alias(call: Call, domain: str, alias: str) -> Answer:
-    login = CredentialStore(call.home).resolve(alias, domain)
-    call.run(f"ALTER CREDENTIALSTORE DELETE USER {quoted(login.userid)} ALIAS {word(alias)} DOMAIN {word(domain)}")
-    return Answer(messages=(_ALTERED,))
+    delete_login(call, domain, alias)
+    return Answer()
 
 
 @resource("GET", f"{_BASE}/{{domain}}/{{alias}}/valid", role=Role.USER, summary="Check that an alias can log in")
@@ -87,12 +78,6 @@ def is_valid(call: Call, domain: str, alias: str) -> Answer:
         call.said.append(Said(error.code, str(error), "WARNING"))
         return Answer({"$schema": "ogg:credentialsValid", "valid": False})
     return Answer({"$schema": "ogg:credentialsValid", "valid": True})
-
-
-def _set(call: Call, verb: str, domain: str, alias: str) -> None:
-    body: CredentialBody = call.body
-    login = f"{quoted(body.userid)} PASSWORD {quoted(body.password)}"
-    call.run(f"ALTER CREDENTIALSTORE {verb} USER {login} ALIAS {word(alias)} DOMAIN {word(domain)}")
 
 
 def _exists(call: Call) -> bool:

@@ -1,0 +1,194 @@
+"""The heartbeat table of a connection's database, and the lags that it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, cast
+
+from ggshell.errors import UsageError
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Object, Said
+from ggshell.service.bodies import Body
+from ggshell.service.call import Call, Steps, word
+from ggshell.service.routes import resource
+
+if TYPE_CHECKING:
+    from ggshell.cli.results.heartbeats import HeartbeatInfo, HeartbeatLags
+    from ggshell.monitoring.heartbeat_lag import Direction, Lag
+
+_BASE = "/connections/{connection}/tables/heartbeat"
+_ROLE = Role.ADMINISTRATOR
+_MOST_ROWS = 4095
+
+
+class HeartbeatBody(Body):
+    """The settings of a heartbeat table: ``frequency`` in seconds, the times in days."""
+
+    frequency: float | None = None
+    retention_time: int | None = None
+    purge_frequency: int | None = None
+    partitioned: bool | None = None
+    target_only: bool | None = None
+    upgrade: bool | None = None
+    db_unique_name: bool | None = None
+    tracking_extract_restart: bool | None = None
+
+    def options(self) -> str:
+        """Return the options of ADD and ALTER HEARTBEATTABLE."""
+        given = {
+            "FREQUENCY": self.frequency,
+            "RETENTION_TIME": self.retention_time,
+            "PURGE_FREQUENCY": self.purge_frequency,
+        }
+        found = "".join(f", {name} {Decimal(str(value))}" for name, value in given.items() if value is not None)
+        if self.target_only is not None:
+            found += ", TARGETONLY" if self.target_only else ", NOTARGETONLY"
+        return found
+
+
+@resource("GET", _BASE, role=Role.USER, summary="Show the settings of the heartbeat table")
+def get_heartbeat_table(call: Call, connection: str) -> Answer:
+    call.log_in(connection)
+    info = cast("HeartbeatInfo", call.run("INFO HEARTBEATTABLE").result)
+    frequency = info.frequency or Decimal(0)
+    return Answer(
+        {
+            "$schema": "ogg:tablesHeartbeat",
+            "frequency": int(frequency) if frequency == int(frequency) else float(frequency),
+            "retentionTime": info.retention_days,
+            "purgeFrequency": info.purge_days,
+            "partitioned": info.partitioned,
+            "targetOnly": info.frequency is None,
+            "trackingExtractRestart": True,
+            "dbUniqueName": False,
+            "upgrade": False,
+        }
+    )
+
+
+@resource("POST", _BASE, role=_ROLE, summary="Add the heartbeat table", body=HeartbeatBody, optional=True, status=201)
+def create_heartbeat_table(call: Call, connection: str) -> Answer:
+    body: HeartbeatBody = call.body or HeartbeatBody()
+    call.log_in(connection)
+    with call.steps() as steps:
+        _ensure_schema(call, steps)
+        call.run(f"ADD HEARTBEATTABLE{body.options()}{', PARTITIONED' if body.partitioned else ''}", told=True)
+    call.said.append(_added())
+    return Answer(status=201)
+
+
+def _ensure_schema(call: Call, steps: Steps) -> None:
+    """Name a schema for the heartbeat objects in GLOBALS if it names none: a schema of the login's database."""
+    from ggshell.groups.heartbeat_settings import home_names
+
+    if home_names(call.home) is not None:
+        return
+    login = call.session.logged_in()
+    present = {each.schema for each in login.table_logging().schemas("*")}
+    schema = next((each for each in (login.user, "ggadmin", "public") if each in present), None)
+    if schema is None:
+        return  # the statement refuses with the reason
+    path = call.home.globals
+    text = path.read_text() if path.exists() else ""
+    steps.write_file(path, f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}GGSCHEMA {schema}\n")
+    call.said.append(_schema_chosen(schema))
+
+
+def _added() -> Said:
+    return Said("OGG-14101", "Successfully added heartbeat table.")
+
+
+def _schema_chosen(schema: str) -> Said:
+    return Said("GGS-00919", f"Schema {schema} is entered in GLOBALS as the schema of the heartbeat objects.")
+
+
+@resource("PATCH", _BASE, role=_ROLE, summary="Change the settings of the heartbeat table", body=HeartbeatBody)
+def update_heartbeat_table(call: Call, connection: str) -> Answer:
+    body: HeartbeatBody = call.body
+    call.log_in(connection)
+    info = cast("HeartbeatInfo", call.run("INFO HEARTBEATTABLE").result)
+    if body.partitioned is not None and body.partitioned != info.partitioned:
+        raise UsageError("partitioned cannot be changed", hint="delete the heartbeat table and add it again")
+    if body.upgrade:
+        call.run("UPGRADE HEARTBEATTABLE", told=True)
+    options = body.options()
+    if options:
+        call.run(f"ALTER HEARTBEATTABLE{options}", told=True)
+    return Answer()
+
+
+@resource("DELETE", _BASE, role=_ROLE, summary="Delete the heartbeat table with its history")
+def delete_heartbeat_table(call: Call, connection: str) -> Answer:
+    call.log_in(connection)
+    call.run("DELETE HEARTBEATTABLE", told=True)
+    return Answer()
+
+
+@resource("GET", f"{_BASE}/{{process}}", role=Role.USER, summary="Show the heartbeats of an Extract or Replicat")
+def get_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
+    name = process.upper()
+    return Answer(_heartbeats(each for lag in _lags(call, connection) if name in _names(lag) for each in _fields(lag)))
+
+
+@resource("DELETE", f"{_BASE}/{{process}}", role=_ROLE, summary="Delete the heartbeats of a process that is gone")
+def delete_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
+    call.log_in(connection)
+    call.run(f"DELETE HEARTBEATENTRY {word(process)}", told=True)
+    return Answer()
+
+
+@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the lag of every path between this database and others")
+def get_heartbeat_data(call: Call, connection: str) -> Answer:
+    """Show the lags. ``limit`` and ``offset`` of the address choose a part of them."""
+    first, number = _number(call, "offset", 0), _number(call, "limit", _MOST_ROWS)
+    found = [each for lag in _lags(call, connection) for each in _fields(lag)]
+    return Answer(_heartbeats(found[first : first + number]))
+
+
+def _number(call: Call, name: str, usual: int) -> int:
+    text = call.request.query.get(name, "")
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UsageError(f"{text[:40]!a} is not a valid {name}")
+    return int(text) if text else usual
+
+
+def _heartbeats(found: Iterable[Object]) -> Object:
+    return {"$schema": "ogg:processHeartbeat", "heartbeats": list(found)}
+
+
+def _lags(call: Call, connection: str) -> list[Lag]:
+    call.log_in(connection)
+    result = cast("HeartbeatLags", call.run("LAG HEARTBEAT").result)
+    return [each.lag for each in result.ways]
+
+
+def _names(lag: Lag) -> set[str | None]:
+    beat = lag.beat
+    incoming = {beat.incoming_extract, beat.incoming_routing_path, beat.incoming_replicat}
+    return incoming | {beat.outgoing_extract, beat.outgoing_routing_path, beat.outgoing_replicat}
+
+
+def _fields(lag: Lag) -> list[Object]:
+    """Return the two directions of a path, those that have measured something."""
+    here, there = lag.beat.local_database or "", lag.beat.remote_database or ""
+    beat = lag.beat
+    ways = ((there, here, lag.incoming, beat.incoming_replicat), (here, there, lag.outgoing, beat.outgoing_replicat))
+    return [_way(*way) for way in ways if way[2].path]
+
+
+def _way(source: str, target: str, direction: Direction, replicat: str | None) -> Object:
+    parts = direction.parts
+    fields: Object = {
+        "source": source,
+        "target": target,
+        "path": direction.path,
+        "processName": replicat,
+        "lagSeconds": parts.total or 0.0,
+        "ageSeconds": direction.age or 0.0,
+        "lagExtract": parts.extract,
+        "lagRoute": parts.routing,
+        "lagRead": parts.read,
+        "lagReplicat": parts.apply,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
