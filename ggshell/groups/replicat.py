@@ -14,7 +14,16 @@ from functools import partial
 from typing import Any
 
 from ggshell.connectors.login import connection_string
-from ggshell.errors import ApplyError, ConnectionLostError, DiskError, ParameterError, RowGoneError, TargetChangedError
+from ggshell.errors import (
+    ApplyError,
+    ConnectionLostError,
+    DiskError,
+    GgsError,
+    ParameterError,
+    RowGoneError,
+    TargetChangedError,
+    TrailError,
+)
 from ggshell.groups.checkpoint_rows import Uncertain, keys_in_use
 from ggshell.groups.deliveries import (
     AnyDelivery,
@@ -388,6 +397,10 @@ class Replicat:
                 raise
             text = "The current statement was canceled because of a stop; its transaction is applied at the next start."
             self._context.report.event(Severity.INFO, "GGS-00403", text)
+        except (ApplyError, TrailError) as error:
+            if not isinstance(error, RowGoneError):
+                self._save_applied()
+            raise
         pending = delivery.pending
         if pending:  # stopped within a transaction: the next start applies it completely
             delivery.abandon()
@@ -475,6 +488,13 @@ class Replicat:
                 ),
             )
         )
+
+    def _save_applied(self) -> None:
+        """Save the position of a classic Replicat before an error ends it, so that INFO shows what the target holds."""
+        if isinstance(self._delivery, Delivery):
+            with contextlib.suppress(GgsError):  # the error that ends the process is the one to report
+                self._delivery.note()
+                self._save()
 
     def _lost(self) -> None:
         """Close the session after the target was lost; the checkpoint table will show what was committed."""

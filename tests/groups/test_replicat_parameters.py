@@ -11,7 +11,9 @@ import pytest
 from pipelines import REP1, Pipeline
 from processes import until, until_state
 
+from ggshell.home import checkpoint as checkpoints
 from ggshell.home.process_file import ProcessState, read_process_file
+from ggshell.types import TrailPosition
 
 
 @pytest.fixture
@@ -74,6 +76,21 @@ def test_collisions_are_handled_until_nohandlecollisions(pipeline: Pipeline) -> 
     assert pipeline.run("SEND REPLICAT rep1, LOGEND").splitlines()[-1] in ("YES", "NO")
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
     assert "duplicate key" in pipeline.abended_report(REP1)
+
+
+def test_info_shows_the_position_of_the_database_after_an_abend(pipeline: Pipeline) -> None:
+    pipeline.in_south("INSERT INTO b.items VALUES (4, 'in the way', 0)")
+    pipeline.add()
+    pipeline.start("ext1")
+    pipeline.insert(1, 2, 3, 4)
+    pipeline.csns(4)
+    pipeline.start("rep1")
+    pipeline.abended_report(REP1)
+    ((seqno, rba, csn),) = pipeline.in_south("SELECT seqno, rba, log_csn FROM b.checks")
+    assert pipeline.ids() == [1, 2, 3, 4]
+    kept = checkpoints.load(pipeline.home.checkpoint(*REP1))
+    assert (kept.read.current, kept.latest_csn) == (TrailPosition(seqno, rba), csn)
+    assert f"RBA {rba}" in pipeline.run("INFO REPLICAT rep1")
 
 
 def test_without_a_checkpoint_table_replicat_resumes_from_its_file(pipeline: Pipeline) -> None:
