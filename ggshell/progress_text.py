@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ggshell.durations import rough_text
+
 _SHORTEST = 1.0
 """In seconds: before that, the rate says nothing about the time left."""
 
@@ -17,10 +19,4 @@ def progress_text(done: int, whole: int, noun: str, seconds: float = 0.0, *, est
     text = f"{done:,} of {'about ' if estimated else ''}{whole:,} {noun}, {done * 100 // whole} %"
     if seconds < _SHORTEST or not 0 < done < whole:
         return text
-    return f"{text}, {_duration(seconds * (whole - done) / done)} left"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+    return f"{text}, {rough_text(seconds * (whole - done) / done)} left"

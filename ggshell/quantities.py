@@ -1,4 +1,4 @@
-"""Parsers for quantities in statements and files: sizes, intervals, times of day, weekdays and timestamps.
+"""Parsers for quantities in statements and files: sizes, times of day, weekdays and timestamps.
 
 There is one parser for each. Every parser raises ValueError with a message that can be shown to the user.
 """
@@ -13,16 +13,8 @@ from ggshell.clock import from_datetime
 
 SIZE_UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30, "GB": 1 << 30}
 DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
-_SECOND_WORDS = ("", "S", "SEC", "SECS", "SECOND", "SECONDS")
-_INTERVAL_UNITS: dict[str, int] = dict.fromkeys(_SECOND_WORDS, 1)
-_INTERVAL_UNITS |= dict.fromkeys(("M", "MIN", "MINS", "MINUTE", "MINUTES"), 60)
-_INTERVAL_UNITS |= dict.fromkeys(("H", "HR", "HRS", "HOUR", "HOURS"), 3600)
-_INTERVAL_UNITS |= dict.fromkeys(("D", "DAY", "DAYS"), 86_400)
-_INTERVAL_UNITS |= dict.fromkeys(("WEEK", "WEEKS"), 7 * 86_400)
 _LARGEST_SIZE = (1 << 63) - 1
-_LONGEST_INTERVAL = 36_525 * 86_400
 _SIZE = re.compile(r"(\d{1,20})\s*([A-Za-z]*)")
-_INTERVAL = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([A-Za-z]*)")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 _TIMESTAMP = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[ T:]|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z)?)?", re.IGNORECASE
@@ -31,10 +23,6 @@ _TIMESTAMP = re.compile(
 
 class Size(int):
     """A size in bytes."""
-
-
-class Interval(float):
-    """An interval in seconds."""
 
 
 class TimeOfDay(NamedTuple):
@@ -62,23 +50,6 @@ def read_size(text: str) -> Size:
     if match is None or unit is None or (size := int(match[1]) * unit) > _LARGEST_SIZE:
         raise ValueError(f"{text} is not a valid size: use a whole number with K, M or G, for example 256MB")
     return Size(size)
-
-
-def read_interval(text: str) -> Interval:
-    """Parse an interval: ``600sec``, ``20M``, ``4H``, ``10 HOURS``, ``1.5 DAYS``.
-
-    ``M`` means minutes; a number without a unit means seconds.
-    """
-    match = _INTERVAL.fullmatch(text.strip())
-    unit = _INTERVAL_UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None or (seconds := float(match[1]) * unit) > _LONGEST_INTERVAL:
-        raise ValueError(f"{text} is not a valid interval: use, for example, 600sec, 20M or 4H, up to 100 years")
-    return Interval(seconds)
-
-
-def read_hours(text: str) -> Interval:
-    """Parse an interval in which a number without a unit means hours."""
-    return read_interval(f"{text}H" if text.strip().replace(".", "", 1).isdigit() else text)
 
 
 def read_time_of_day(text: str) -> TimeOfDay:

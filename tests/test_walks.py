@@ -12,13 +12,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from walking.trace import Tracer, Walk, pieces_of, traced_run
 
 from ggshell.language.pages import argument
-from ggshell.quantities import read_hours, read_size
+from ggshell.quantities import read_size, read_weekday
 
 
 def test_a_walk_counts_each_file_once_and_each_change_of_file() -> None:
     tracer = Tracer()
     with tracer.on():
-        read_hours("4")
+        read_weekday("FRIDAY")
         argument("EXTSEQNO")
         read_size("4M")
     walk = Walk(tuple(tracer.pieces[0]))
@@ -38,10 +38,10 @@ def test_a_divider_begins_a_piece_with_each_call() -> None:
 
 
 def test_within_counts_only_the_files_of_that_function() -> None:
-    tracer = Tracer(within=("quantities.py", "read_hours"))
+    tracer = Tracer(within=("quantities.py", "read_weekday"))
     with tracer.on():
         argument("EXTSEQNO")
-        read_hours("4")
+        read_weekday("FRIDAY")
         argument("EXTRBA")
     assert tracer.pieces == [[], ["quantities.py"]]
 

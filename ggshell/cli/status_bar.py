@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 
 from ggshell.cli.groups import group_lag, view
-from ggshell.cli.output.units import clock_text
 from ggshell.cli.session import Session
+from ggshell.durations import clock_text
 from ggshell.errors import GgsError
 from ggshell.home.process_file import ProcessState
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ggshell.durations import DAY
 from ggshell.pipeline.heartbeat.names import PURGE_JOB, UPDATE_JOB
 
 if TYPE_CHECKING:
     from ggshell.monitoring.heartbeat_lag import Lag, Way
     from ggshell.monitoring.spreads import Objective, Spread
-
-DAY_SECONDS: Final = 86_400
 
 
 class HeartbeatTableSettings(NamedTuple):
@@ -71,7 +70,7 @@ class HeartbeatState(NamedTuple):
         return HeartbeatTableSettings(
             (update.every if update.next_run is not None else Decimal(0)) if update is not None else Decimal(0),
             (purge.retention_days or 0) if purge is not None else 0,
-            int(purge.every / DAY_SECONDS) if purge is not None else 0,
+            int(purge.every / DAY) if purge is not None else 0,
             update is None,
             self.partitioned,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +12,11 @@ from pathlib import Path
 from ggshell.clock import SystemClock, from_datetime
 from ggshell.demo.redo_figure import START, write_figure
 from ggshell.demo.redo_workload import Workload, WorkloadShape, redo_writers, write_definitions
+from ggshell.durations import read_interval
 from ggshell.home.home import Home
 from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
-_UNITS = {"": 1.0, "S": 1.0, "M": 60.0, "H": 3600.0, "D": 86400.0}
 _EVERY_SECONDS = 0.5
 _PARAMETERS = """EXTRACT {group}
 SOURCEDB redo://{folder}
@@ -28,10 +27,10 @@ TABLE shop.*{keys};
 
 def seconds(text: str) -> float:
     """Parse a duration to seconds: ``90``, ``20M``, ``24H``, ``3D``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([SMHD]?)", text.strip().upper())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is not a valid duration: use 90, 20M, 24H or 3D")
-    return float(match[1]) * _UNITS[match[2]]
+    try:
+        return read_interval(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def share(text: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from ggshell import __version__
 from ggshell.clock import Clock, local_text
 from ggshell.connectors.source import BoundedLog, SourceDatabase
+from ggshell.durations import HOUR, MINUTE, interval_text
 from ggshell.errors import DiskError, ParameterError, StateError, UsageError
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.bounded_state import BoundedState, PersistedTransaction, RecoveryState, TimedPosition
@@ -20,7 +21,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.typed_fields import plain
 from ggshell.parameters.process_parameters import ExtractParameters
-from ggshell.parameters.transaction_rules import HOUR, MINUTE, BoundedParameters, capture_fingerprint, nearest_multiple
+from ggshell.parameters.transaction_rules import BoundedParameters, capture_fingerprint, nearest_multiple
 from ggshell.pipeline.capture.bounded.manifest import MachineIdentity, RecoveryManifest
 from ggshell.pipeline.capture.bounded.recovery import (
     BoundedRecovery,
@@ -247,8 +248,7 @@ class ExtractRecovery:
         if not given.on:
             self._context.report.write("BROFF\n")
             return
-        hours, rest = divmod(settings.interval, 3600)
-        interval = f"{hours}HOURS" if not rest else f"{settings.interval / 60:g}MINUTES"
+        interval = interval_text(settings.interval, "HOURS", "MINUTES")
         self._context.report.write(f"BRINTERVAL = {interval}\nBRDIR      = {settings.folder}\n")
 
     def _say_start(self, recovery: Recovery, place: LogPosition, current: LogPosition) -> None:

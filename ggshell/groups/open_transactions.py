@@ -7,12 +7,12 @@ from typing import Any
 
 from ggshell.clock import to_datetime
 from ggshell.connectors.source import BoundedLog, SourceDatabase, Unread
+from ggshell.durations import MINUTE
 from ggshell.errors import CaptureError
 from ggshell.groups.bounded_recovery import ExtractRecovery
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ExtractParameters
-from ggshell.parameters.transaction_rules import MINUTE
 from ggshell.pipeline.capture.cache import OpenTransaction, TransactionCache
 from ggshell.pipeline.capture.decisions import Action, Decision
 from ggshell.pipeline.capture.stream import Capture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.clock import Clock
+from ggshell.durations import HOUR, MICROSECONDS
 from ggshell.errors import DiskError, StoreError
 from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import GroupEntry, Home
@@ -18,7 +19,7 @@ from ggshell.trail.reach import TrailExtent
 from ggshell.types import TrailPosition
 
 _FILE = re.compile(r"(..)(?:\d{9}|\d{6})")
-_HOUR = 3_600_000_000
+_HOUR = HOUR * MICROSECONDS
 
 
 class TrailFile(NamedTuple):

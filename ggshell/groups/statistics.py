@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import Clock, to_datetime
+from ggshell.durations import HOUR, MICROSECONDS
 from ggshell.monitoring.lag_stats import LagStats
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
@@ -29,7 +30,7 @@ CONFLICTS = ("INSERTROWEXISTS", "UPDATEROWEXISTS", "UPDATEROWMISSING", "DELETERO
 """The types of conflicts, which are counted in addition to the operations, with whether they were resolved."""
 SUCCEEDED, FAILED = "succeeded", "failed"
 _KIND_OF: dict[int, str] = {IoType.INSERT: "inserts", IoType.DELETE: "deletes", IoType.PURGE_DATA: "truncates"}
-_HOUR = 3_600_000_000
+_HOUR = HOUR * MICROSECONDS
 
 Counts = dict[tuple[str, str], dict[str, int]]
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from ggshell.durations import HOUR
 from ggshell.home.typed_fields import read_fields
-
-_HOUR = 3600
 
 
 class SlotLimit(StrEnum):
@@ -49,4 +48,4 @@ class SlotFacts(NamedTuple):
     @property
     def seconds_left(self) -> float | None:
         """The seconds until the limit, or None if they are unknown."""
-        return None if self.hours_left is None else self.hours_left * _HOUR
+        return None if self.hours_left is None else self.hours_left * HOUR

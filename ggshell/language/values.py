@@ -18,18 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ggshell.durations import Interval, read_hours, read_interval
 from ggshell.errors import StatementError
 from ggshell.language import pages
-from ggshell.quantities import (
-    Interval,
-    Size,
-    read_hours,
-    read_interval,
-    read_size,
-    read_time_of_day,
-    read_timestamp,
-    read_weekday,
-)
+from ggshell.quantities import Size, read_size, read_time_of_day, read_timestamp, read_weekday
 from ggshell.types import Csn
 
 VALUE_CODE = "GGS-00104"

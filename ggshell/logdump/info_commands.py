@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, from_datetime, to_datetime
+from ggshell.durations import MICROSECONDS, days_text
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.language import help as manual
 from ggshell.language import pages
@@ -188,9 +189,6 @@ def leave(session: LogdumpSession) -> Iterator[Answer]:
 # The time commands: TIME, CTIME, COMPUTETIMESTAMP, INTERPRETTIMESTAMP, INTERPRETINTERVAL.
 
 
-_SECOND, _DAY = 1_000_000, 86_400_000_000
-
-
 @action("TIME")
 def show_time(session: LogdumpSession) -> Iterator[Answer]:
     """Show the current time."""
@@ -201,7 +199,7 @@ def show_time(session: LogdumpSession) -> Iterator[Answer]:
 @action("CTIME")
 def c_time(session: LogdumpSession, *, n: int) -> Iterator[Answer]:
     """Show the time for a number of seconds since 1970. Raises UsageError outside the years 1 to 9999."""
-    yield Lines(_both(n * _SECOND, n))
+    yield Lines(_both(n * MICROSECONDS, n))
 
 
 @action("INTERPRETTIMESTAMP")
@@ -220,10 +218,7 @@ def compute_timestamp(session: LogdumpSession, *, time_string: str) -> Iterator[
 @action("INTERPRETINTERVAL")
 def interpret_interval(session: LogdumpSession, *, n: int) -> Iterator[Answer]:
     """Show a number of microseconds as days, hours, minutes, seconds, milliseconds and microseconds."""
-    days, rest = divmod(n, _DAY)
-    seconds, micros = divmod(rest, _SECOND)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    yield Lines((f"Interval {n} is {days}-{clock}.{micros // 1000:03d}.{micros % 1000:03d}",))
+    yield Lines((f"Interval {n} is {days_text(n)}",))
 
 
 def _both(microseconds: int, given: int) -> tuple[str, str]:

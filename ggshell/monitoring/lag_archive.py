@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.clock import Clock, to_datetime
+from ggshell.durations import PERIODS
 from ggshell.errors import DiskError
 from ggshell.home.home import Home
 from ggshell.monitoring.heartbeat_lag import parts_between, path_text
-from ggshell.monitoring.spreads import HOPS, PERIODS, Arrival, Spread
+from ggshell.monitoring.spreads import HOPS, Arrival, Spread
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
 from ggshell.pipeline.heartbeat.row import Beat
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from ggshell.durations import HOUR, MINUTE
 from ggshell.home.events import Severity
 from ggshell.parameters.lines import Parameter, read_parameters
 
-_SECONDS = {"SECONDS": 1, "MINUTES": 60, "HOURS": 3600}
+_SECONDS = {"SECONDS": 1, "MINUTES": MINUTE, "HOURS": HOUR}
 
 
 class LagRules(NamedTuple):

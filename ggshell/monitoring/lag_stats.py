@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ggshell.durations import DAY, HOUR, MICROSECONDS, MINUTE
 from ggshell.parameters.lines import Parameter
 from ggshell.types import Csn
 
 if TYPE_CHECKING:
     from ggshell.record.change import ChangeBatch
 
-_UNITS = {"msecs": 1000, "csecs": 10_000, "seconds": 1_000_000, "minutes": 60_000_000}
-_UNITS |= {"hours": 3_600_000_000, "days": 86_400_000_000}
+_UNITS = {"msecs": 1000, "csecs": 10_000, "seconds": MICROSECONDS, "minutes": MINUTE * MICROSECONDS}
+_UNITS |= {"hours": HOUR * MICROSECONDS, "days": DAY * MICROSECONDS}
 
 _THRESHOLD = re.compile(rf"(?i)\bTHRESHOLD({'|'.join(_UNITS)})\s+(\d+)")
 

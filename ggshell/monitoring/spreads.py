@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from ggshell.durations import PERIODS
 from ggshell.monitoring.heartbeat_lag import PART_NAMES, Parts
 
-PERIODS = {"MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 HOPS = (*PART_NAMES, "total")
 _MICRO = 1_000_000
 

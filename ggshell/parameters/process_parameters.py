@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ggshell.durations import DAY, HOUR, MINUTE
 from ggshell.errors import ParameterError
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.reperror import ReperrorRule, rules_of_map
@@ -177,7 +178,7 @@ class PurgeRule(NamedTuple):
     use_checkpoints: bool = True
     keep_hours: int = 0
     keep_files: int = 1
-    every: float = 3600
+    every: float = HOUR
 
 
 class ManagerParameters(NamedTuple):
@@ -215,7 +216,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
         reads_tables=bool(_named(found, "SOURCEISTABLE")),
-        log_retention=float(_last(found, "TRANLOGOPTIONS", "checkpointretentiontime", 0)) * 86_400,
+        log_retention=float(_last(found, "TRANLOGOPTIONS", "checkpointretentiontime", 0)) * DAY,
         ends_at_unreadable=_ends_at_unreadable(found),
         end=run_end(found),
         adds_trandata=bool(adding),
@@ -414,14 +415,14 @@ def _kind(item: Parameter) -> str:
 
 def _restart(item: Parameter) -> RestartRule:
     given = item.args
-    wait = given["waitseconds"] if "waitseconds" in given else given.get("waitminutes", 2) * 60
-    reset = given.get("resetminutes", 20) * 60
+    wait = given["waitseconds"] if "waitseconds" in given else given.get("waitminutes", 2) * MINUTE
+    reset = given.get("resetminutes", 20) * MINUTE
     return RestartRule(_kind(item), given["group_name"], given.get("retries", 2), wait, reset)
 
 
 def _purge(item: Parameter) -> PurgeRule:
     given = item.args
     hours = given.get("minkeephours", 0) + 24 * given.get("minkeepdays", 0)
-    every = 60 * given.get("frequencyminutes", 0) + 3600 * given.get("frequencyhours", 0)
+    every = MINUTE * given.get("frequencyminutes", 0) + HOUR * given.get("frequencyhours", 0)
     files = 1 if hours else given.get("minkeepfiles", 1)
-    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, files, float(every or 3600))
+    return PurgeRule(given["trail"], "nousecheckpoints" not in given, hours, files, float(every or HOUR))

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from ggshell.clock import from_datetime, to_datetime
+from ggshell.durations import read_interval
 from ggshell.parameters.lines import Parameter
-from ggshell.quantities import TimeOfDay, read_interval
+from ggshell.quantities import TimeOfDay
 
 _UNITS = ("seconds", "second", "minutes", "minute", "hours", "hour")
 

@@ -6,9 +6,9 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ggshell.durations import HOUR, MINUTE
 from ggshell.parameters.lines import Parameter, read_parameters
 
-HOUR, MINUTE = 3600, 60
 LEAST_CHECK = 5 * MINUTE
 CLEANUP_MINUTES = 10
 _HARMLESS = frozenset(

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from cli.shell import Shell, replicat, trail_read
 
-from ggshell.cli.output.units import clock_text
-
 SECOND = 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "00:00:00"), (59, "00:00:59"), (3661, "01:01:01"), (842 * 3600, "842:00:00")]
-)
-def test_clock_text(seconds: int, text: str) -> None:
-    assert clock_text(seconds * SECOND) == text
 
 
 def test_a_damaged_trail_makes_the_lag_unknown_with_the_reason(shell: Shell) -> None:

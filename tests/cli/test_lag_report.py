@@ -15,7 +15,6 @@ from pipeline.heartbeat.deployment import Deployment
 from processes import until
 
 from ggshell.cli.lag_page.charts import SHADES, shade, ticks, time_marks
-from ggshell.cli.output.units import seconds_text
 from ggshell.errors import DiskError
 from ggshell.monitoring import lag_archive
 from ggshell.monitoring.lag_archive import ArchiveRow
@@ -182,10 +181,7 @@ def test_a_path_is_named_by_its_databases_and_by_its_trail(tmp_path: Path, north
         deployment.close()
 
 
-def test_durations_and_scales_have_round_values() -> None:
-    assert [seconds_text(value) for value in (None, 0.0, 0.0123, 1.5, 90, 600, 86400, -0.25)] == [
-        "–", "0", "12.3 ms", "1.5 s", "90 s", "10 min", "24 h", "-250 ms",
-    ]  # fmt: skip
+def test_scales_have_round_values() -> None:
     assert ticks(10.0) == [0.0, 5.0, 10.0]
     assert ticks(0.0) == [0.0]
     assert ticks(600.0) == [0.0, 300.0, 600.0]

@@ -83,7 +83,7 @@ def test_the_printed_parameters_read_the_log(tmp_path: Path, kind: str, capsys: 
 
 @pytest.mark.parametrize(
     ("given", "wrong"),
-    [(["--span", "soon"], "soon is not a valid duration"), (["--rollbacks", "200%"], "200% is not a valid share")],
+    [(["--span", "soon"], "soon is not a valid interval"), (["--rollbacks", "200%"], "200% is not a valid share")],
 )
 def test_invalid_arguments_are_refused(
     tmp_path: Path, given: list[str], wrong: str, capsys: pytest.CaptureFixture[str]

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from ggshell.durations import read_interval
 from ggshell.errors import StatementError
 from ggshell.language import grammar, pages
 from ggshell.language.values import check_values, rules_of
-from ggshell.quantities import read_interval, read_size
+from ggshell.quantities import read_size
 
 
 def page(folder: Path, *lines: str) -> Path:

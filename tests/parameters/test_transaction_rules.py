@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ggshell.durations import read_interval
 from ggshell.errors import ParameterError
 from ggshell.language.values import INTERVAL
 from ggshell.parameters.loading import load_extract
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.transaction_rules import capture_fingerprint, nearest_multiple
-from ggshell.quantities import read_interval
 
 
 def load(tmp_path: Path, *lines: str) -> ExtractParameters:

@@ -22,6 +22,7 @@ from ggshell.cli.results.heartbeats import (
 )
 from ggshell.cli.session import Session
 from ggshell.clock import from_datetime, local_text
+from ggshell.durations import DAY, HOUR, MICROSECONDS
 from ggshell.groups.heartbeat_settings import required_names
 from ggshell.home.events import Severity
 from ggshell.monitoring.clock_offset import between_clocks
@@ -31,10 +32,9 @@ from ggshell.monitoring.spreads import Objective, Spread, objectives
 if TYPE_CHECKING:
     from ggshell.connectors.heartbeat_tables import ChangedObject, HeartbeatJob, HeartbeatTableChanges, HeartbeatTables
 
-OFFSET_SECONDS = 3600
+OFFSET_SECONDS = HOUR
 """Age limit of the heartbeats that are used to estimate the clock offset: clocks drift."""
 
-DAY = 86_400_000_000
 LATE_SECONDS = 5
 """How long a job may be overdue before a warning is given; Manager checks the jobs every second."""
 
@@ -182,7 +182,7 @@ def lag_heartbeat(
     archive: bool = False,
 ) -> HeartbeatLags | LagTimes | LagObjective:
     """Show the lag measured by heartbeats: the current lag, lag by period, or compliance with a service level."""
-    begin = begin_time(since, session.clock.now()) if since else session.clock.now() - DAY
+    begin = begin_time(since, session.clock.now()) if since else session.clock.now() - DAY * MICROSECONDS
     if slo:
         service = float(slo[0]) / 100, float(slo[-1])
         return LagObjective(tuple(_objectives(session, service, begin, remote_database, archive)))

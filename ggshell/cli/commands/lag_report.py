@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ggshell.cli.begin import begin_time
 from ggshell.cli.output.tables import table_text
-from ggshell.cli.output.units import moment, moment_text, pace_of, period_text, seconds_text
+from ggshell.cli.output.units import moment, moment_text, pace_of, period_text
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Row
 from ggshell.cli.session import Session
+from ggshell.durations import seconds_text
 from ggshell.errors import DiskError, NotFoundError, StateError
 
 if TYPE_CHECKING:

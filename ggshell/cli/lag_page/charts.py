@@ -7,8 +7,8 @@ from html import escape
 from math import floor, log10
 from typing import Final, NamedTuple
 
-from ggshell.cli.output.units import period_text, seconds_text
-from ggshell.monitoring.spreads import PERIODS
+from ggshell.cli.output.units import period_text
+from ggshell.durations import HOUR, MINUTE, PERIODS, seconds_text
 from ggshell.query.queries.heartbeats import HOPS
 from ggshell.query.queries.lag import LagPath, Window
 
@@ -59,7 +59,7 @@ def ticks(high: float, count: int = 4) -> list[float]:
     """Return round values from 0 to a maximum: in seconds, from two minutes in minutes, from two hours in hours."""
     if high <= 0:
         return [0.0]
-    unit = 3600.0 if high >= 7200 else 60.0 if high >= 120 else 1.0
+    unit = float(HOUR if high >= 2 * HOUR else MINUTE if high >= 2 * MINUTE else 1)
     raw = high / unit / count
     power = 10.0 ** floor(log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)

@@ -15,8 +15,8 @@ from ggshell.cli.lag_page.charts import (
     periods_of,
     spark_bar,
 )
-from ggshell.cli.output.units import minute_text, moment_text, pace_of, period_text, seconds_text
-from ggshell.monitoring.spreads import PERIODS
+from ggshell.cli.output.units import minute_text, moment_text, pace_of, period_text
+from ggshell.durations import PERIODS, seconds_text
 from ggshell.query.queries.heartbeats import HOPS
 from ggshell.query.queries.lag import ClockLead, LagFigures, LagPath, Trend, Window
 

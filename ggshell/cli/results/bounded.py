@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Row
 from ggshell.clock import local_text
+from ggshell.durations import MICROSECONDS, clock_text, interval_text
 from ggshell.home.bounded_state import BoundedState, TimedPosition
 
 
@@ -132,8 +133,7 @@ def _when(moment: int) -> str:
 
 
 def _interval(seconds: int) -> str:
-    short = f"{seconds // 3600}H" if seconds % 3600 == 0 else f"{seconds / 60:g}M"
-    return f"{seconds} seconds (BRINTERVAL {short})"
+    return f"{seconds} seconds (BRINTERVAL {interval_text(seconds)})"
 
 
 def _bounded_status(result: BoundedStatus) -> str:
@@ -257,11 +257,10 @@ def _summary(result: Timeline) -> list[str]:
     start = local_text(result.restart) if result.restart else "not known"
     lines.append(f"R  a restart would begin to read at {start}: {result.reason}")
     if result.restart:
-        seconds = max(0, result.end - result.restart) // 1_000_000
         segments = max(1, result.end_sequence - result.restart_sequence + 1) if result.restart_sequence else 0
         log = f", segment {result.restart_sequence} to {result.end_sequence}" if segments else ""
-        lines.append(f"   and read {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02} of log{log}")
-        lines.append(f"   (maximum: {2 * result.interval // 3600:02}:{2 * result.interval // 60 % 60:02}:00)")
+        lines.append(f"   and read {clock_text(max(0, result.end - result.restart))} of log{log}")
+        lines.append(f"   (maximum: {clock_text(2 * result.interval * MICROSECONDS)})")
     lines.append("=  is in files   -  would be read again")
     if not result.running:
         lines.append("The process is not running: only transactions that are in files are shown.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ggshell.cli.output.units import clock_text, moment, seconds, size
+from ggshell.cli.output.units import moment, size
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.listings import trail_type
 from ggshell.clock import local_text
 from ggshell.connectors.registry import source_log
+from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
 from ggshell.groups.load_state import LoadState
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
@@ -62,7 +63,14 @@ def _group_row(info: GroupInfo) -> Row:
     place = (position[0], position[1])
     held = (slot.name, slot.retained, slot.growth_per_hour, slot.seconds_left) if slot else (None, None, None, None)
     return (
-        *(str(found.type), found.group, info.status, moment(found.started), seconds(info.lag), seconds(info.since)),
+        *(
+            str(found.type),
+            found.group,
+            info.status,
+            moment(found.started),
+            whole_seconds(info.lag),
+            whole_seconds(info.since),
+        ),
         *(info.pid, str(found.read.source), found.read.trail or None, *place, found.latest_csn or None),
         *(moment(found.record_time), *held),
     )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Note, Row
 from ggshell.clock import local_text
+from ggshell.durations import milliseconds_text
 from ggshell.monitoring.clock_offset import Offset, estimate
 from ggshell.monitoring.heartbeat_lag import Direction, Lag, Way, bar
 from ggshell.monitoring.spreads import Objective, Spread
@@ -182,7 +183,7 @@ def _heartbeat_lags(result: HeartbeatLags) -> str:
     for way in result.ways:
         lines += _way(way)
     if result.here is not None:
-        lead, error = seconds(abs(result.here.lead)), seconds(result.here.error)
+        lead, error = milliseconds_text(abs(result.here.lead)), milliseconds_text(result.here.error)
         ahead = "ahead of" if result.here.lead >= 0 else "behind"
         lines += [f"The database's clock is {lead} {ahead} this host's (+/- {error})."]
     lines += ["e: to Extract, p: to the path, r: to Replicat's reading, a: to the commit in the target"]
@@ -193,14 +194,14 @@ def _way(way: WayLag) -> list[str]:
     beat = way.lag.beat
     lines = [f"From {beat.remote_database} to {beat.local_database}   {way.lag.incoming.path}"]
     offset = way.offset
-    sure = f" +/- {seconds(offset.error)}" if offset is not None else ""
+    sure = f" +/- {milliseconds_text(offset.error)}" if offset is not None else ""
     lines += _direction(way.lag.incoming, sure)
     if offset is not None:
         right = (way.lag.incoming.parts.total or 0.0) + offset.lead
         ahead = "ahead of" if offset.lead >= 0 else "behind"
         lines.append(
-            f"  Clock of {beat.remote_database} is {seconds(abs(offset.lead))} {ahead} the local one"
-            f" (+/- {seconds(offset.error)}); lag by one clock {seconds(right)}"
+            f"  Clock of {beat.remote_database} is {milliseconds_text(abs(offset.lead))} {ahead} the local one"
+            f" (+/- {milliseconds_text(offset.error)}); lag by one clock {milliseconds_text(right)}"
         )
     if way.lag.outgoing.path:
         lines.append(f"From {beat.local_database} to {beat.remote_database}   {way.lag.outgoing.path}")
@@ -209,15 +210,12 @@ def _way(way: WayLag) -> list[str]:
 
 
 def _direction(side: Direction, sure: str) -> list[str]:
-    total, age = (seconds(value) if value is not None else "unknown" for value in (side.parts.total, side.age))
+    total, age = (
+        milliseconds_text(value) if value is not None else "unknown" for value in (side.parts.total, side.age)
+    )
     named = zip(("Extract", "path", "read", "apply"), side.parts, strict=True)
-    parts = "  ".join(f"{name} {seconds(value)}" for name, value in named if value is not None)
+    parts = "  ".join(f"{name} {milliseconds_text(value)}" for name, value in named if value is not None)
     return [f"  Lag {total}{sure}, heartbeat {age} old", f"  [{bar(side.parts, BAR_WIDTH)}]", f"  {parts}"]
-
-
-def seconds(value: float) -> str:
-    """Format a duration to the millisecond."""
-    return f"{value:.3f} s"
 
 
 def _lag_times(result: LagTimes) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ggshell.cli.output.units import clock_text, seconds
 from ggshell.cli.results import Note, Row
+from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
 
 
@@ -38,7 +38,7 @@ class InfoAll(NamedTuple):
     @property
     def rows(self) -> list[Row]:
         return [
-            (line.program, line.status, line.group or None, seconds(line.lag), seconds(line.since))
+            (line.program, line.status, line.group or None, whole_seconds(line.lag), whole_seconds(line.since))
             for line in self.processes
         ]
 

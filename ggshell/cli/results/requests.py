@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ggshell.cli.output.tables import aligned
-from ggshell.cli.output.units import clock_text, moment, seconds
+from ggshell.cli.output.units import moment
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.groups import slot_lines
 from ggshell.clock import local_text
+from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
 from ggshell.home.slot_facts import SlotFacts
 
@@ -44,7 +45,7 @@ class Lags(NamedTuple):
 
     @property
     def rows(self) -> list[Row]:
-        return [(g.type, g.group, g.status, seconds(g.lag), g.at_end) for g in self.groups]
+        return [(g.type, g.group, g.status, whole_seconds(g.lag), g.at_end) for g in self.groups]
 
     @property
     def layout(self) -> str:
@@ -138,7 +139,7 @@ def _lag(group: GroupLag) -> str:
     elif group.lag is None:
         lines.append("No records yet processed.")
     else:
-        lines.append(f"Last record lag {seconds(group.lag)} seconds.")
+        lines.append(f"Last record lag {whole_seconds(group.lag)} seconds.")
         if not group.asked:
             lines.append(f"Checkpoint Lag       {clock_text(group.lag)}")
     if group.at_end:

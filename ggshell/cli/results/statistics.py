@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Row
 from ggshell.clock import local_text
+from ggshell.durations import HOUR, MINUTE
 from ggshell.errors import GgsError
 from ggshell.groups.statistics import conflict_counts
 from ggshell.home.checkpoint import GroupKind
@@ -93,7 +94,7 @@ COUNTED = ("inserts", "updates", "deletes", "upserts", "truncates", "discards", 
 
 
 _WIDTH = 63
-_UNITS = {"HR": (3600, "hour"), "MIN": (60, "minute"), "SEC": (1, "second")}
+_UNITS = {"HR": (HOUR, "hour"), "MIN": (MINUTE, "minute"), "SEC": (1, "second")}
 
 
 def _stats(result: Stats) -> str:

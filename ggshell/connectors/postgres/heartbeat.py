@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import from_datetime
 from ggshell.connectors.heartbeat_tables import (
-    DAY_SECONDS,
     ChangedObject,
     HeartbeatJob,
     HeartbeatState,
@@ -23,6 +22,7 @@ from ggshell.connectors.postgres import heartbeat_sql as sql
 from ggshell.connectors.postgres.describe import table_id
 from ggshell.connectors.postgres.heartbeat_sql import UTC_NOW
 from ggshell.connectors.postgres.session import execute, transaction
+from ggshell.durations import DAY
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, PURGE_JOB, UPDATE_JOB, HeartbeatNames
@@ -103,7 +103,7 @@ def _procedures(
     for statement in (sql.purge_procedure(names), sql.update_procedure(names), sql.run_function(names)):
         execute(connection, statement)
     made.append(ChangedObject("OGG-14017", f"Created purge procedure {names.of(sql.PURGE_PROCEDURE)}."))
-    _set_job(connection, names, PURGE_JOB, Decimal(settings.purge_days) * DAY_SECONDS, settings.retention_days)
+    _set_job(connection, names, PURGE_JOB, Decimal(settings.purge_days) * DAY, settings.retention_days)
     made.append(
         ChangedObject(
             "OGG-14018",
@@ -177,7 +177,7 @@ def alter(
             made.append(_frequency(changes.frequency, "Changed"))
         if changes.retention_days is not None or changes.purge_days is not None:
             days = changes.purge_days if changes.purge_days is not None else now.purge_days
-            _set_job(connection, names, PURGE_JOB, Decimal(days) * DAY_SECONDS, changes.retention_days)
+            _set_job(connection, names, PURGE_JOB, Decimal(days) * DAY, changes.retention_days)
             kept = changes.retention_days if changes.retention_days is not None else now.retention_days
             made.append(
                 ChangedObject(
@@ -237,7 +237,7 @@ def upgrade(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[
                 made.append(ChangedObject("OGG-14089", f"Added column {name} to {table}."))
         if table_id(connection, names.jobs) is None:
             execute(connection, sql.jobs_table(names))
-            _set_job(connection, names, PURGE_JOB, Decimal(DAY_SECONDS), HeartbeatTableSettings().retention_days)
+            _set_job(connection, names, PURGE_JOB, Decimal(DAY), HeartbeatTableSettings().retention_days)
             made.append(ChangedObject("OGG-14086", f"Created job table {names.jobs}."))
         for statement in (
             *sql.receive_function(names),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres import heartbeat
 from ggshell.connectors.postgres.session import address, connect, execute, translate
+from ggshell.durations import PERIODS
 from ggshell.errors import GgsError
 from ggshell.monitoring.heartbeat_lag import path_text
-from ggshell.monitoring.spreads import HOPS, PERIODS, Objective, Spread
+from ggshell.monitoring.spreads import HOPS, Objective, Spread
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
 from ggshell.pipeline.heartbeat.row import time_text
 from ggshell.types import quote_table

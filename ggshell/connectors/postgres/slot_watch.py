@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.connectors.postgres.slot import SlotStatus
+from ggshell.durations import HOUR
 from ggshell.home.slot_facts import SlotFacts, SlotLimit
 
 TREND_SECONDS = 60.0
@@ -15,7 +16,6 @@ WINDOW_SECONDS = 600.0
 """The time over which growth is averaged: what was before does not hide a burst."""
 WARN_HOURS = 2.0
 AGAIN_SECONDS = 900.0
-_HOUR = 3600.0
 _STRAINED = ("extended", "unreserved")
 
 
@@ -75,7 +75,7 @@ class SlotWatch:
             self._samples.popleft()
         first = self._samples[0]
         seconds = sample.at - first.at
-        return (sample.retained - first.retained) / seconds * _HOUR if seconds > TREND_SECONDS else None
+        return (sample.retained - first.retained) / seconds * HOUR if seconds > TREND_SECONDS else None
 
     def _warning(self, status: SlotStatus, room: int | None, left: float | None) -> str:
         text = f"Slot {status.name} retains {status.retained} bytes of log. After {room} more bytes"

@@ -6,11 +6,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from ggshell.durations import PERIODS
 from ggshell.query.queries.trails import EVERYTHING, QueriedTrails, TrailSpan
 from ggshell.query.views import QueryAnswer
 
-PERIODS: Final = {"MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
-"""In seconds."""
 _TIME: Final = pa.timestamp("us", "UTC")
 _COUNTS: Final = [
     *((name, pa.int64()) for name in ("records", "bytes", "begins")),

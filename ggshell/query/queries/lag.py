@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from ggshell.durations import PERIODS
 from ggshell.monitoring.clock_offset import Offset, estimate
-from ggshell.monitoring.spreads import PERIODS
 from ggshell.query.queries.heartbeats import HOPS, Heartbeats
 from ggshell.query.views import PARTS
 

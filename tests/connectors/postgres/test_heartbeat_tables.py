@@ -13,8 +13,9 @@ from ggshell.clock import to_datetime
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
 from ggshell.connectors.postgres import heartbeat, session
 from ggshell.connectors.postgres.heartbeat_tables import PostgresHeartbeatTables
+from ggshell.durations import PERIODS
 from ggshell.monitoring.heartbeat_lag import parts_between, path_text
-from ggshell.monitoring.spreads import PERIODS, Arrival, objectives, spreads
+from ggshell.monitoring.spreads import Arrival, objectives, spreads
 from ggshell.pipeline.heartbeat.names import HeartbeatNames
 
 NAMES = HeartbeatNames("gg")
