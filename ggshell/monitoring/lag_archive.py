@@ -140,6 +140,22 @@ def read_arrivals(folder: Path, since: int, remote: str = "") -> list[Arrival]:
     return [Arrival(str(row[0]), path_text(*row[1:4]), row[8], parts_between(row[4:9])) for row in rows]
 
 
+def newest(folder: Path, since: int) -> dict[str, int]:
+    """Return when each group received its last heartbeat after a time (both in microseconds since 1970).
+
+    Reads only the last file of each group. Raises StoreError.
+    """
+    last = {file.stem.partition("-")[0]: file for file in sorted(_files(folder, since), key=lambda file: file.name)}
+    found = {}
+    with _engine() as engine:
+        for group, file in last.items():
+            with _readable(engine, [file]):
+                row = engine.execute(f"SELECT max(epoch_us(heartbeat_received_ts)) FROM {_read([file])}").fetchone()
+            if row and row[0] is not None:
+                found[group] = int(row[0])
+    return found
+
+
 @contextlib.contextmanager
 def _readable(engine: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> Iterator[None]:
     """Raise DiskError naming the file of the archive that a query could not read."""

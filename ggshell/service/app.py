@@ -20,13 +20,14 @@ from starlette.routing import Route as HttpRoute
 
 from ggshell.errors import GgsError, HttpError
 from ggshell.home.events import Severity
+from ggshell.home.users import Role
 from ggshell.language.redaction import masked
 from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import headers_of, status_of
-from ggshell.service.sign_in import COOKIE, Principal, required
+from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
 LONGEST_BODY: Final = 1 << 20
@@ -69,7 +70,7 @@ class Application:
         if request.method == "OPTIONS":
             return self._options(address)
         route, values = routes.find(request.method, address.path)
-        principal = await self._principal(request, route)
+        principal = await self._principal(request, route.role)
         required(principal, route.role)
         body = await self._body(request, route)
         call = Call(self._state, self._request(request, address, body), principal)
@@ -91,7 +92,19 @@ class Application:
             return Response(status_code=204, headers=error.headers)
         return Response(status_code=204)
 
-    async def _principal(self, request: HttpRequest, route: routes.Route) -> Principal:
+    async def _principal(self, request: HttpRequest, role: Role) -> Principal:
+        """Return who makes the request. Raises HttpError (401, 429), except for routes that anyone may use.
+
+        Such a route decides by itself: /metrics also accepts a token of its own.
+        """
+        try:
+            return await self._signed_in(request)
+        except HttpError:
+            if role is Role.ANYONE:
+                return ANONYMOUS
+            raise
+
+    async def _signed_in(self, request: HttpRequest) -> Principal:
         sign_in, client = self._state.sign_in, request.client
         name = self._peer_name((client.host, client.port)) if client is not None else ""
         host = client.host if client is not None else "local"

@@ -26,6 +26,7 @@ from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.app import Application
 from ggshell.service.state import PROGRAM, ServiceState
+from ggshell.service.statsd import StatsdSender
 
 GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
@@ -112,9 +113,11 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         report.event(
             Severity.WARNING, "GGS-00909", "The service has no users yet: run ADD USER name, ROLE SECURITY in ggshell."
         )
+    statsd = StatsdSender(state)
     try:
         server.run(sockets=[listener])
     finally:
+        statsd.close()
         home.service.unlink(missing_ok=True)
         sockets.close()
         state.close()

@@ -7,7 +7,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
@@ -17,6 +18,9 @@ from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.sign_in import SignIn
+
+if TYPE_CHECKING:
+    from ggshell.service.metrics import HomeCollector
 
 PROGRAM: Final = "Service"
 WORKERS: Final = 16
@@ -56,6 +60,13 @@ class ServiceState:
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._number = 0
+
+    @cached_property
+    def collector(self) -> HomeCollector:
+        """The collector of the home's metrics; its library is loaded at the first use."""
+        from ggshell.service.metrics import HomeCollector
+
+        return HomeCollector(self.home, self.clock)
 
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write an event to ggserr.log. Raises DiskError."""

@@ -1,0 +1,70 @@
+"""Snapshots of the groups: what their files and their running processes say at one moment, for metrics and measuring points.
+
+Processes are asked at the same time, each for at most ``ANSWER_SECONDS``: a busy process does not delay the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple
+
+from ggshell.cli.groups import View, group_lag, view
+from ggshell.errors import GgsError
+from ggshell.groups.control import request
+from ggshell.groups.statistics import KINDS
+from ggshell.home.home import Home
+from ggshell.monitoring.group_lag import since
+
+ANSWER_SECONDS: Final = 2.0
+_MOST_ASKED: Final = 16
+_MICRO: Final = 1_000_000
+
+
+class GroupSnapshot(NamedTuple):
+    """A group at one moment.
+
+    ``lag`` and ``checkpoint_age``: in seconds, ``lag`` None if unknown. ``statistics``: the process's answer to STATS, empty if
+    it does not run or did not answer.
+    """
+
+    found: View
+    lag: float | None
+    checkpoint_age: float
+    statistics: Mapping[str, Any] = {}
+
+    def totals(self) -> dict[str, int]:
+        """The operations since the process started, by kind."""
+        tables: Sequence[Mapping[str, Any]] = self.statistics.get("tables", ())
+        return {kind: sum(each["counts"]["total"].get(kind, 0) for each in tables) for kind in KINDS}
+
+
+def snapshots(home: Home, now: int, *, ask: bool = True) -> list[GroupSnapshot]:
+    """Return every group that can be read; ``now`` in microseconds. ``ask``: also ask the processes for their statistics."""
+    found = []
+    for entry in home.groups():
+        try:
+            found.append(_of_files(home, view(home, entry), now))
+        except GgsError:
+            continue  # the group is in the list of groups with its error; it has no values
+    if not ask:
+        return found
+    with ThreadPoolExecutor(_MOST_ASKED) as pool:
+        return list(pool.map(_asked, found))
+
+
+def _of_files(home: Home, found: View, now: int) -> GroupSnapshot:
+    lag = group_lag(home, found, now).value
+    age = since(found.checkpoint, now, found.ahead) / _MICRO
+    return GroupSnapshot(found, None if lag is None else lag / _MICRO, age)
+
+
+def _asked(snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Add what the process answers to STATS."""
+    process = snapshot.found.process
+    if process is None or not snapshot.found.runs:
+        return snapshot
+    try:
+        return snapshot._replace(statistics=request(process.socket, "STATS", timeout=ANSWER_SECONDS))
+    except GgsError:
+        return snapshot
