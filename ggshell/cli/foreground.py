@@ -1,4 +1,4 @@
-"""``ggshell extract paramfile FILE [reportfile FILE]``: runs a group's process in the foreground."""
+"""``ggshell extract paramfile FILE [reportfile FILE]`` and ``ggshell service``: run a process in the foreground."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def run(home: str, words: Sequence[str]) -> int:
 
     Raises UsageError, and the errors that prevent the start.
     """
+    if words[0] == "service":
+        return _run_service(Path(home))
     program, files = words[0].lower(), _files(words)
     if "parameters" not in files:
         raise UsageError(
@@ -54,6 +56,15 @@ def run(home: str, words: Sequence[str]) -> int:
     if code:
         sys.stderr.write(f"{program.upper()} {group} abended: see {by_hand.report(group)}\n")
     return code
+
+
+def _run_service(root: Path) -> int:
+    """Replace this process by the service, as Manager starts it; it returns only if that fails."""
+    import os
+
+    from ggshell.groups.launch import SERVICE_PROGRAM
+
+    os.execv(sys.executable, [sys.executable, "-P", "-m", SERVICE_PROGRAM, "service", "--home", str(root.absolute())])  # noqa: S606
 
 
 def _files(words: Sequence[str]) -> dict[str, str]:

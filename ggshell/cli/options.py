@@ -19,6 +19,7 @@ USAGE = """usage: ggshell [options]                      interactive shell; a GG
        ggshell [options] FILE...              run obey files; - is standard input
        ggshell [options] paramfile FILE       run a GGSCI session that reads a file
        ggshell extract paramfile FILE [reportfile FILE]   run an Extract in the foreground (replicat: a Replicat)
+       ggshell service                        run the service (REST API, metrics) in the foreground
        ggshell check FILE...                  check obey and parameter files without running anything
        ggshell logdump [TRAILFILE]            show trail files record by record
        ggshell demo up|load|status|down       run two embedded databases and a workload
@@ -44,8 +45,8 @@ class Options(NamedTuple):
     """The options of the command line.
 
     ``commands``: the texts of ``-c``; ``files``: obey files; ``paramfile``: the file of a GGSCI session; ``process``:
-    the arguments of an Extract or Replicat in the foreground. ``timing`` and ``key_bindings`` come from the configuration
-    file.
+    the arguments of an Extract, a Replicat or the service in the foreground. ``timing`` and ``key_bindings`` come from
+    the configuration file.
     """
 
     home: str = "."
@@ -123,6 +124,8 @@ def _checked(options: Options, words: list[str]) -> Options:
         raise UsageError(f"{options.format} is not a valid format", hint=f"use {', '.join(FORMATS)}")
     if options.engine and options.engine not in ENGINES:
         raise UsageError(f"{options.engine} is not a valid engine", hint=f"use {', '.join(ENGINES)}")
+    if [word.lower() for word in words] == ["service"]:
+        return options._replace(process=("service",))
     if words and words[0].lower() in ("extract", "replicat"):
         return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":

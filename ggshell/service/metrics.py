@@ -25,7 +25,7 @@ MEDIA_TYPE: Final = CONTENT_TYPE_LATEST
 
 
 class HomeCollector(Collector):
-    """The metrics of a home, collected anew for each scrape; heartbeat lag is at most 15 seconds old."""
+    """The metrics of a home, collected for each scrape; heartbeat lag is at most 15 seconds old."""
 
     def __init__(self, home: Home, clock: Clock) -> None:
         self._home = home
