@@ -64,6 +64,10 @@ class Server(uvicorn.Server):
         if self.started:
             signal_ready()
 
+    def handle_exit(self, sig: int, frame: object) -> None:
+        """End gracefully on SIGTERM and SIGINT; unlike uvicorn's own, the process then ends with code 0."""
+        self.should_exit = True
+
 
 class _Control(Meanwhile):
     """Answers the requests of the control socket; none of them needs the server's thread."""
