@@ -111,6 +111,17 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def text_literal(text: str) -> str:
+    """Quote a text for an SQL dialect in which a backslash stands for itself: DuckDB, Delta and Oracle."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def postgres_literal(text: str) -> str:
+    """Quote a text for PostgreSQL, whatever the value of standard_conforming_strings."""
+    found = text_literal(text)
+    return "E" + found.replace("\\", "\\\\") if "\\" in found else found
+
+
 def quote_table(table: TableName) -> str:
     return f"{quote(table.owner)}.{quote(table.name)}"
 

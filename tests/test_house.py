@@ -410,6 +410,12 @@ def test_sql_names_are_quoted_in_one_place() -> None:
     assert found == ["types.py"]
 
 
+def test_sql_texts_are_quoted_in_one_place() -> None:
+    """Regression: three of five functions for PostgreSQL did not escape a backslash."""
+    found = [file.name for file in sources("ggshell") if """.replace("'", """ in text_of_file(file)]
+    assert found == ["types.py"]
+
+
 def test_test_modules_have_different_names() -> None:
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
     assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.clock import to_datetime
-from ggshell.types import quote
+from ggshell.types import quote, text_literal
 
 Row = Mapping[str, str | None]
 BLOCK = 512
@@ -246,7 +246,7 @@ def literal(value: str | None) -> str:
         return "NULL"
     if value.startswith("="):
         return value[1:]
-    return "'" + value.replace("'", "''") + "'"
+    return text_literal(value)
 
 
 def _where(row: Row, row_id: str) -> str:

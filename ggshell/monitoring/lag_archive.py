@@ -21,6 +21,7 @@ from ggshell.monitoring.heartbeat_lag import parts_between, path_text
 from ggshell.monitoring.spreads import HOPS, Arrival, Spread
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
 from ggshell.pipeline.heartbeat.row import Beat
+from ggshell.types import text_literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,7 +78,7 @@ def _copy(engine: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
     partial = path.with_suffix(_PARTIAL)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        engine.execute(f"COPY ({query}) TO {_literal(partial)} (FORMAT parquet, COMPRESSION zstd)")
+        engine.execute(f"COPY ({query}) TO {text_literal(str(partial))} (FORMAT parquet, COMPRESSION zstd)")
         partial.replace(path)
     except (OSError, duckdb.IOException) as error:
         partial.unlink(missing_ok=True)
@@ -217,11 +218,7 @@ def _files(folder: Path, since: int) -> list[Path]:
 
 
 def _read(files: Iterable[Path]) -> str:
-    return f"read_parquet([{', '.join(_literal(file) for file in files)}], union_by_name = true)"
-
-
-def _literal(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+    return f"read_parquet([{', '.join(text_literal(str(file)) for file in files)}], union_by_name = true)"
 
 
 def _engine() -> Any:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from ggshell.types import text_literal
+
 MACROS: Final = (
     "CREATE OR REPLACE MACRO element_at(collection, key) AS collection[key]",
     "CREATE OR REPLACE MACRO map_contains_key(collection, key) AS map_contains(collection, key)",
@@ -106,9 +108,7 @@ def _counts(found: list[str], place: int) -> bool:
 
 def literal(value: str | int | float) -> str:
     """An SQL literal in which a backslash stands for itself; for Spark see ``for_spark``."""
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value)
+    return text_literal(value) if isinstance(value, str) else str(value)
 
 
 SPARK_SETTINGS: Final = {

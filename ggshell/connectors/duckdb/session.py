@@ -16,7 +16,7 @@ from ggshell.errors import ConflictError, ConnectionLostError, DatabaseError, Gg
 from ggshell.links import LINKS, Link, Seen
 from ggshell.pipeline.apply.error_rules import UNIQUE
 from ggshell.pipeline.apply.target import ForeignKey, Refusal, TargetColumn, TargetTable
-from ggshell.types import TableName
+from ggshell.types import TableName, text_literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,9 +82,8 @@ def _attached(connection: duckdb.DuckDBPyConnection, login: str, *, last: bool) 
     """Try to open the file, and return whether that succeeded. A lock at the ``last`` attempt is raised as an error."""
     import duckdb
 
-    literal = login[len(SCHEME) :].replace("'", "''")
     try:
-        connection.execute(f"ATTACH '{literal}' AS {_ALIAS}")
+        connection.execute(f"ATTACH {text_literal(login[len(SCHEME) :])} AS {_ALIAS}")
         connection.execute(f"USE {_ALIAS}")
         connection.execute("SET TimeZone = 'UTC'")
     except duckdb.Error as error:

@@ -30,7 +30,7 @@ from ggshell.pipeline.apply.target import (
     SessionOptions,
 )
 from ggshell.pipeline.apply.watermarks import WatermarkState
-from ggshell.types import TableName, quote_table
+from ggshell.types import TableName, postgres_literal, quote_table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -106,8 +106,8 @@ class ApplierTarget(PostgresTarget):
             self._named[-1][1].append(sequence)
             values = [self._group.upper().encode(), b"%d" % self._key, upper.encode(), b"%d" % sequence, part.encode()]
             if literally:
-                name, key, csn, number, found = (value.decode().replace("'", "''") for value in values)
-                text = f"'{name}', {key}, '{csn}', {number}, '{found}'"
+                name, csn, found = map(postgres_literal, (self._group.upper(), upper, part))
+                text = f"{name}, {self._key}, {csn}, {sequence}, {found}"
                 steps.append(ApplyStep(_INSERT.format(table=_beside(table), values=text), on_failure=self._gone))
             else:
                 steps.append(self._naming(table, values, one))

@@ -18,7 +18,7 @@ from ggshell.pipeline.apply.checkpoint_table import (
     transaction_table,
 )
 from ggshell.pipeline.apply.target import CheckpointRow
-from ggshell.types import Csn, TableName, TrailPosition, quote_table
+from ggshell.types import Csn, TableName, TrailPosition, postgres_literal, quote_table
 
 if TYPE_CHECKING:
     import psycopg
@@ -312,6 +312,4 @@ def _literal(value: int | str | None) -> str:
         return "NULL"
     if isinstance(value, int):
         return str(value)
-    # E'' means the same whatever the value of standard_conforming_strings.
-    escaped = value.replace("\\", "\\\\").replace("'", "''")
-    return f"E'{escaped}'"
+    return postgres_literal(value)

@@ -17,7 +17,7 @@ from ggshell.pipeline.heartbeat.names import (
     UPDATE_JOB,
     HeartbeatNames,
 )
-from ggshell.types import quote, quote_table
+from ggshell.types import postgres_literal, quote, quote_table
 
 UTC_NOW = "clock_timestamp() AT TIME ZONE 'UTC'"
 AHEAD_DAYS = 3
@@ -138,7 +138,7 @@ def purge_procedure(names: HeartbeatNames) -> str:
     """The procedure that deletes rows older than the retention time. A partitioned history drops whole days at once."""
     history, jobs = quote_table(names.history), quote_table(names.jobs)
     rest = quote_table(names.of(f"{names.history.name}_rest"))
-    prefix = f"{names.history.name}_d"
+    schema, name, prefix = map(postgres_literal, (names.schema, history, f"{names.history.name}_d"))
     return f"""CREATE PROCEDURE {quote_table(names.of(PURGE_PROCEDURE))}() LANGUAGE plpgsql AS $hb$
 DECLARE
   today date := ({UTC_NOW})::date;
@@ -149,19 +149,19 @@ DECLARE
 BEGIN
   SELECT retention_days, every_seconds INTO job FROM {jobs} WHERE job_name = '{PURGE_JOB}';
   kept := {UTC_NOW} - make_interval(days => coalesce(job.retention_days, 30));
-  IF (SELECT relkind = 'p' FROM pg_class WHERE oid = {_literal(history)}::regclass) THEN
+  IF (SELECT relkind = 'p' FROM pg_class WHERE oid = {name}::regclass) THEN
     FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-                 WHERE i.inhparent = {_literal(history)}::regclass AND c.relname ~ ('^' || {_literal(prefix)} || '[0-9]{{8}}$')
+                 WHERE i.inhparent = {name}::regclass AND c.relname ~ ('^' || {prefix} || '[0-9]{{8}}$')
                    AND to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= kept LOOP
-      EXECUTE format('DROP TABLE %I.%I', {_literal(names.schema)}, part);
+      EXECUTE format('DROP TABLE %I.%I', {schema}, part);
     END LOOP;
     FOR day IN SELECT generate_series(today, today + (coalesce(job.every_seconds, 0) / 86400)::int + {AHEAD_DAYS}, '1 day')
     LOOP
-      part := {_literal(prefix)} || to_char(day, 'YYYYMMDD');
-      IF to_regclass(format('%I.%I', {_literal(names.schema)}, part)) IS NULL
+      part := {prefix} || to_char(day, 'YYYYMMDD');
+      IF to_regclass(format('%I.%I', {schema}, part)) IS NULL
          AND NOT EXISTS (SELECT FROM {rest} WHERE heartbeat_received_ts >= day AND heartbeat_received_ts < day + 1) THEN
-        EXECUTE format('CREATE TABLE %I.%I PARTITION OF {history} FOR VALUES FROM (%L) TO (%L)',
-                       {_literal(names.schema)}, part, day, day + 1);
+        EXECUTE format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%L) TO (%L)',
+                       {schema}, part, {name}, day, day + 1);
       END IF;
     END LOOP;
   END IF;
@@ -193,10 +193,6 @@ BEGIN
   END LOOP;
   SELECT extract(epoch FROM min(next_run) - {UTC_NOW}) INTO seconds_to_next FROM {jobs};
 END $hb$"""
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 # The views GG_LAG and GG_LAG_HISTORY in PostgreSQL.

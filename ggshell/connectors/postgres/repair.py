@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
 from ggshell.pipeline.compare.drill import Difference, DifferenceKind, Values
 from ggshell.pipeline.compare.tables import ComparedTable
-from ggshell.types import TableName, quote, quote_table
+from ggshell.types import TableName, postgres_literal, quote, quote_table
 
 ORIGIN = "ggshell_repair"
 """The replication origin of a script's session. Origins of Replicats begin with ``ggs_``, so no group has this one."""
@@ -118,13 +118,9 @@ def _equal(column: ComparedColumn, value: str | None) -> str:
     if column.key is not None:
         return f"{name} = {_literal(value, column)}"
     if column.type.startswith("numeric") and not column.type.endswith("[]"):
-        return f"{name} = {_text(value)}::numeric"
-    return f'{name}::text COLLATE "C" = {_text(value)}'
+        return f"{name} = {postgres_literal(value)}::numeric"
+    return f'{name}::text COLLATE "C" = {postgres_literal(value)}'
 
 
 def _literal(value: str | None, column: ComparedColumn) -> str:
-    return "NULL" if value is None else f"{_text(value)}::{column.type}"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else f"{postgres_literal(value)}::{column.type}"

@@ -34,6 +34,7 @@ from ggshell.connectors.postgres.row_formats import array_literal
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import TargetChangedError
 from ggshell.pipeline.apply.target import Refusal
+from ggshell.types import postgres_literal
 
 if TYPE_CHECKING:
     import psycopg
@@ -79,7 +80,7 @@ def checks(shapes: Shapes, *, prepared: bool) -> list[ApplyStep]:
     if prepared:
         return [_check_of_one(name, shape) for name, shape in shapes.items()]
     names, wanted = (
-        _literal(array_literal([value.encode() for value in values]))
+        postgres_literal(array_literal([value.encode() for value in values]).decode())
         for values in (list(shapes), [shape.text for shape in shapes.values()])
     )
     return [ApplyStep(_CHECK.format(names=names, shapes=wanted), on_failure=_REFUSAL)]
@@ -102,7 +103,7 @@ def only_typed(shapes: Shapes) -> tuple[str, TableShape] | None:
 @lru_cache(maxsize=4096)
 def columns(name: str, shape: TableShape) -> str:
     """What a prepared statement returns in order to fail when the table changes. It must open with ``opening``."""
-    return f"1 / ({_literal(name.encode())}::pg_catalog.regclass = {shape.relation})::int, (NULL::{name}).*"
+    return f"1 / ({postgres_literal(name)}::pg_catalog.regclass = {shape.relation})::int, (NULL::{name}).*"
 
 
 def opening(name: str, shape: TableShape) -> ApplyStep:
@@ -116,7 +117,7 @@ def is_same(name: str, shape: TableShape) -> str:
     relation, _, versions = shape.text.rstrip("}").partition("{")
     found = versions.split(",") if versions else []
     distinct = ", ".join(f"'{version}'" for version in dict.fromkeys(found)) or "NULL"
-    return _SAME.format(count=len(found), versions=distinct, relation=relation, name=_literal(name.encode()))
+    return _SAME.format(count=len(found), versions=distinct, relation=relation, name=postgres_literal(name))
 
 
 def require_same(connection: psycopg.Connection[Any], shapes: Shapes) -> None:
@@ -132,9 +133,3 @@ def changed(tables: str) -> TargetChangedError:
     return TargetChangedError(
         f"the definition of target table {tables} has changed: it is read again, and uncommitted changes are applied again"
     )
-
-
-def _literal(value: bytes) -> str:
-    # E'' means the same whatever the value of standard_conforming_strings.
-    escaped = value.decode().replace("\\", "\\\\").replace("'", "''")
-    return f"E'{escaped}'"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ggshell.connectors.postgres import lock_waits
 from ggshell.connectors.postgres.session import execute, require_primary, transaction
 from ggshell.errors import CaptureError, ConflictError, DatabaseError, NotFoundError
-from ggshell.types import format_lsn
+from ggshell.types import format_lsn, postgres_literal
 
 if TYPE_CHECKING:
     import psycopg
@@ -141,7 +141,7 @@ def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting |
             hint="use another group name, or run UNREGISTER EXTRACT first if no other home uses the slot",
         )
     ensure_publication(connection)
-    statement = f"SELECT lsn - '0/0' FROM pg_create_logical_replication_slot('{name}', 'pgoutput')"
+    statement = f"SELECT lsn - '0/0' FROM pg_create_logical_replication_slot({postgres_literal(name)}, 'pgoutput')"
     return int(lock_waits.watched(connection, statement, waiting or (lambda _: None)))
 
 

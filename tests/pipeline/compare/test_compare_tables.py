@@ -145,6 +145,20 @@ def test_a_repair_script_handles_numbers_with_more_digits_than_the_source_has(no
     assert not compared((north, south), pattern="public.t")["t"].differences
 
 
+def test_a_repair_script_writes_backslashes_whatever_the_setting_of_the_target(north: str, south: str) -> None:
+    for dsn in (north, south):
+        run(dsn, r"CREATE TABLE t (id int PRIMARY KEY, v text)", r"INSERT INTO t VALUES (1, 'a\b'), (3, 'c:\'';')")
+    run(
+        north,
+        r"INSERT INTO t VALUES (2, 'it''s \'), (4, '\''; DROP TABLE t; --')",
+        r"UPDATE t SET v = '\n' WHERE id = 1",
+    )
+    run(north, "DELETE FROM t WHERE id = 3")
+    found = compared((north, south), pattern="public.t")["t"]
+    run(south, "SET standard_conforming_strings = off", script([found]))
+    assert not compared((north, south), pattern="public.t")["t"].differences
+
+
 def test_a_role_that_may_not_mark_its_session_changes_nothing(filled: tuple[str, str], tmp_path: Path) -> None:
     spoil(filled[1])
     found = compared(filled)["orders"]

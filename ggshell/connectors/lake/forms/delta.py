@@ -25,7 +25,7 @@ from ggshell.connectors.lake.forms import LakeBatch
 from ggshell.connectors.lake.rows import KEY, HeldTable, TableWrite, log_rows, next_rows, plain
 from ggshell.errors import ApplyError, StoreError
 from ggshell.record.definition import TableDefinition
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import TableName, TrailPosition, text_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,9 +120,9 @@ def _rows(table: DeltaTable, keys: Collection[str] | None) -> pa.Table:
     """A table's rows with some keys, or all rows. Files that cannot contain the keys are not read."""
     if keys is None:
         return pa.table(table.scan())
-    low, high = (each.replace("'", "''") for each in (min(keys), max(keys)))
+    low, high = text_literal(min(keys)), text_literal(max(keys))
     wanted = pa.array(list(keys), pa.string())
-    reader = pa.RecordBatchReader.from_stream(table.scan(predicate=f"{KEY} BETWEEN '{low}' AND '{high}'"))
+    reader = pa.RecordBatchReader.from_stream(table.scan(predicate=f"{KEY} BETWEEN {low} AND {high}"))
     schema = plain(reader.schema)
     found = [batch.filter(pc.is_in(batch.column(KEY), wanted)) for batch in (batch.cast(schema) for batch in reader)]
     return pa.Table.from_batches(found, schema)
