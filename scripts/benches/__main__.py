@@ -22,6 +22,7 @@ NAMES = (
     "spark",
     "redo",
     "recovery",
+    "service",
 )
 
 
