@@ -129,14 +129,14 @@ def find(method: str, path: str) -> tuple[Route, tuple[str, ...]]:
     ends = [(branch, values) for branch, values in branches if branch.routes]
     if not ends:
         raise HttpError(404, f"{path[:200]} is not a resource of this API", hint="see /services/v2/metadata-catalog")
-    branch, values = ends[0]
     wanted = "GET" if method == "HEAD" else method
-    if wanted not in branch.routes:
-        allowed = ", ".join(allowed_methods(branch))
-        raise HttpError(
-            405, f"{method} is not supported for {path[:200]}", hint=f"use {allowed}", headers={"Allow": allowed}
-        )
-    return branch.routes[wanted], values
+    for branch, values in ends:
+        if wanted in branch.routes:
+            return branch.routes[wanted], values
+    allowed = ", ".join(sorted({method for branch, _ in ends for method in allowed_methods(branch)}))
+    raise HttpError(
+        405, f"{method} is not supported for {path[:200]}", hint=f"use {allowed}", headers={"Allow": allowed}
+    )
 
 
 def allowed_methods(branch: Branch) -> list[str]:
