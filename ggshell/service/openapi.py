@@ -53,7 +53,7 @@ _REFUSALS: Final = {
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of every route below ``/services/v2``."""
     declared = routes()
-    bodies = sorted({route.body for route in declared if route.body is not None}, key=lambda body: body.__name__)
+    bodies = sorted({route.body for route in declared if _is_named(route.body)}, key=lambda body: body.__name__)
     _, schemas = msgspec.json.schema_components(bodies, ref_template=_REF)
     paths: dict[str, Any] = {}
     for route in declared:
@@ -91,9 +91,14 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.role is Role.ANYONE:
         found["security"] = []
     if route.body is not None:
-        schema = {"$ref": _REF.format(name=route.body.__name__)}
+        schema = {"$ref": _REF.format(name=route.body.__name__)} if _is_named(route.body) else {"type": "object"}
         found["requestBody"] = {"required": not route.optional, "content": {"application/json": {"schema": schema}}}
     return found
+
+
+def _is_named(body: Any) -> bool:
+    """Whether the type of a body has its own schema; a body of any form (``dict[str, Any]``) has none."""
+    return isinstance(body, type) and issubclass(body, msgspec.Struct)
 
 
 def _operation_id(route: Route) -> str:

@@ -19,6 +19,7 @@ from ggshell.errors import (
     StoreError,
     UsageError,
 )
+from ggshell.service.answers import Said
 
 RETRY_SECONDS: Final = 5
 """The value of Retry-After: how soon a client should repeat a request that was refused for a temporary reason."""
@@ -58,3 +59,8 @@ def headers_of(error: GgsError) -> dict[str, str]:
 def not_here(what: str, instead: str) -> HttpError:
     """Return the error for a resource of the vendor's API that has no meaning in ggshell."""
     return HttpError(404, f"{what} is not supported", code="GGS-00904", hint=instead)
+
+
+def stored_only(what: str, instead: str) -> Said:
+    """Return the message for a setting that is stored and shown but has no effect in ggshell."""
+    return Said("GGS-00930", f"{what} is stored but has no effect: {instead}.", "WARNING")

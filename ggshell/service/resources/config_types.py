@@ -1,0 +1,248 @@
+"""Configuration values by type: profiles of managed processes, their descriptions, and the types of users."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from ggshell.errors import ConflictError, HttpError, NotFoundError, StateError, UsageError
+from ggshell.home.home import Home
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.bodies import Body
+from ggshell.service.call import Call
+from ggshell.service.documents import Documents
+from ggshell.service.group_facts import SETTINGS
+from ggshell.service.refusals import stored_only
+from ggshell.service.routes import resource
+
+_BASE: Final = "/config/types"
+PROFILES: Final = "ogg:managedProcessSettings"
+DESCRIPTIONS: Final = "ogg:configDataDescription"
+DEFAULT_PROFILE: Final = f"{PROFILES}:Default"
+_TYPES_KIND: Final = "configType"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,95}")
+_MOST_COLONS: Final = 32
+_MANAGER_HINT: Final = "Manager reads AUTOSTART and AUTORESTART in dirprm/mgr.prm"
+
+_Seconds = Annotated[int, msgspec.Meta(ge=0, le=3600)]
+
+
+class AutoStart(Body):
+    """Whether a process starts with Manager. ``delay``: seconds."""
+
+    enabled: bool = False
+    delay: _Seconds = 0
+
+
+class AutoRestart(Body):
+    """Whether a process that ended is restarted. ``delay`` and ``window``: seconds."""
+
+    enabled: bool = False
+    on_success: bool = False
+    delay: _Seconds = 0
+    retries: _Seconds = 9
+    window: Annotated[int, msgspec.Meta(ge=0, le=604_800)] = 60
+    disable_on_failure: bool = True
+    failures: int | None = None
+
+
+class ProcessSettings(Body):
+    """A profile of managed processes."""
+
+    auto_start: AutoStart = msgspec.field(default_factory=AutoStart)
+    auto_restart: AutoRestart = msgspec.field(default_factory=AutoRestart)
+
+
+class DataDescription(Body):
+    """The description of a configuration value, and whether it is the default of its type."""
+
+    description: str | None = None
+    is_default: bool = False
+    is_read_only: bool | None = None
+
+
+_BUILT_IN: Final[dict[str, type[Body]]] = {PROFILES: ProcessSettings, DESCRIPTIONS: DataDescription}
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the configuration types")
+def list_types(call: Call) -> Answer:
+    names = {*_BUILT_IN, *Documents(call.home, _TYPES_KIND).names()}
+    return Answer(collection(item(call.url(_BASE), name) for name in sorted(names)))
+
+
+@resource("GET", f"{_BASE}/{{type}}", role=Role.USER, summary="Show a configuration type: its JSON schema")
+def get_type(call: Call, name: str) -> Answer:
+    if name in _BUILT_IN:
+        schema = msgspec.json.schema(_BUILT_IN[name])
+        return Answer({"id": name, "$schema": "http://json-schema.org/draft-04/schema#", **schema})
+    return Answer(Documents(call.home, _TYPES_KIND).get(name))
+
+
+@resource(
+    "POST",
+    f"{_BASE}/{{type}}",
+    role=Role.ADMINISTRATOR,
+    summary="Create a configuration type",
+    body=dict[str, Any],
+    status=201,
+)
+def create_type(call: Call, name: str) -> Answer:
+    if name in _BUILT_IN:
+        raise ConflictError(f"configuration type {name} already exists")
+    Documents(call.home, _TYPES_KIND).create(_valid_name(name), call.body)
+    return Answer(status=201)
+
+
+@resource("DELETE", f"{_BASE}/{{type}}", role=Role.ADMINISTRATOR, summary="Delete a configuration type")
+def delete_type(call: Call, name: str) -> Answer:
+    types = Documents(call.home, _TYPES_KIND)
+    if name not in _BUILT_IN:
+        types.get(name)
+    if name in _BUILT_IN or _values(call.home, name).names():
+        why = "belongs to ggshell" if name in _BUILT_IN else "has values"
+        raise StateError(f"configuration type {name} {why} and cannot be deleted", hint="delete its values")
+    types.delete(name)
+    return Answer()
+
+
+@resource("GET", f"{_BASE}/{{type}}/values", role=Role.USER, summary="List the values of a configuration type")
+def list_values(call: Call, name: str) -> Answer:
+    names = {*_values(call.home, name).names(), *([DEFAULT_PROFILE] if name in _BUILT_IN else [])}
+    return Answer(collection(item(call.url(f"{_BASE}/{name}/values"), value) for value in sorted(names)))
+
+
+@resource("GET", f"{_BASE}/{{type}}/values/{{value}}", role=Role.USER, summary="Show a configuration value")
+def get_value(call: Call, name: str, value: str) -> Answer:
+    return Answer({"$schema": name, **_value(call.home, name, value)})
+
+
+@resource(
+    "POST",
+    f"{_BASE}/{{type}}/values/{{value}}",
+    role=Role.ADMINISTRATOR,
+    summary="Create a configuration value",
+    body=dict[str, Any],
+    status=201,
+)
+def create_value(call: Call, name: str, value: str) -> Answer:
+    values = _values(call.home, name)
+    if value == DEFAULT_PROFILE and name in _BUILT_IN:
+        raise ConflictError(f"{name} {value} already exists")
+    document = _checked(call, name)
+    values.create(_valid_name(value), document)
+    _keep_one_default(call.home, name, value, document)
+    return Answer(status=201)
+
+
+@resource(
+    "PUT",
+    f"{_BASE}/{{type}}/values/{{value}}",
+    role=Role.ADMINISTRATOR,
+    summary="Replace a configuration value",
+    body=dict[str, Any],
+)
+def replace_value(call: Call, name: str, value: str) -> Answer:
+    _value(call.home, name, value)
+    document = _checked(call, name)
+    _values(call.home, name).put(value, document)
+    _keep_one_default(call.home, name, value, document)
+    return Answer()
+
+
+@resource(
+    "DELETE", f"{_BASE}/{{type}}/values/{{value}}", role=Role.ADMINISTRATOR, summary="Delete a configuration value"
+)
+def delete_value(call: Call, name: str, value: str) -> Answer:
+    values = _values(call.home, name)
+    if name == PROFILES and (users := _users_of(call.home, value)):
+        raise StateError(f"profile {value} is used by {', '.join(users)}", hint="give them another profile with PATCH")
+    if value == DEFAULT_PROFILE and name in _BUILT_IN and values.find(value) is None:
+        raise StateError(f"{name} {value} belongs to ggshell and cannot be deleted")
+    values.delete(value)
+    return Answer()
+
+
+def default_profile(home: Home) -> str:
+    """Return the name of the profile that a new process gets."""
+    values = Documents(home, _kind(DESCRIPTIONS))
+    chosen = (name for name in values.names() if name.startswith(PROFILES) and values.get(name).get("isDefault"))
+    return next(chosen, DEFAULT_PROFILE)
+
+
+def _kind(name: str) -> str:
+    return f"configValue.{name}"
+
+
+def _values(home: Home, name: str) -> Documents:
+    """Return the values of a type. Raises NotFoundError."""
+    if name not in _BUILT_IN:
+        Documents(home, _TYPES_KIND).get(_valid_name(name))
+    return Documents(home, _kind(name))
+
+
+def _value(home: Home, name: str, value: str) -> Object:
+    """Return a value; the default profile and its description exist without a document. Raises NotFoundError."""
+    found = _values(home, name).find(_valid_name(value))
+    if found is None and value == DEFAULT_PROFILE:
+        if name == PROFILES:
+            found = _plain(ProcessSettings())
+        elif name == DESCRIPTIONS:
+            found = {"description": "Default Profile", "isDefault": default_profile(home) == DEFAULT_PROFILE}
+    if found is None:
+        raise NotFoundError(f"{name} {value} does not exist")
+    return found
+
+
+def _plain(body: Body) -> Object:
+    """Return a body with its defaults as a document."""
+    found: Object = _without_none(msgspec.to_builtins(body))
+    return found
+
+
+def _without_none(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_none(each) for key, each in value.items() if each is not None and key != "$schema"}
+
+
+def _valid_name(name: str) -> str:
+    if _NAME.fullmatch(name) is None or name.count(":") > _MOST_COLONS:
+        raise UsageError(f"{name[:100]} is not a valid name", hint="use letters, digits and _ : . -, at most 96")
+    return name
+
+
+def _checked(call: Call, name: str) -> Object:
+    """Return the body as a document. Raises HttpError for one that does not match its type."""
+    body: Object = call.body
+    if body.get("$schema", name) != name:
+        raise UsageError(f"$schema is {body['$schema']!a}, not {name}")
+    if name not in _BUILT_IN:
+        return body
+    try:
+        found = msgspec.convert(body, _BUILT_IN[name])
+    except msgspec.ValidationError as error:
+        raise HttpError(400, f"the value is not a valid {name}: {error}") from error
+    if isinstance(found, ProcessSettings) and (found.auto_start.enabled or found.auto_restart.enabled):
+        call.said.append(stored_only("autoStart or autoRestart", _MANAGER_HINT))
+    return _plain(found)
+
+
+def _keep_one_default(home: Home, name: str, value: str, document: Object) -> None:
+    """Take the default mark from the other descriptions of the same type."""
+    if name != DESCRIPTIONS or not document.get("isDefault"):
+        return
+    values, subject = Documents(home, _kind(name)), value.rpartition(":")[0]
+    for other in values.names():
+        found = values.get(other)
+        if other != value and other.rpartition(":")[0] == subject and found.get("isDefault"):
+            values.put(other, {**found, "isDefault": False})
+
+
+def _users_of(home: Home, profile: str) -> list[str]:
+    """Return the groups that use a profile, which clients also name without the name of its type."""
+    settings = Documents(home, SETTINGS)
+    names = {profile, profile.removeprefix(f"{PROFILES}:")}
+    return [name for name in settings.names() if settings.get(name).get("managedProcessSettings") in names]
