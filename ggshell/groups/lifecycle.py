@@ -46,7 +46,7 @@ READY_VARIABLE = "GGSHELL_READY_FD"
 A byte means that the process is running; a closed pipe without a byte means that it has failed to start.
 """
 PROGRAMS = {GroupKind.EXTRACT: "Capture", GroupKind.REPLICAT: "Delivery", GroupKind.PATH: "Distribution"}
-_CODES = {
+RUN_CODES = {
     GroupKind.EXTRACT: ("OGG-00992", "OGG-00993", "OGG-00991"),
     GroupKind.REPLICAT: ("OGG-00995", "OGG-00996", "OGG-00994"),
     GroupKind.PATH: ("GGS-00611", "GGS-00612", "GGS-00613"),
@@ -208,7 +208,7 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
         life = _Life(home, name, kind, clock.now())
         life.turn(ProcessState.STARTING)
         report.opening(home.parameters(name))
-        report.event(Severity.INFO, _CODES[kind][0], f"{kind} {name} starting.")
+        report.event(Severity.INFO, RUN_CODES[kind][0], f"{kind} {name} starting.")
         try:
             context = GroupContext(home, name, kind, clock, report)
         except GgsError as error:
@@ -234,7 +234,7 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
     try:
         context.save(context.checkpoint._replace(started=context.clock.now(), stop=StopStatus.ABENDED, result=400))
         life.turn(ProcessState.RUNNING, str(context.control.path))
-        report.event(Severity.INFO, _CODES[kind][1], f"{name} started.")
+        report.event(Severity.INFO, RUN_CODES[kind][1], f"{name} started.")
         signal_ready()
         if kind is not GroupKind.PATH:  # a path has no parameter file
             _read_parameters(context)
@@ -246,7 +246,7 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         stop = StopStatus.FORCED if context.runner.forced else StopStatus.GRACEFUL
         context.save(context.checkpoint._replace(stop=stop))
         report.statistics(context.statistics.snapshot())
-        report.event(Severity.INFO, _CODES[kind][2], f"{name} stopped normally.")
+        report.event(Severity.INFO, RUN_CODES[kind][2], f"{name} stopped normally.")
     except GgsError as error:
         _abend(report, life, _follow_home(context, life, error))
         return 1

@@ -1,0 +1,106 @@
+"""The logs of the service: ggserr.log (``events``) and the report of the service (``default``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from ggshell.errors import NotFoundError, UsageError
+from ggshell.home.events import EventLog
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.call import Call
+from ggshell.service.event_lines import LoggedEvent, events, wanted
+from ggshell.service.installation import services_of
+from ggshell.service.routes import resource
+
+_EVENTS: Final = "events"
+_DEFAULT: Final = "default"
+_LONGEST_TEXT: Final = 100_000
+"""The most lines of ggserr.log in one answer, the newest ones."""
+_SERVICES: Final = "/deployments/{deployment}/services/{service}/logs"
+
+
+@resource("GET", "/logs", role=Role.USER, summary="List the logs")
+def list_logs(call: Call) -> Answer:
+    return Answer(collection(item(call.url("/logs"), name) for name in (_DEFAULT, _EVENTS)))
+
+
+@resource("GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log")
+def list_events(call: Call) -> Answer:
+    found = events(call.home, wanted(call.request.query))
+    items = [event_fields(call, event) for event in found]
+    return Answer({**_log_fields(call.home.event_log), "items": items}, text=text_of_log(call))
+
+
+@resource("GET", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Show a log; as text/plain, its content")
+def get_log(call: Call, name: str) -> Answer:
+    _require(name)
+    return _report(call)
+
+
+@resource("PATCH", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Change a log: not possible", body=dict[str, Any])
+def update_log(call: Call, name: str) -> Answer:
+    _require(name)
+    if call.body.get("enabled") is not True:
+        raise UsageError(f"log {name} cannot be changed", hint="it is always enabled")
+    return Answer()
+
+
+@resource("DELETE", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Clear a log: not possible")
+def delete_log(call: Call, name: str) -> Answer:
+    _require(name)
+    raise UsageError(f"log {name} cannot be cleared", hint="rotate ggserr.log with logrotate; old reports are kept")
+
+
+@resource("GET", _SERVICES, role=Role.USER, summary="List the logs of a service")
+def list_service_logs(call: Call, deployment: str, service: str) -> Answer:
+    _require_service(call, deployment, service)
+    base = call.url(_SERVICES.format(deployment=deployment, service=service))
+    return Answer(collection([item(base, _DEFAULT)]))
+
+
+@resource("GET", f"{_SERVICES}/default", role=Role.ADMINISTRATOR, summary="Show the log of a service")
+def get_service_log(call: Call, deployment: str, service: str) -> Answer:
+    _require_service(call, deployment, service)
+    return _report(call)
+
+
+def event_fields(call: Call, event: LoggedEvent) -> Object:
+    """Return an event of ggserr.log as a message of the API."""
+    return {
+        "$schema": "ogg:message",
+        "title": event.text,
+        "code": event.code,
+        "severity": event.severity,
+        "issued": event.issued,
+        "type": call.url(f"/oggerr/{event.code}"),
+        "program": event.program,
+    }
+
+
+def text_of_log(call: Call) -> str:
+    """Return the newest lines of ggserr.log as text."""
+    if not call.request.plain:
+        return ""
+    return "".join(f"{line}\n" for line in EventLog(call.home, call.state.clock).tail(_LONGEST_TEXT))
+
+
+def _report(call: Call) -> Answer:
+    path = call.home.report("SERVICE")
+    text = path.read_text(errors="replace") if path.exists() else ""
+    return Answer({**_log_fields(path), "lines": text.splitlines()}, text=text)
+
+
+def _log_fields(path: Path) -> Object:
+    return {"$schema": "ogg:log", "enabled": True, "dataExists": path.exists() and path.stat().st_size > 0}
+
+
+def _require(name: str) -> None:
+    if name not in (_DEFAULT, _EVENTS):
+        raise NotFoundError(f"log {name} does not exist", hint="list the logs with GET logs")
+
+
+def _require_service(call: Call, deployment: str, service: str) -> None:
+    if service not in services_of(call.state.settings, deployment):
+        raise NotFoundError(f"service {service} of deployment {deployment} does not exist")

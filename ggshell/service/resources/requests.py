@@ -1,0 +1,79 @@
+"""Requests that take longer than their deadline: their progress and their results."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from ggshell.errors import GgsError, NotFoundError, StateError
+from ggshell.home.users import Role
+from ggshell.language.redaction import masked
+from ggshell.service.answers import JSON, Answer, Object, RawAnswer, Said, collection, envelope, item, utc_text
+from ggshell.service.call import Call
+from ggshell.service.refusals import headers_of, status_of
+from ggshell.service.routes import resource
+from ggshell.service.state import LongRequest
+
+_BASE: Final = "/requests"
+
+
+@resource("GET", _BASE, role=Role.ADMINISTRATOR, summary="List the requests that continue in the background")
+def list_requests(call: Call) -> Answer:
+    found = list(call.state.long_requests.values())
+    return Answer(collection(item(call.url(_BASE), each.name, progress=_progress(each)) for each in found))
+
+
+@resource("GET", f"{_BASE}/{{request}}", role=Role.USER, summary="Show the progress of a request")
+def get_request(call: Call, name: str) -> Answer:
+    found = _find(call, name)
+    fields: Object = {
+        "$schema": "ogg:request",
+        "completed": found.future.done(),
+        "progress": _progress(found),
+        "startTime": utc_text(found.started),
+        "method": found.method,
+        "path": found.path,
+    }
+    if found.future.done():
+        fields["requestStatus"] = _outcome(found)[0]
+    return Answer(fields)
+
+
+@resource("GET", f"{_BASE}/{{request}}/result", role=Role.USER, summary="Show the result of a request")
+def get_result(call: Call, name: str) -> Answer:
+    found = _find(call, name)
+    if not found.future.done():
+        raise StateError(f"request {name} has not ended yet", hint=f"ask for requests/{name} until it is completed")
+    status, headers, said, response = _outcome(found)
+    body = envelope(found.path, call.request.base, said, call.state.clock.now(), response)
+    fields: Object = {
+        "$schema": "ogg:requestResult",
+        "status": {"code": status, "reason": HTTPStatus(status).phrase},
+        "headers": [{"name": key, "value": value} for key, value in {"Content-Type": JSON, **headers}.items()],
+        "body": body,
+    }
+    return Answer(fields)
+
+
+def _find(call: Call, name: str) -> LongRequest:
+    """Return a request of the user; administrators see those of all. Raises NotFoundError."""
+    found = call.state.long_requests.get(name)
+    if found is None or (found.user != call.principal.name and call.principal.role < Role.ADMINISTRATOR):
+        raise NotFoundError(f"request {name} does not exist")
+    return found
+
+
+def _progress(found: LongRequest) -> str:
+    return {"inProgress": "processing", "completed": "succeeded"}.get(found.status, found.status)
+
+
+def _outcome(found: LongRequest) -> tuple[int, dict[str, str], tuple[Said, ...], object]:
+    """Return the status, headers, messages and response of a request that has ended."""
+    error = found.future.exception()
+    if error is not None:
+        refusal = error if isinstance(error, GgsError) else GgsError(masked(str(error)))
+        return status_of(refusal), headers_of(refusal), (Said(refusal.code, masked(str(refusal)), "ERROR"),), None
+    answer = found.future.result()
+    if isinstance(answer, RawAnswer):
+        return answer.status, dict(answer.headers), (), answer.body.decode(errors="replace")
+    return answer.status, dict(answer.headers), answer.messages, answer.response

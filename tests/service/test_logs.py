@@ -1,0 +1,88 @@
+"""ggserr.log over HTTP, the pages about parameters and codes, and what is not supported."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from processes import until
+from service_client import RunningService, ServiceClient
+
+from ggshell.service.routes import routes
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started_group(service: RunningService) -> None:
+    """An Extract that abends because it has no login."""
+    client = service.client()
+    extract = {"source": "tables", "config": ["EXTRACT logs", "USERIDALIAS none", "EXTFILE ./x", "TABLE s.*;"]}
+    assert client.post("/extracts/LOGS", extract).status == 201
+    service.run("START MANAGER")
+    service.run("START EXTRACT LOGS")
+    until("LOGS abends", lambda: "(abended)" in (service.home / "ggserr.log").read_text())
+
+
+def test_the_error_log_is_shown_as_messages_and_as_text(service: RunningService, client: ServiceClient) -> None:
+    found = client.get("/logs/events").response
+    assert (found["enabled"], found["dataExists"]) == (True, True)
+    first = found["items"][0]
+    assert (first["code"], first["severity"]) == ("OGG-00987", "INFO")
+    assert first["title"].startswith("GGSCI command")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", first["issued"])
+    text = client.get("/logs/events", headers={"Accept": "text/plain"}).text
+    assert (service.home / "ggserr.log").read_text().startswith(text)
+    assert client.get("/messages").response["messages"][0] == first
+
+
+def test_messages_are_selected_by_number_and_process(client: ServiceClient) -> None:
+    every = client.get("/monitoring/messages").response["messages"]
+    assert [each["identifier"] for each in every] == sorted(each["identifier"] for each in every)
+    some = client.get("/monitoring/messages?fromID=2&toID=4&limit=2").response["messages"]
+    assert [each["identifier"] for each in some] == [2, 3]
+    after = client.get("/monitoring/messages?fromID=2&toID=4&offset=1").response["messages"]
+    assert [each["identifier"] for each in after] == [3, 4]
+    own = client.get("/monitoring/LOGS/messages").response["messages"]
+    assert {each["process"] for each in own} == {"LOGS"}
+    assert client.get("/monitoring/lastMessageId").response["identifier"] >= every[-1]["identifier"]
+    assert client.get("/monitoring/NONE/messages").status == 404
+    assert client.get("/monitoring/messages?limit=x").status == 400
+
+
+def test_status_changes_are_those_of_the_processes(client: ServiceClient) -> None:
+    changes = client.get("/monitoring/LOGS/statusChanges").response["statusChange"]
+    assert changes[0]["status"] == "Starting"
+    assert "Abend" in [each["status"] for each in changes]
+    last = client.get("/monitoring/lastStatusChangeId").response["identifier"]
+    assert last == client.get("/monitoring/statusChanges").response["statusChange"][-1]["identifier"]
+
+
+def test_logs_are_read_only(client: ServiceClient) -> None:
+    assert [each["name"] for each in client.get("/logs").response["items"]] == ["default", "events"]
+    assert "ggshell Service" in client.get("/logs/default", headers={"Accept": "text/plain"}).text
+    assert client.patch("/logs/default", {"enabled": True}).status == 200
+    assert client.patch("/logs/default", {"enabled": False}).status == 400
+    assert client.delete("/logs/events").status == 400
+    assert client.get("/logs/none").status == 404
+
+
+def test_parameters_and_codes_are_described_without_signing_in(service: RunningService) -> None:
+    client = service.client("")
+    listed = [each["name"] for each in client.get("/parameters").response["items"]]
+    assert {"TABLE", "MAP", "USERIDALIAS"} < set(listed)
+    info = client.get("/parameters/useridalias").response["info"][0]
+    assert {"Extract", "Replicat"} <= set(info["components"])
+    assert client.get("/parameters/TABEL").status == 404
+    assert "GGS-00905" in [each["name"] for each in client.get("/oggerr").response["items"]]
+    page = client.get("/oggerr/OGG-01668").response
+    assert (page["severity"], bool(page["cause"]), bool(page["action"])) == ("ERROR", True, True)
+    assert client.get("/oggerr/OGG-99999").status == 404
+
+
+def test_every_resource_without_a_meaning_says_so(client: ServiceClient) -> None:
+    found = [route for route in routes() if route.handler.__module__.endswith(".unsupported")]
+    assert len(found) > 40
+    for route in found:
+        reply = client.send(route.method, re.sub(r"\{\w+\}", "x", route.path))
+        assert (reply.status, reply.codes) == (404, ["GGS-00904"]), route.path
