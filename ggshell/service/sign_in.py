@@ -58,12 +58,15 @@ class _Failures(NamedTuple):
 
 
 class SignIn:
-    """Checks credentials and keeps sessions, in memory only. Any thread can call it."""
+    """Checks credentials and keeps sessions, in memory only. Any thread can call it.
+
+    ``session_seconds``: how long a session stays open without requests; it can be changed at any time.
+    """
 
     def __init__(self, users: Users, clock: Clock, session_seconds: float) -> None:
         self._users = users
         self._clock = clock
-        self._session_seconds = session_seconds
+        self.session_seconds = session_seconds
         self._lock = threading.Lock()
         self._key = secrets.token_bytes(32)
         self._version: object = None
@@ -119,9 +122,9 @@ class SignIn:
         """Issue a bearer token for a user; return it with its seconds of validity."""
         with self._lock:
             now = self._clock.steady()
-            session = _Session(principal.name, "", now, now + self._session_seconds)
+            session = _Session(principal.name, "", now, now + self.session_seconds)
             self._keep(session)
-        return session.token, int(self._session_seconds)
+        return session.token, int(self.session_seconds)
 
     def sign_out(self, principal: Principal) -> None:
         """End the principal's session."""
@@ -145,7 +148,7 @@ class SignIn:
     def _of_session(self, token: str, refusal: str) -> Principal:
         with self._lock:
             session, now = self._sessions.get(token), self._clock.steady()
-            end = 0.0 if session is None else session.fixed_end or session.used + self._session_seconds
+            end = 0.0 if session is None else session.fixed_end or session.used + self.session_seconds
             user = self._known.get(session.name) if session is not None else None
             if session is None or user is None or now >= end:
                 self._sessions.pop(token, None)
@@ -157,7 +160,7 @@ class SignIn:
         with self._lock:
             user, now = self._known[name], self._clock.steady()
             session = self._sessions.get(self._by_client.get((name, client), ""))
-            if session is None or now >= session.used + self._session_seconds:
+            if session is None or now >= session.used + self.session_seconds:
                 session = _Session(name, client, now, None)
                 self._by_client[(name, client)] = session.token
                 self._keep(session)
