@@ -1,7 +1,7 @@
-# Sourced by the scripts beside it: finds a Python of the right age and makes a virtual environment with ggshell in it.
+# Sourced by the scripts beside it: finds Python 3.11 or newer and creates a virtual environment with ggshell.
 # shellcheck shell=bash
 
-# Prints the first Python on the PATH that is 3.11 or newer; GGSHELL_PYTHON names another one.
+# Prints the first Python on the PATH that is 3.11 or newer; GGSHELL_PYTHON takes precedence.
 find_python() {
     local name
     for name in "${GGSHELL_PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11 python; do
@@ -11,17 +11,17 @@ find_python() {
             return 0
         fi
     done
-    echo "Python 3.11 or newer (with venv) is needed; none was found on the PATH. GGSHELL_PYTHON=/path/to/python names one." >&2
+    echo "Python 3.11 or newer (with venv) is required, and the PATH does not contain one. Set GGSHELL_PYTHON=/path/to/python." >&2
     return 1
 }
 
-# prepare_environment FOLDER EXTRAS: an environment that holds this checkout with these extras.  What was installed is noted
-# as a hash of pyproject.toml, so that a second run installs nothing.  Sets BIN.
+# prepare_environment FOLDER EXTRAS: creates an environment with this checkout and these extras. It records a hash of
+# pyproject.toml, so that a second run does not install anything. Sets BIN.
 prepare_environment() {
     local folder=$1 extras=$2 python wanted extra missing=""
     if [ ! -x "$folder/bin/python" ]; then
         python=$(find_python) || exit 1
-        echo "making the environment $folder with $("$python" --version)"
+        echo "creating the environment $folder with $("$python" --version)"
         "$python" -m venv "$folder"
     fi
     BIN=$(cd "$folder/bin" && pwd)

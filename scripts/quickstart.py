@@ -1,7 +1,7 @@
-"""The quickstart behind ``scripts/quickstart``: databases, replication, a workload, and a comparison row by row.
+"""The program of ``scripts/quickstart``: databases, replication, a workload, and a comparison row by row.
 
-Every step says what it does and how long it took. Whatever happens, Ctrl-C included, nothing is left running; the home
-stays, with its reports and trails, until the next run begins with a fresh one.
+Every step reports what it does and how long it took. When the program ends, also after Ctrl-C, no process is left running.
+The home keeps its reports and trails until the next run deletes them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WATCH = (
 
 
 class Failed(Exception):  # noqa: N818
-    """The quickstart cannot go on; the message says why."""
+    """The quickstart cannot continue; the message has the reason."""
 
 
 class Quickstart:
@@ -70,22 +70,20 @@ class Quickstart:
         print(f"        {time.monotonic() - began:.1f} s", flush=True)
 
     def run(self) -> bool:
-        """All steps; whether source and targets are equal."""
+        """Run all steps and return whether source and targets are equal."""
         with self.step(f"home {self.home}"):
             check_home(self.home)
             self._mine = True
             self.clean_up()
             empty_home(self.home)
         servers = open_servers(self.home)
-        # Half a start would leave a server that nobody knows.
+        # An interrupted start would leave a server running that no later run finds.
         with self.step("two PostgreSQL servers: north and south"), undisturbed():
             servers.start()
         self._fill(servers)
-        with self.step(
-            "replication: ggshell scripts/quickstart.oby, with the workload running from the start point on"
-        ):
+        with self.step("replication: ggshell scripts/quickstart.oby; the workload starts as soon as Extract is added"):
             self._replicate(servers)
-        with self.step(f"the workload goes on for {self.seconds:.0f} s"):
+        with self.step(f"the workload continues for {self.seconds:.0f} s"):
             self._let_work()
             self._ggshell("--continue-on-error", "-c", WATCH)
         with self.step("the workload stops; waiting until the lag is zero"):
@@ -105,13 +103,13 @@ class Quickstart:
         return equal
 
     def _ask(self) -> None:
-        """Show the answers, and hold those of the two engines against each other. Raises Failed when they differ."""
+        """Show the results of the queries and compare those of both engines. Raises Failed if they differ."""
         queries = str(SCRIPTS / "queries.oby")
         self._ggshell("--engine", "local", queries)
         answers = []
         for engine in ("local", "spark") if self.spark else ("local",):
             if engine == "spark":
-                print("        the same of Spark, which takes some seconds to start", flush=True)
+                print("        the same queries on Spark, which takes some seconds to start", flush=True)
             began = time.monotonic()
             command = self._command("--engine", engine, "--format", "json", queries)
             told = subprocess.run(command, cwd=self.home, stdout=subprocess.PIPE, text=True, check=False)
@@ -119,10 +117,10 @@ class Quickstart:
                 raise Failed(f"{queries} ended with exit code {told.returncode} on engine {engine}")
             answers.append([json.loads(line)["rows"] for line in told.stdout.splitlines()])
             rows = sum(map(len, answers[-1]))
-            print(f"        {engine}: {rows} rows in {time.monotonic() - began:.1f} s, its start included")
+            print(f"        {engine}: {rows} rows in {time.monotonic() - began:.1f} s, including its start")
         if self.spark and not same(*answers):
-            raise Failed("the two engines do not give the same rows")
-        print("        both engines give the same rows" if self.spark else "        Spark is left out (--no-spark)")
+            raise Failed("the two engines do not return the same rows")
+        print("        both engines return the same rows" if self.spark else "        Spark is not used (--no-spark)")
 
     def _fill(self, servers: DemoServers) -> None:
         with self.step("schema shop with foreign keys, and its rows in north"):
@@ -134,7 +132,7 @@ class Quickstart:
             print(f"        {load.copy_rows(servers.dsn('north'), servers.dsn('south'), PAIRS):,} rows copied")
 
     def _replicate(self, servers: DemoServers) -> None:
-        """Run the script; the workload starts as soon as Extract has its start point, so that no row falls between."""
+        """Run the script. The workload starts as soon as Extract has its start point, so that no row is missed."""
         store_aliases(servers)
         (self.home / "dirprm").mkdir(exist_ok=True)
         for file in (SCRIPTS / "quickstart.d").glob("*.prm"):
@@ -187,7 +185,7 @@ class Quickstart:
         return output.strip()
 
     def _wait_for_lag(self, servers: DemoServers) -> None:
-        """A last transaction goes the whole way: where it is visible, everything before it is."""
+        """Send a last transaction and wait until it is visible in each target: then all earlier ones are too."""
         marker = send_marker(servers.dsn("north"))
         with psycopg.connect(servers.dsn("south"), autocommit=True) as south:
             for _, schema in PAIRS:
@@ -209,7 +207,7 @@ class Quickstart:
         return True
 
     def _check_groups(self) -> None:
-        """Raises Failed with the end of its report when a group has abended."""
+        """Raise Failed, with the end of its report, if a group has abended."""
         home = Home(self.home)
         for entry in home.groups():
             state, _ = state_of(home.process(entry.group, entry.type))
@@ -222,11 +220,11 @@ class Quickstart:
         return [str(Path(sys.executable).with_name("ggshell")), "--home", str(self.home), *words]
 
     def _ggshell(self, *words: str) -> int:
-        """Run the command line, and return its exit code."""
+        """Run ggshell and return its exit code."""
         return subprocess.run(self._command(*words), cwd=self.home, check=False).returncode
 
     def clean_up(self) -> None:
-        """End everything that this run, or one before it in this home, has started."""
+        """End everything that this run or an earlier run in this home has started."""
         if not self._mine:
             return
         if self._workload is not None:
@@ -235,11 +233,11 @@ class Quickstart:
         end_processes(self.home)
         if exists(self.home):
             open_servers(self.home).stop()
-        end_processes(self.home)  # one that was just being started when the others ended
+        end_processes(self.home)  # a process that was starting while the others ended
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two answers are the same; means of many numbers may differ in their last digits."""
+    """Whether two results are the same; averages of many numbers may differ in their last digits."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float) and isinstance(right, float):
@@ -248,15 +246,15 @@ def same(left: Any, right: Any) -> bool:
 
 
 def check_home(home: Path) -> None:
-    """Make the home, or take an earlier quickstart's. Raises Failed for a folder that holds anything else."""
+    """Create the home, or use that of an earlier quickstart. Raises Failed for a folder with other contents."""
     home.mkdir(parents=True, exist_ok=True)
     if any(home.iterdir()) and not (home / MARK).exists():
-        raise Failed(f"{home} is not empty and not of an earlier quickstart; choose another --home")
+        raise Failed(f"{home} is not empty and was not created by an earlier quickstart; choose another --home")
     (home / MARK).touch()
 
 
 def empty_home(home: Path) -> None:
-    """Delete what an earlier run left."""
+    """Delete the files and servers of an earlier run."""
     if exists(home):
         open_servers(home).remove()
     for path in home.iterdir():
@@ -272,7 +270,7 @@ def _interrupt(number: int, _: Any) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off an interruption until the block is done."""
+    """Delay an interruption until the block has ended."""
     caught: list[int] = []
     before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in SIGNALS}
     try:
@@ -285,12 +283,16 @@ def undisturbed() -> Iterator[None]:
 
 
 def main() -> int:
-    """0 when source and target are equal, 1 when not or when a step failed, 130 when interrupted."""
+    """Return 0 if source and target are equal, 1 if not or if a step failed, 130 after an interruption."""
     parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
-    parser.add_argument("--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="where everything lives")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long the workload runs")
-    parser.add_argument("--no-spark", action="store_true", help="ask the two queries only of the local engine")
-    parser.add_argument("--rate", type=float, default=200.0, help="its transactions a second")
+    parser.add_argument(
+        "--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="the home directory of the demo"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="how long the workload continues after the groups have started"
+    )
+    parser.add_argument("--no-spark", action="store_true", help="run the two queries only on DuckDB")
+    parser.add_argument("--rate", type=float, default=200.0, help="transactions per second of the workload")
     options = parser.parse_args()
     for number in SIGNALS:
         signal.signal(number, _interrupt)
@@ -300,11 +302,11 @@ def main() -> int:
         equal = run.run()
         code = 0 if equal else 1
         words = "source and target are equal" if equal else "SOURCE AND TARGET DIFFER"
-        print(f"{words}; {time.monotonic() - began:.0f} s. Reports and trails stay in {run.home}")
+        print(f"{words}; {time.monotonic() - began:.0f} s. Reports and trails are in {run.home}")
     except (Failed, GgsError, psycopg.Error, subprocess.SubprocessError, OSError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
     except KeyboardInterrupt:
-        print("\ninterrupted: stopping everything", file=sys.stderr)
+        print("\ninterrupted: stopping all processes", file=sys.stderr)
         code = 130
     finally:
         for number in SIGNALS:

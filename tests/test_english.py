@@ -42,6 +42,9 @@ def _documents() -> Iterator[tuple[str, str]]:
     for folder in ("grammar", "docs"):
         for file in sorted((ROOT / folder).rglob("*.md")):
             yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
+    for file in sorted((ROOT / "scripts").rglob("*")):
+        if file.is_file() and file.suffix not in (".py", ".pyc"):
+            yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
         yield name, (ROOT / name).read_text(encoding="utf-8")
 
@@ -65,8 +68,9 @@ def _texts_of(file: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def texts() -> tuple[tuple[str, str], ...]:
-    """What people read, with its place: documents, help pages, and the messages and docstrings of the program."""
-    found = (*_documents(), *(text for file in sources("ggshell") for text in _texts_of(file)))
+    """What people read, with its place: documents, help pages, and the texts and docstrings of the program and scripts."""
+    files = (*sources("ggshell"), *sources("scripts"))
+    found = (*_documents(), *(text for file in files for text in _texts_of(file)))
     return tuple((place, _plain(text)) for place, text in found)
 
 

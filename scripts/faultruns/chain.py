@@ -122,7 +122,7 @@ class Chain:
         )
 
     def set_up(self) -> None:
-        """Tables on both sides, parameter files, groups; everything runs behind this."""
+        """Tables on both sides, parameter files, groups; then everything runs."""
         for name, schema in (("north", "a"), ("south", "b")):
             load.prepare_database(self.servers, name, ())
             with psycopg.connect(self.servers.dsn(name), autocommit=True) as connection:

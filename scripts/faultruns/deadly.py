@@ -51,8 +51,8 @@ WRITING = {
 POINTS: dict[str, dict[str, Point]] = {
     "Extract": {
         **WRITING,
-        "before the slot is told": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
-        "after the slot is told": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
+        "before the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
+        "after the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
     },
     "pump": WRITING,
     "path": WRITING,

@@ -29,7 +29,7 @@ GOALS = {
 
 @contextmanager
 def _traced(place: Path, kind: str, *arguments: str) -> Iterator[Callable[[], tuple[list[list[str]], int]]]:
-    """Run something under a tracer beside the block; afterwards, what it did."""
+    """Run a command with a tracer while the block runs; the function that it yields returns the result."""
     with tempfile.TemporaryDirectory(prefix="ggshell-walk-") as folder:
         result = Path(folder, "pieces.json")
         command = [sys.executable, "-m", "walking.traced", str(result), kind, *arguments]
@@ -52,7 +52,7 @@ def _traced(place: Path, kind: str, *arguments: str) -> Iterator[Callable[[], tu
 
 
 def _group(place: Ground, mode: str, kind: str, group: str, work: Callable[[], object]) -> tuple[list[list[str]], int]:
-    """A group's process from its start over some work to its stop."""
+    """Trace a process of a group from its start to its stop, while it does some work."""
     with _traced(place.home, mode, kind, "--home", str(place.home), "--group", group.upper()) as done:
         wait_until(f"{group} runs", lambda: "RUNNING" in place.obey(f"INFO {kind} {group}"))
         work()
@@ -61,16 +61,17 @@ def _group(place: Ground, mode: str, kind: str, group: str, work: Callable[[], o
 
 
 def _statement(place: Ground, *statements: str) -> Walk:
-    """The last of some statements."""
+    """Trace the last of several statements."""
     with _traced(place.home, "shell", "--home", str(place.home), "-c", "\n".join(statements)) as done:
         pieces, modules = done()
     return Walk(tuple(pieces[-1]), modules)
 
 
 def _turn(pieces: list[list[str]], passed: str) -> Walk:
-    """The shortest piece that passes a file: one row alone, and nothing that a process does from time to time.
+    """Return the shortest piece that passes a file: a single row, without the periodic work of a process.
 
-    ``passed``: a file that only a row enters; an idle turn enters the loops and asks writer and delivery for their state.
+    ``passed``: a file that only a row enters. A turn without rows also enters the loops, and asks for the state of writer and
+    delivery.
     """
     found = [tuple(piece) for piece in pieces if passed in piece]
     return Walk(min(found, key=lambda piece: len(set(piece))))
@@ -141,7 +142,7 @@ WALKS = {"row": _rows, "statement": _statements, "query": _queries, "checkpoint"
 
 
 def measure(names: list[str]) -> Iterator[tuple[str, Walk]]:
-    """The walks of some kinds, or of all."""
+    """Run the walks of some kinds, or all of them."""
     for name, walk in WALKS.items():
         if not names or name in names:
             with ground() as place:
@@ -150,8 +151,8 @@ def measure(names: list[str]) -> Iterator[tuple[str, Walk]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="walks", description=__doc__)
-    parser.add_argument("names", nargs="*", help="row, statement, query, checkpoint; none: all")
-    parser.add_argument("--files", action="store_true", help="name the files of each walk in their order")
+    parser.add_argument("names", nargs="*", help="row, statement, query, checkpoint (default: all)")
+    parser.add_argument("--files", action="store_true", help="list the files of each walk in order")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
     found = dict(measure(given.names))
