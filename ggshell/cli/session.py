@@ -169,7 +169,7 @@ class Session:
         ``without``: the hint that says how to run the command without the question.
         """
         if self.ask is None:
-            raise StateError(f"this requires an answer to: {question}", hint=without)
+            raise StateError(f"a confirmation is required: {question}?", hint=without)
         if self.ask(f"{question} (y/n)? ", False).strip().lower() not in ("y", "yes"):
             raise StateError("not done.")
 

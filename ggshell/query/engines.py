@@ -88,7 +88,7 @@ class Engines:
     ) -> QueryAnswer:
         """Run a query over views. Raises UsageError if it does not only read, StatementError for invalid SQL."""
         if not is_query(sql):
-            raise UsageError("only queries are accepted here: SELECT or WITH", code="GGS-00707")
+            raise UsageError("TRAIL SQL accepts only SELECT and WITH", code="GGS-00707")
 
         def on_spark() -> pa.Table:
             from ggshell.query.cluster import ask_spark

@@ -95,7 +95,7 @@ def test_detail_shows_the_trails_the_slot_and_the_files() -> None:
     assert "Replication slot     ggs_e1\nWAL held back        5.0 MB\nWAL growth           60.0 MB per hour\n" in text
     assert "Time left            02:00:00 until" in text
     falling = slot_lines(slot._replace(growth_per_hour=-1.9 * (1 << 20)))
-    assert "WAL growth           none, it falls by 1.9 MB per hour" in falling
+    assert "WAL growth           none (decreasing by 1.9 MB per hour)" in falling
     assert text.endswith("\n\n\nError log            /h/ggserr.log\n")
 
 

@@ -74,10 +74,18 @@ def test_an_error_in_sql_is_shown_with_its_position(shell: Shell, trail: TrailNa
     assert "Traceback" not in answer.err
 
 
+def test_sql_on_an_unknown_view_lists_the_views(shell: Shell, trail: TrailName) -> None:
+    """Regression: the hint was a table of DuckDB's own catalog."""
+    answer = shell.batch("TRAIL SQL 'select op from trial' FROM ./dirdat/ea")
+    assert answer.err.startswith("ERROR: the view trial does not exist")
+    assert "  Hint: the views are trail, ea\n" in answer.err
+    assert "pg_" not in answer.err
+
+
 @pytest.mark.parametrize(
     ("statement", "part"),
     [
-        ("TRAIL SQL 'drop table trail' FROM ./dirdat/ea", "only queries"),
+        ("TRAIL SQL 'drop table trail' FROM ./dirdat/ea", "TRAIL SQL accepts only SELECT and WITH"),
         ("TRAIL COUNT FROM ./dirdat/zz", "is not a trail"),
         ("TRAIL COUNT FROM ./GLOBALS", "is not a trail"),
         ("TRAIL COUNT FROM ./dirdat/ea, ONLY shop.order", "it has shop.orders"),

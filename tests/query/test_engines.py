@@ -91,7 +91,7 @@ def test_the_last_queries_are_logged(tmp_path: Path) -> None:
 )
 def test_only_a_single_query_is_accepted(tmp_path: Path, sql: str) -> None:
     engines = Engines(QuerySettings(), tmp_path / "spark.log")
-    with pytest.raises(UsageError, match="only queries are accepted here"):
+    with pytest.raises(UsageError, match="accepts only SELECT and WITH"):
         engines.ask("bad", sql, [ROWS])
 
 

@@ -58,7 +58,7 @@ def test_a_single_file_transaction_and_record_are_singular(tmp_path: Path) -> No
     details = {each.check: each.detail for each in check(name, 1)}
     assert details["files"].startswith("1 file, sequence 0 to 0, ")
     assert details["transactions"] == "1 transaction with 1 record; each one begins and ends"
-    assert details["pauses"] == "no 1 second without a commit"
+    assert details["pauses"] == "no pause of 1 second or more between commits"
 
 
 def test_a_missing_file_is_reported(name: TrailName) -> None:

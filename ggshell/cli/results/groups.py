@@ -312,7 +312,7 @@ def slot_lines(slot: SlotFacts) -> list[str]:
 def _growth(growth: float | None) -> str:
     if growth is None:
         return "not known"
-    return f"{size(growth)} per hour" if growth >= 0 else f"none, it falls by {size(-growth)} per hour"
+    return f"{size(growth)} per hour" if growth >= 0 else f"none (decreasing by {size(-growth)} per hour)"
 
 
 def _status(result: Status) -> str:

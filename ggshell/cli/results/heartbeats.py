@@ -13,6 +13,7 @@ from ggshell.durations import milliseconds_text
 from ggshell.monitoring.clock_offset import Offset, estimate
 from ggshell.monitoring.heartbeat_lag import Direction, Lag, Way, bar
 from ggshell.monitoring.spreads import Objective, Spread
+from ggshell.plurals import counted, seconds_text
 
 
 class JobLine(NamedTuple):
@@ -164,9 +165,9 @@ def _heartbeat_info(result: HeartbeatInfo) -> str:
         lines += ["Frequency interval: none (TARGETONLY).", ""]
     else:
         paused = "" if result.frequency else " (paused)"
-        lines += [f"Frequency interval: {result.frequency.normalize():f} seconds{paused}.", ""]
-    lines += [f"Purge frequency interval: {result.purge_days} days.", ""]
-    lines += [f"Retention time: {result.retention_days} days.", ""]
+        lines += [f"Frequency interval: {seconds_text(result.frequency)}{paused}.", ""]
+    lines += [f"Purge frequency interval: {counted(result.purge_days, 'day')}.", ""]
+    lines += [f"Retention time: {counted(result.retention_days, 'day')}.", ""]
     if result.partitioned:
         lines += ["The history is partitioned by day.", ""]
     for job in result.jobs:

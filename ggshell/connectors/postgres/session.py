@@ -125,6 +125,10 @@ def address(conninfo: str) -> str:
     return f"{where}:{fields.get('port') or 5432}/{fields.get('dbname') or fields.get('user') or ''}"
 
 
+_POSITION = re.compile(r"\n?LINE \d+: [^\n]*\n *\^")
+"""The line of the statement in the server's message and the caret under it, which mean nothing in one line of text."""
+
+
 def translate(error: Exception) -> GgsError:
     """Translate a database driver's error to an error of ggshell, by its SQLSTATE if it has one."""
     import psycopg
@@ -138,10 +142,15 @@ def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
 
     ``operational`` means that an error without a SQLSTATE is a lost connection.
     """
-    text = " ".join(text.split())
+    text = " ".join(_POSITION.sub("", text).split())
     lowered = text.lower()
     if state == "28P01" or "password authentication failed" in lowered or "no password supplied" in lowered:
         return DatabaseError(f"login failed: {text}", hint="correct the login: ALTER CREDENTIALSTORE REPLACE USER …")
+    if "pg_hba.conf" in lowered:
+        return DatabaseError(
+            f"the server refuses the connection: {text}",
+            hint="add a line for this host, user and database to pg_hba.conf on the server, and reload it",
+        )
     if "database" in lowered and "does not exist" in lowered:
         return DatabaseError(f"login failed: {text}", hint="check the database name in the login")
     if "wal_level" in lowered:

@@ -333,7 +333,9 @@ def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], 
             yield TrailFinding("end", TrailState.NOTE, text, trail, file.seqno, file.size - file.unread)
     if not any(file.restarts for file in files):
         yield TrailFinding("restarts", TrailState.GOOD, "no writer continued after a restart", trail)
-    yield from _told("pauses", _pauses(rows, pause), f"no {counted(round(pause), 'second')} without a commit", trail)
+    yield from _told(
+        "pauses", _pauses(rows, pause), f"no pause of {counted(round(pause), 'second')} or more between commits", trail
+    )
 
 
 def _pauses(rows: Mapping[int, list[_Row]], pause: float) -> list[TrailFinding]:

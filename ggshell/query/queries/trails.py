@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ from ggshell.types import TableName
 
 VIEW = "trail"
 """The SQL name of all selected trails together; each single trail has its own two characters."""
+_UNKNOWN_VIEW = re.compile(
+    r"Table with name (\S+) does not exist|TABLE_OR_VIEW_NOT_FOUND\] The table or view `?([^` ]+)`? cannot"
+)
+"""The message of DuckDB or Spark for a view that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,19 @@ class QueriedTrails:
         columns = columns_of(sql, every) or ("rba",)
         try:
             return asked(columns)
-        except StatementError:
+        except StatementError as error:
+            self._explain(error)
             if columns == every:
                 raise
             return asked(every)  # so that the error message lists every column
+
+    def _explain(self, error: StatementError) -> None:
+        """Raise the error of an engine again with the views that exist, if the statement names another one."""
+        unknown = _UNKNOWN_VIEW.search(error.message)
+        if unknown is not None:
+            error.message = f"the view {unknown[1] or unknown[2]} does not exist"
+            error.hint = f"the views are {', '.join((VIEW, *self._by_name()))}"
+            raise error
 
     def ask_in_parts(
         self, name: str, part: str, schema: pa.Schema, sql: str, conditions: Sequence[Condition] = ()

@@ -21,6 +21,12 @@ from ggshell.errors import ConnectionLostError, DatabaseError
         ("connection timeout expired", "", ConnectionLostError, "host and port"),
         ("server closed the connection unexpectedly", "", ConnectionLostError, ""),
         ('password authentication failed for user "x"', "28P01", DatabaseError, "ALTER CREDENTIALSTORE REPLACE USER"),
+        (
+            'FATAL:  no pg_hba.conf entry for host "10.0.0.7", user "x", database "d", no encryption',
+            "28000",
+            DatabaseError,
+            "pg_hba.conf on the server",
+        ),
         ('database "x" does not exist', "3D000", DatabaseError, "database name"),
     ],
 )
@@ -29,3 +35,14 @@ def test_a_refusal_names_its_remedy(text: str, state: str, error: type[DatabaseE
     assert type(found) is error
     assert hint in found.hint
     assert bool(found.hint) is bool(hint)
+
+
+def test_the_position_in_the_statement_is_not_part_of_the_message() -> None:
+    text = 'syntax error at or near "("\nLINE 1: CREATE TABLE a.b ((\n                          ^\nDETAIL:  more'
+    found = refusal(text, "42601")
+    assert found.message == 'the database returned an error: syntax error at or near "(" DETAIL: more'
+
+
+def test_a_connection_without_an_entry_in_pg_hba_is_refused() -> None:
+    text = 'connection failed: FATAL:  no pg_hba.conf entry for host "10.0.0.7", user "x", database "d"'
+    assert refusal(text, "", operational=True).message.startswith("the server refuses the connection: ")
