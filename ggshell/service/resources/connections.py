@@ -97,6 +97,6 @@ def _refer(call: Call, name: str, wanted: Connection) -> None:
     if name in names(call.home) and not present.named:
         raise UsageError(
             f"connection {name} is itself an alias of the credential store: it cannot refer to {wanted.alias}",
-            hint="set userid and password instead",
+            hint="instead, set userid with its password",
         )
     Documents(call.home, KIND).put(name, {"domain": wanted.domain, "alias": wanted.alias})

@@ -1,0 +1,146 @@
+"""TLS: the certificate that the service makes, own certificates, client certificates, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from command_line import run_ggshell
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from service_client import RunningService, ServiceClient
+
+pytestmark = pytest.mark.slow
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+class Authority:
+    """A certificate authority that issues certificates for names."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _name("authority")
+        self.file = folder / "authority.pem"
+        self.file.write_bytes(_pem(_certificate(self._name, self._name, self._key, self._key, authority=True)))
+
+    def issue(self, name: str, *, days: int = 1) -> tuple[Path, Path]:
+        """The files of a certificate for a name and of its key; it expires after ``days``."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _certificate(_name(name), self._name, key, self._key, days=days)
+        files = self._folder / f"{name}.crt", self._folder / f"{name}.key"
+        files[0].write_bytes(_pem(certificate))
+        files[1].write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        return files
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _certificate(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+    *,
+    days: int = 1,
+    authority: bool = False,
+) -> x509.Certificate:
+    return (
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(NOW - datetime.timedelta(days=10))
+        .not_valid_after(NOW + datetime.timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[RunningService]:
+    """A service with its own self-signed certificate that accepts client certificates."""
+    running = RunningService(tmp_path_factory.mktemp("home"), f"CLIENTCA {authority.file}\n")
+    yield running
+    running.close()
+
+
+def trusting(service: RunningService, user: str = "admin", **options: object) -> ServiceClient:
+    """A client that trusts the certificate in the home."""
+    return service.client(user, verify=str(service.home / "dirwlt" / "service.crt"), **options)
+
+
+def test_a_client_that_trusts_the_homes_certificate_connects(secured: RunningService) -> None:
+    assert trusting(secured).get("/version").status == 200
+    assert (secured.home / "dirwlt" / "service.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_client_that_does_not_trust_it_refuses(secured: RunningService) -> None:
+    with pytest.raises(requests.exceptions.SSLError):
+        secured.client().get("/version")
+
+
+def test_the_printed_fingerprint_is_that_of_the_certificate(secured: RunningService) -> None:
+    der = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", secured.port)))
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(der)
+    assert digest.finalize().hex(":").upper() in secured.run("INFO SERVICE")
+
+
+def test_the_session_cookie_is_sent_over_tls_only(secured: RunningService) -> None:
+    assert "Secure" in trusting(secured).get("/currentuser").headers["set-cookie"]
+
+
+def test_a_client_certificate_signs_in_the_user_of_its_name(secured: RunningService, authority: Authority) -> None:
+    reply = trusting(secured, "", cert=tuple(map(str, authority.issue("otto")))).get("/currentuser")
+    assert (reply.response["user"], reply.response["role"]) == ("otto", "Operator")
+
+
+def test_a_certificate_for_a_name_without_a_user_is_refused(secured: RunningService, authority: Authority) -> None:
+    reply = trusting(secured, "", cert=tuple(map(str, authority.issue("nobody")))).get("/currentuser")
+    assert (reply.status, "nobody" in reply.body["messages"][0]["title"]) == (401, True)
+
+
+def test_a_certificate_of_another_authority_is_refused(secured: RunningService, tmp_path: Path) -> None:
+    foreign = Authority(tmp_path).issue("otto")
+    with pytest.raises(requests.exceptions.ConnectionError):
+        trusting(secured, "", cert=tuple(map(str, foreign))).get("/currentuser")
+
+
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        ("CERTIFICATE missing.crt", "missing.crt"),
+        ("CERTIFICATE {expired}, KEY {expired_key}", "has expired"),
+        ("CERTIFICATE {good}, KEY {expired_key}", "cannot be used"),
+        ("CLIENTCA dirprm/service.prm", "cannot be used"),
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_named(
+    tmp_path: Path, authority: Authority, settings: str, refusal: str
+) -> None:
+    expired, expired_key = authority.issue("expired", days=-1)
+    good, _ = authority.issue("good")
+    text = settings.format(expired=expired, expired_key=expired_key, good=good)
+    (tmp_path / "dirprm").mkdir()
+    (tmp_path / "dirprm" / "service.prm").write_text(f"PORT 0\n{text}\n")
+    done = run_ggshell("--home", tmp_path, "-c", "START SERVICE")
+    assert (done.returncode, refusal in done.stdout + done.stderr) == (1, True), done.stdout + done.stderr
