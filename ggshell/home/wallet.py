@@ -7,7 +7,6 @@ copy of the wallet is not mistaken for the newest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -15,15 +14,12 @@ from typing import NamedTuple
 
 from ggshell.cipher import Key, random_bytes
 from ggshell.clock import Clock
-from ggshell.errors import ConflictError, NotFoundError, ParameterError, StateError
+from ggshell.errors import ConflictError, NotFoundError, StateError
 from ggshell.home.home import Home
 from ggshell.home.identity import KeyMark, known_keys, known_wallet, new_id, note_wallet
+from ggshell.home.key_file import key_of_file
 from ggshell.home.sealed_file import SealedFile
 from ggshell.home.wallet_content import KeyEntry, WalletContent, shown_marks
-
-_KEY_FILE = "ENCKEYS"
-_LINE = re.compile(r"(\S+)\s+0x([0-9A-Fa-f]+)")
-
 
 DEFAULT_NAME = "OGG_DEFAULT_MASTERKEY"
 _FILE, _SIZE = "cwallet.sso", 32
@@ -335,27 +331,3 @@ def _status(entry: KeyEntry, current: int | None) -> KeyStatus:
     if entry.deleted:
         return KeyStatus.DELETED
     return KeyStatus.CURRENT if entry.version == current else KeyStatus.AVAILABLE
-
-
-def key_of_file(home: Home, name: str) -> bytes:
-    """Return the key with a name. Raises NotFoundError; ParameterError if its length is not valid."""
-    path = home.root / _KEY_FILE
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise NotFoundError(f"cannot read {path} to look up key {name}: {error.strerror}", hint=_how(name)) from error
-    for number, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line.split("#")[0].strip())
-        if found and found[1].upper() == name.upper():
-            if len(found[2]) not in (32, 48, 64):
-                raise ParameterError(
-                    f"key {name} has {len(found[2]) * 4} bits",
-                    where=f"{path}:{number}",
-                    hint="use a key of 128, 192 or 256 bits",
-                )
-            return bytes.fromhex(found[2])
-    raise NotFoundError(f"key {name} is not in {path}", hint=_how(name))
-
-
-def _how(name: str) -> str:
-    return f"add this line to it: {name} 0x followed by 32, 48 or 64 hexadecimal digits"

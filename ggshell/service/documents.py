@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from ggshell.errors import ConflictError, DiskError, NotFoundError, StoreError
+from ggshell.errors import ConflictError, DiskError, NotFoundError, StoreError, UsageError
 from ggshell.files import read_json, write_atomically
 from ggshell.home.home import Home
+
+LONGEST_NAME: Final = 240
+"""The longest name of a document, percent-encoded: file systems allow 255 bytes."""
 
 
 class Documents:
@@ -66,4 +69,8 @@ class Documents:
         self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
-        return self._folder / f"{quote(name, safe='')}.json"
+        """Return a document's file. Raises UsageError for a name that is too long for a file's name."""
+        encoded = quote(name, safe="")
+        if len(encoded) > LONGEST_NAME:
+            raise UsageError(f"{name[:80]}… is too long for the name of a {self._kind}")
+        return self._folder / f"{encoded}.json"

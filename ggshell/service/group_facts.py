@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from ggshell.cli.groups import Kinds, View, group_lag, one, select
@@ -15,6 +14,7 @@ from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Object, utc_text
 from ggshell.service.call import Call
 from ggshell.service.documents import Documents
+from ggshell.service.trail_names import trail_fields
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
 _ALIAS: Final = re.compile(
@@ -58,18 +58,6 @@ def credentials_of(text: str | None) -> Object | None:
     if found is None:
         return None
     return {"domain": (found[2] or "OracleGoldenGate").strip("\"'"), "alias": found[1].strip("\"'")}
-
-
-def trail_fields(trail: str) -> Object:
-    """Return a trail's name and folder in the form of the API."""
-    path = PurePosixPath(trail.replace("\\", "/"))
-    folder = str(path.parent)
-    return {"name": path.name, **({"path": f"{folder}/"} if folder != "." else {})}
-
-
-def trail_text(name: str, path: str) -> str:
-    """Return a trail as statements name it, from the name and the folder of the API."""
-    return f"{path.rstrip('/')}/{name}" if path else name
 
 
 def status_fields(call: Call, found: View, schema: str) -> Object:

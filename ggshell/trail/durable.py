@@ -17,6 +17,7 @@ import stat
 import struct
 import time
 import zlib
+from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.errors import DiskError
@@ -41,8 +42,13 @@ class DurableMark(NamedTuple):
     tables: int = 0
 
 
+def mark_path(name: TrailName) -> Path:
+    """Return the path of a trail's mark."""
+    return name.folder / f".{name.prefix}.durable"
+
+
 def _path(name: TrailName) -> str:
-    return str(name.folder / f".{name.prefix}.durable")
+    return str(mark_path(name))
 
 
 def _closed(path: str, error: OSError) -> DiskError:

@@ -23,10 +23,9 @@ from ggshell.service.group_facts import (
     parameter_text,
     status_text,
     target_fields,
-    trail_fields,
-    trail_text,
 )
 from ggshell.service.routes import resource
+from ggshell.service.trail_names import known_trail, trail_fields, trail_text
 
 _BASE = "/extracts"
 
@@ -133,7 +132,7 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
         steps.run(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}", undo=undo, told=True)
         return
     if isinstance(source, dict) and "name" in source:
-        trail = trail_text(str(source["name"]), str(source.get("path", "")))
+        trail = known_trail(call.home, str(source["name"]), str(source.get("path", "")))
         text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{_begin(body.begin, log=False)}{description}"
         steps.run(text, undo=undo, told=True)
         return

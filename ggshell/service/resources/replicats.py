@@ -19,10 +19,9 @@ from ggshell.service.group_facts import (
     parameter_text,
     replicat_mode,
     status_text,
-    trail_fields,
-    trail_text,
 )
 from ggshell.service.routes import resource
+from ggshell.service.trail_names import known_trail, trail_fields
 
 _BASE = "/replicats"
 
@@ -104,7 +103,7 @@ def create_replicat(call: Call, replicat: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
-        steps.run(_added(name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", told=True)
+        steps.run(_added(call, name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", told=True)
         group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(body))
         steps.undo(lambda: group_changes.forget_settings(call, f"REPLICAT {name}"))
         if body.status not in (None, "stopped"):
@@ -112,7 +111,7 @@ def create_replicat(call: Call, replicat: str) -> Answer:
     return Answer(status=201)
 
 
-def _added(name: str, body: ReplicatBody, source: TrailSource) -> str:
+def _added(call: Call, name: str, body: ReplicatBody, source: TrailSource) -> str:
     """Return the ADD REPLICAT statement of a body."""
     mode = body.mode or Mode()
     kinds = {"integrated": ", INTEGRATED", "coordinated": ", COORDINATED"}
@@ -123,7 +122,7 @@ def _added(name: str, body: ReplicatBody, source: TrailSource) -> str:
     options = f", CHECKPOINTTABLE {word(table)}" if table else ""
     if body.description:
         options += f", DESC {quoted(body.description)}"
-    trail = trail_text(source.name, source.path)
+    trail = known_trail(call.home, source.name, source.path)
     return f"ADD REPLICAT {word(name)}{kind}, EXTTRAIL {word(trail)}{options}{_begin(body.begin)}"
 
 
@@ -144,7 +143,7 @@ def update_replicat(call: Call, replicat: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, found.group, GroupKind.REPLICAT, body.config)
-        options = _altered(found, body)
+        options = _altered(call, found, body)
         if options:
             _log_in(call, found, body)
             call.run(f"ALTER REPLICAT {word(found.group)}{options}", told=True)
@@ -154,10 +153,10 @@ def update_replicat(call: Call, replicat: str) -> Answer:
     return Answer()
 
 
-def _altered(found: View, body: ReplicatBody) -> str:
+def _altered(call: Call, found: View, body: ReplicatBody) -> str:
     """Return the options of ALTER REPLICAT for what differs."""
     options = _begin(body.begin)
-    trail = trail_text(body.source.name, body.source.path) if body.source is not None else ""
+    trail = known_trail(call.home, body.source.name, body.source.path) if body.source is not None else ""
     if trail and trail != found.checkpoint.read.trail:
         options += f", EXTTRAIL {word(trail)}"
     if body.description is not None and body.description != found.checkpoint.description:

@@ -1,0 +1,60 @@
+"""Encryption profiles: there is one, the wallet of the home."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ggshell.errors import ConflictError, GgsError, NotFoundError
+from ggshell.groups.home_wallet import wallet_of
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Said, collection, item
+from ggshell.service.call import Call
+from ggshell.service.refusals import not_here
+from ggshell.service.routes import resource
+
+_BASE = "/encryption/profiles"
+_ONE = f"{_BASE}/{{profile}}"
+WALLET: Final = "LocalWallet"
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the encryption profiles")
+def list_profiles(call: Call) -> Answer:
+    return Answer(collection([item(call.url(_BASE), WALLET)]))
+
+
+@resource("GET", _ONE, role=Role.USER, summary="Show an encryption profile")
+def get_profile(call: Call, profile: str) -> Answer:
+    _require(profile)
+    key = {"name": wallet_of(call.home).name, "version": "LATEST"}
+    fields = {"$schema": "ogg:encryptionProfile", "type": "localWallet", "isDefault": True, "masterkey": key}
+    return Answer({**fields, "description": "The wallet of the home"})
+
+
+@resource("GET", f"{_ONE}/valid", role=Role.ADMINISTRATOR, summary="Check that the wallet can be used")
+def is_valid(call: Call, profile: str) -> Answer:
+    _require(profile)
+    try:
+        call.run("OPEN WALLET")
+    except GgsError as error:
+        call.said.append(Said(error.code, str(error), "WARNING"))
+        return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": False})
+    return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": True})
+
+
+@resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Other profiles are not supported", body=Any, optional=True)
+def create_profile(call: Call, profile: str) -> Answer:
+    if profile == WALLET:
+        raise ConflictError(f"encryption profile {WALLET} already exists")
+    raise not_here("an encryption profile with a key server", f"use {WALLET}: masterkey adds a key to it")
+
+
+@resource("PATCH", _ONE, role=Role.ADMINISTRATOR, summary="The profile cannot be changed", body=Any, optional=True)
+@resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="The profile cannot be deleted")
+def change_profile(call: Call, profile: str) -> Answer:
+    _require(profile)
+    raise ConflictError(f"encryption profile {WALLET} cannot be changed or deleted")
+
+
+def _require(profile: str) -> None:
+    if profile != WALLET:
+        raise NotFoundError(f"encryption profile {profile} does not exist", hint=f"use {WALLET}")

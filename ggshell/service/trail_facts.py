@@ -1,0 +1,157 @@
+"""Trails as the API shows them: their files, and the groups that write and read them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final, NamedTuple
+
+from ggshell.errors import NotFoundError, TrailError, UsageError
+from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.home import GroupEntry
+from ggshell.service.answers import Object
+from ggshell.service.call import Call
+from ggshell.service.documents import Documents
+from ggshell.service.trail_names import known_trail, trail_fields, trail_text
+from ggshell.trail.fileheader import FileHeader
+from ggshell.trail.name import TrailName
+
+KIND: Final = "trail"
+"""The kind of the documents with the descriptions of trails."""
+_DIGITS: Final = 9
+
+
+class Use(NamedTuple):
+    """A group that writes a trail (``write`` is its checkpoint there) or reads it."""
+
+    entry: GroupEntry
+    write: WriteCheckpoint | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.entry.type} {self.entry.group}"
+
+
+class FoundTrail(NamedTuple):
+    """A trail of the home. ``text``: its name in statements; ``document``: what clients said about it."""
+
+    text: str
+    name: TrailName
+    uses: tuple[Use, ...]
+    document: Object
+
+    @property
+    def writer(self) -> Use | None:
+        return next((use for use in self.uses if use.write is not None), None)
+
+
+def all_trails(call: Call) -> list[FoundTrail]:
+    """Return every trail that a group uses, that a client has described, or that has files in ``dirdat``."""
+    home = call.home
+    texts = [trail for entry in home.groups() if entry.checkpoint is not None for trail in _used(entry)]
+    texts += [trail_text(each["name"], each.get("path", "")) for each in _documents(call).values()]
+    folder = home.resolve("./dirdat")
+    texts += sorted({f"./dirdat/{path.name[:2]}" for path in folder.glob("??" + "[0-9]" * _DIGITS)})
+    found: dict[TrailName, str] = {}
+    for text in texts:
+        with contextlib.suppress(UsageError):
+            found.setdefault(TrailName.parse(text, home.root), text)
+    return [_found(call, text, name) for name, text in sorted(found.items(), key=lambda pair: pair[1])]
+
+
+def find_trail(call: Call, trail: str) -> FoundTrail:
+    """Return a trail by its name or its description's name, with ``path`` of the address. Raises NotFoundError."""
+    path = call.request.query.get("path", "")
+    document = _documents(call).get(trail)
+    if document is not None:
+        trail, path = document["name"], document.get("path", "")
+    try:
+        text = known_trail(call.home, trail, path, "./dirdat")
+        found = _found(call, text, TrailName.parse(text, call.home.root))
+    except UsageError as error:
+        raise NotFoundError(f"trail {trail} does not exist: {error.message}") from error
+    if not found.uses and not found.document and not found.name.sequences():
+        raise NotFoundError(f"trail {trail} does not exist", hint="list the trails; a folder is named with path")
+    return found
+
+
+def _used(entry: GroupEntry) -> list[str]:
+    checkpoint = entry.checkpoint
+    if checkpoint is None:
+        return []
+    return [*(each.trail for each in checkpoint.write), *([checkpoint.read.trail] if checkpoint.read.trail else [])]
+
+
+def _documents(call: Call) -> dict[str, Object]:
+    documents = Documents(call.home, KIND)
+    return {name: documents.get(name) for name in documents.names()}
+
+
+def _found(call: Call, text: str, name: TrailName) -> FoundTrail:
+    root = call.home.root
+    uses: list[Use] = []
+    for entry in call.home.groups():
+        if entry.checkpoint is None:
+            continue
+        uses += [Use(entry, each) for each in entry.checkpoint.write if TrailName.parse(each.trail, root) == name]
+        if entry.checkpoint.read.trail and TrailName.parse(entry.checkpoint.read.trail, root) == name:
+            uses.append(Use(entry, None))
+    mine = [
+        each
+        for each in _documents(call).values()
+        if TrailName.parse(trail_text(each["name"], each.get("path", "")), root) == name
+    ]
+    return FoundTrail(text, name, tuple(uses), mine[0] if mine else {})
+
+
+def trail_details(found: FoundTrail) -> Object:
+    """Return the body of a trail."""
+    files = found.name.sequences()
+    writer = found.writer
+    write = writer.write if writer is not None else None
+    fields: Object = {
+        "$schema": "ogg:trail",
+        **trail_fields(found.text),
+        "sizeMB": write.megabytes if write is not None else found.document.get("sizeMB"),
+        "sequence": write.current.seqno if write is not None else (files[-1] if files else 0),
+        "offset": write.current.rba if write is not None else 0,
+        "sequenceLength": str(_DIGITS),
+        "remote": write is not None and write.remote,
+        "sequenceMin": files[0] if files else None,
+        "sequenceMax": files[-1] if files else None,
+        "spaceUsed": sum(size_of(found.name, seqno) for seqno in files),
+        "processRef": [_reference(use) for use in found.uses] or None,
+        "trailName": found.document.get("trailName"),
+        "description": found.document.get("description"),
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _reference(use: Use) -> Object:
+    kinds = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "distpath"}
+    return {
+        "name": use.entry.group,
+        "type": kinds[use.entry.type],
+        "access": "read" if use.write is None else "write",
+    }
+
+
+def size_of(name: TrailName, seqno: int) -> int:
+    """Return the size of a trail file in bytes, 0 if it was purged in the meantime."""
+    try:
+        return name.file(seqno).stat().st_size
+    except OSError:
+        return 0
+
+
+def header_of(name: TrailName, seqno: int) -> FileHeader | None:
+    """Return the header of a trail file, None if it cannot be read yet. Raises NotFoundError for a missing file."""
+    from ggshell.trail.opened import open_file
+
+    if seqno not in name.sequences():
+        raise NotFoundError(f"trail {name} has no file with sequence number {seqno}")
+    try:
+        file = open_file(name, seqno)
+    except (TrailError, FileNotFoundError):
+        return None
+    file.close()
+    return file.header
