@@ -12,11 +12,11 @@ from ggshell.home.process_file import ProcessState, state_of
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
 from ggshell.service.call import Call
-from ggshell.service.group_facts import trail_fields
 from ggshell.service.group_snapshot import GroupSnapshot, snapshots
 from ggshell.service.process_facts import ProcessFacts, process_facts
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import resource
+from ggshell.service.trail_names import trail_fields
 
 _BASE: Final = "/mpoints"
 _MICRO: Final = 1_000_000
