@@ -25,6 +25,31 @@ def test_a_long_statement_is_shown_without_its_secret_and_is_removed(capsys: pyt
     assert "geheim" not in err
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        ("100", "compare north to sou ... 0 s big.t, table 1 of 1: 1,200,000 of about 3,010,000 rows, 40 %, 8 s left"),
+        ("80", "0 s big.t, table 1 of 1: 1,200,000 of about 3,010,000 rows, 40 %, 8 s left"),
+        ("40", "0 s big.t, table 1 of 1: 1,200,000 of a"),
+    ],
+)
+def test_the_line_fits_the_terminal(
+    width: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that wraps would stay on the screen."""
+    monkeypatch.setenv("COLUMNS", width)
+    line, seen = Working(), list[str]()
+    with line.line("compare north to south, table big.*, lag 12"):
+        line.progress("big.t, table 1 of 1: 1,200,000 of about 3,010,000 rows, 40 %, 8 s left")
+
+        def is_shown() -> bool:
+            seen.extend(capsys.readouterr().err.split("\r\x1b[K"))
+            return shown in seen
+
+        until("the line is shown", is_shown)
+    assert max(map(len, seen)) < int(width)
+
+
 def test_a_question_removes_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     line = Working()
     with line.line("delete extract *"):

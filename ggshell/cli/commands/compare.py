@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,14 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Note, Row
 from ggshell.cli.session import Session
 from ggshell.errors import DatabaseError, DiskError, StateError
+from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
     from ggshell.pipeline.compare.drill import Difference
-    from ggshell.pipeline.compare.tables import ComparedTable, Databases
+    from ggshell.pipeline.compare.tables import ComparedTable, CompareProgress, Databases
+    from ggshell.types import TableName
 
 _LAG = 5.0
 _HEADS = ("table", "kind", "key", "source", "target", "in_flight")
@@ -46,20 +47,34 @@ def compare(
                 f"COMPARE requires two databases of the same kind, not {here.connector.title} and {there.connector.title}"
             )
         pairs = table_pairs(databases, table or ("*.*",), into)
-        found = _compared(session, compare_tables(databases, pairs, float(lag), session.wait), len(pairs))
+        line = _ProgressLine(session, len(pairs), float(lag))
+        found = list(compare_tables(databases, pairs, float(lag), session.wait, told=line))
         notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
     return _result(found, notes, repaired=bool(repair))
 
 
-def _compared(session: Session, tables: Iterator[ComparedTable], number: int) -> list[ComparedTable]:
-    """The compared tables; the progress line counts them."""
-    found: list[ComparedTable] = []
-    began = session.clock.steady()
-    session.progress(progress_text(0, number, "tables"))
-    for table in tables:
-        found.append(table)
-        session.progress(progress_text(len(found), number, "tables", session.clock.steady() - began))
-    return found
+class _ProgressLine:
+    """Shows the progress of each table, with the time left."""
+
+    def __init__(self, session: Session, tables: int, lag: float) -> None:
+        self._session = session
+        self._tables = tables
+        self._lag = lag
+        self._number = 0
+        self._began = 0.0
+        self._table: TableName | None = None
+
+    def __call__(self, found: CompareProgress) -> None:
+        now = self._session.clock.steady()
+        if found.table != self._table:
+            self._table, self._number, self._began = found.table, self._number + 1, now
+        text = f"{found.table}, table {self._number} of {self._tables}"
+        if found.about:
+            rows = progress_text(found.rows, found.about, "rows", now - self._began, estimated=True)
+            text = f"{text}: {rows}"
+        if found.again:
+            text = f"{text}; {counted(found.again, 'row')} checked again after {self._lag:g} s"
+        self._session.progress(text)
 
 
 def _logged_in(session: Session, name: str) -> LoggedIn:

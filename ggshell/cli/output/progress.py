@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ from ggshell.language.redaction import redacted
 FIRST_SECONDS = 1.0
 EVERY_SECONDS = 0.5
 _OWN_TERMINAL = ("EDIT", "SHELL", "HOST", "SH", "VIEW", "HELP", "WATCH", "LOGDUMP")
-_LONGEST = 50
+_LONGEST, _SHORTEST = 50, 7
+"""The most and the least characters of the statement in the line."""
+_BETWEEN = " ... "
 
 
 class Working:
@@ -72,9 +75,20 @@ class Working:
             pause = EVERY_SECONDS
             with self._lock:
                 if not ended.is_set():
-                    sys.stderr.write(f"\r\x1b[K{text} ... {clock.steady() - began:.0f} s {self._progress}".rstrip())
+                    sys.stderr.write(f"\r\x1b[K{_fitted(text, clock.steady() - began, self._progress)}")
                     sys.stderr.flush()
                     self._shown = True
+
+
+def _fitted(text: str, seconds: float, progress: str) -> str:
+    """The line, no longer than the terminal is wide, because a line that wraps cannot be removed.
+
+    The statement is cut or left out before the progress.
+    """
+    width = shutil.get_terminal_size().columns - 1
+    rest = f"{seconds:.0f} s {progress}".rstrip()
+    room = width - len(rest) - len(_BETWEEN)
+    return f"{text[:room]}{_BETWEEN}{rest}" if room >= _SHORTEST else rest[:width]
 
 
 def _short(text: str) -> str:

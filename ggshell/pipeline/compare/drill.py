@@ -73,9 +73,15 @@ class Walked(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def walk(pair: Pair, range_rows: int = RANGE_ROWS, buckets: int = BUCKETS) -> Iterator[Walked]:
-    """Compare the whole table, range by range in key order."""
+def walk(
+    pair: Pair, range_rows: int = RANGE_ROWS, buckets: int = BUCKETS, *, divided: Callable[[int], None] = lambda _: None
+) -> Iterator[Walked]:
+    """Compare the whole table, range by range in key order.
+
+    ``divided`` is called once, with the approximate number of rows of the source.
+    """
     bounds = pair.source.bounds(KeyRange(), range_rows)
+    divided(len(bounds) * range_rows + range_rows // 2)  # the last range is half full on average
     differed = False
     for low, high in pairwise([None, *bounds, None]):
         keys = KeyRange(low, high)

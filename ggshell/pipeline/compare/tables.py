@@ -82,6 +82,19 @@ class ComparedDatabase(Protocol):
         ...
 
 
+class CompareProgress(NamedTuple):
+    """How far the comparison of a table is: compared rows, and about how many there are (0: not known yet).
+
+    ``again``: the number of rows that are checked again after the lag; 0 while rows are compared.
+    """
+
+    table: TableName
+    rows: int = 0
+    about: int = 0
+    again: int = 0
+
+
+Told = Callable[[CompareProgress], None]
 Databases = tuple[ComparedDatabase, ComparedDatabase]
 """Source and target."""
 
@@ -117,24 +130,36 @@ def compare_tables(
     lag: float,
     wait: Callable[[float], bool],
     most: int = MOST_DIFFERENCES,
+    told: Told = lambda _: None,
 ) -> Iterator[ComparedTable]:
-    """Compare each pair of tables. Differences that may be in flight are checked again after ``lag`` seconds."""
+    """Compare each pair of tables. Differences that may be in flight are checked again after ``lag`` seconds.
+
+    ``told`` is called with the progress.
+    """
     for source, target in pairs:
         try:
-            yield _compared(databases, source, target, lag, wait, most)
+            told(CompareProgress(source))
+            yield _compared(databases, source, target, _Recheck(lag, wait, most), told)
         except ConnectionLostError:
             raise
         except DatabaseError as error:  # of this table; the others are still compared
             yield ComparedTable(source, target, problem=error.message)
 
 
+class _Recheck(NamedTuple):
+    """How differences are checked again: after how many seconds, how to wait for them, and how many may remain."""
+
+    lag: float
+    wait: Callable[[float], bool]
+    most: int
+
+
 def _compared(
     databases: Databases,
     source: TableName,
     target: TableName,
-    lag: float,
-    wait: Callable[[float], bool],
-    most: int,
+    recheck: _Recheck,
+    told: Told,
 ) -> ComparedTable:
     try:
         columns = databases[0].columns(source), databases[1].columns(target)
@@ -150,28 +175,40 @@ def _compared(
         return ComparedTable(source, target, columns[0], problem=text)
     pair = Pair(databases[0].side(source, *columns), there)
     try:
-        rows, lasting, whole = _walked(pair, lag, wait, most)
+        rows, lasting, whole = _walked(pair, source, recheck, told)
     finally:
         pair.close()
     return ComparedTable(source, target, columns[0], *rows, tuple(lasting), whole=whole)
 
 
 def _walked(
-    pair: Pair, lag: float, wait: Callable[[float], bool], most: int
+    pair: Pair, table: TableName, recheck: _Recheck, told: Told
 ) -> tuple[tuple[int, int], list[Difference], bool]:
     """The number of rows on both sides, the differences that remain after the lag, and whether all rows were compared.
 
     Differences are checked again during the walk, so that any number of rows in flight does not end it.
     """
-    source_rows = target_rows = 0
+    rows, about = (0, 0), 0
     lasting, open_ = list[Difference](), list[Difference]()
-    for part in walk(pair):
-        if len(lasting) >= most:
-            return (source_rows, target_rows), lasting, False
-        source_rows, target_rows = source_rows + part.source_rows, target_rows + part.target_rows
+
+    def divided(found: int) -> None:
+        nonlocal about
+        about = found
+        told(CompareProgress(table, 0, about))
+
+    def checked() -> list[Difference]:
+        if open_:
+            told(CompareProgress(table, max(rows), about, len(open_)))
+        return confirmed(pair, open_, recheck.lag, recheck.wait)
+
+    for part in walk(pair, divided=divided):
+        if len(lasting) >= recheck.most:
+            return rows, lasting, False
+        rows = (rows[0] + part.source_rows, rows[1] + part.target_rows)
         open_ += part.differences
         # Each check waits for the lag, so it is worth a tenth of the limit at least.
-        if len(open_) >= max(most - len(lasting), most // 10):
-            lasting += confirmed(pair, open_, lag, wait)
+        if len(open_) >= max(recheck.most - len(lasting), recheck.most // 10):
+            lasting += checked()
             open_ = []
-    return (source_rows, target_rows), [*lasting, *confirmed(pair, open_, lag, wait)], True
+        told(CompareProgress(table, max(rows), about))
+    return rows, [*lasting, *checked()], True

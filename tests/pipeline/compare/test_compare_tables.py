@@ -66,6 +66,14 @@ def compared(
     return found
 
 
+def with_home(folder: Path, dsns: tuple[str, str]) -> None:
+    """Make a home with the aliases north and south."""
+    home = Home(folder)
+    home.ensure()
+    for alias, dsn in zip(("north", "south"), dsns, strict=True):
+        CredentialStore(home).add(alias, dsn, "")
+
+
 def spoil(dsn: str) -> None:
     run(
         dsn,
@@ -248,18 +256,27 @@ def test_a_table_is_compared_until_too_many_rows_still_differ(missing: tuple[str
         assert 20_000 <= found.real < 60_000 - rows
 
 
+def test_the_progress_shows_rows_per_cent_and_what_is_checked_again(missing: tuple[str, str], tmp_path: Path) -> None:
+    run(missing[1], "INSERT INTO t SELECT n FROM generate_series(1, 59990) n")
+    session = Session(Options(home=str(tmp_path)))
+    shown: list[str] = []
+    session.progress, session.wait = shown.append, lambda _: False
+    with_home(tmp_path, missing)
+    compare(session, source="north", target="south", table=("public.t",), lag=12.0)
+    first = "public.t, table 1 of 1"
+    assert shown[:3] == [first, f"{first}: 0 of about 70,000 rows, 0 %", f"{first}: 19,999 of about 70,000 rows, 28 %"]
+    assert shown[-1].endswith("; 10 rows checked again after 12 s")
+
+
 @pytest.mark.parametrize("flying", [False, True])
 def test_the_statement_fails_and_counts_are_lower_bounds_if_a_table_is_not_compared_to_its_end(
     missing: tuple[str, str], flying: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Home(tmp_path)
-    home.ensure()
-    for alias, dsn in zip(("north", "south"), missing, strict=True):
-        CredentialStore(home).add(alias, dsn, "")
+    with_home(tmp_path, missing)
     session = Session(Options(home=str(tmp_path)))
     session.wait = lambda _: flying
     kept = tables.compare_tables
-    monkeypatch.setattr(tables, "compare_tables", lambda *values: kept(*values, most=20_000))
+    monkeypatch.setattr(tables, "compare_tables", lambda *values, **more: kept(*values, **more, most=20_000))
     found = compare(session, source="north", target="south", table=("public.t",))
     said = found.errors[0].message
     if flying:
@@ -358,10 +375,7 @@ def test_tables_are_selected_by_a_pattern(filled: tuple[str, str]) -> None:
 def test_the_statement_prints_the_counts_writes_the_script_and_fails(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = Home(tmp_path)
-    home.ensure()
-    for alias, dsn in zip(("north", "south"), filled, strict=True):
-        CredentialStore(home).add(alias, dsn, "")
+    with_home(tmp_path, filled)
     command = ["--home", str(tmp_path), "--format", "json", "-c"]
     assert main([*command, "COMPARE north TO south"]) == 0
     spoil(filled[1])
