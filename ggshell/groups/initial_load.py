@@ -26,6 +26,7 @@ from ggshell.home.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import TableFilter, keycols_of, matches
+from ggshell.plurals import counted
 from ggshell.record.change import ChangeBatch
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
@@ -140,7 +141,8 @@ class _InitialLoad:
                 return
         self._state = self._state._replace(complete=True, table="", rows=0, about=0)
         self._save(copy.csn)
-        text = f"Initial load of CSN {copy.csn} is complete: {self._state.all_rows} rows of {len(tables)} tables."
+        text = f"Initial load of CSN {copy.csn} is complete: {counted(self._state.all_rows, 'row')} of"
+        text = f"{text} {counted(len(tables), 'table')}."
         self._tell("GGS-00552", f"{text} START REPLICAT with AFTERCSN {copy.csn} applies later changes.")
 
     def _one(self, copy: TableSnapshot, outputs: Outputs, number: int, table: LoadTable) -> bool:
@@ -165,7 +167,7 @@ class _InitialLoad:
             return False
         outputs.flush()
         self._state = self._state._replace(done=number)
-        self._tell("GGS-00555", f"Table {name}: {self._state.rows} rows.")
+        self._tell("GGS-00555", f"Table {name}: {counted(self._state.rows, 'row')}.")
         return True
 
     def _write(self, outputs: Outputs, batch: ChangeBatch) -> None:

@@ -12,8 +12,8 @@ from ggshell.progress_text import progress_text
 class LoadState(NamedTuple):
     """The progress of a load, as stored in the checkpoint's options.
 
-    ``file``: the trail file in which the load begins. ``about``: the number of rows of the current table according to the
-    database's statistics. ``seconds``: for how long this table has been loading.
+    ``file``: the trail file in which the load begins. ``about``: the approximate number of rows of the current table.
+    ``seconds``: for how long this table has been loading.
     """
 
     csn: str = ""
@@ -41,5 +41,8 @@ class LoadState(NamedTuple):
             return f"Loaded {counted(self.all_rows, 'row')} of {counted(self.tables, 'table')}"
         if not self.csn:
             return "Waiting for the snapshot: transactions that write must end first"
+        place = f"table {min(self.done + 1, self.tables)} of {self.tables}"
+        if not self.table:
+            return f"Loading {place}"
         progress = progress_text(self.rows, self.about, "rows", self.seconds, estimated=True)
-        return f"Loading {self.table}, table {self.done + 1} of {self.tables}: {progress}"
+        return f"Loading {self.table}, {place}: {progress}"

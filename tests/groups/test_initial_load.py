@@ -115,6 +115,13 @@ def wait_and_compare(pipeline: Pipeline) -> None:
     pipeline.assert_same_rows()
 
 
+def test_the_progress_names_the_table_only_if_it_is_known() -> None:
+    state = LoadState("1", tables=2)
+    assert state.words == "Loading table 1 of 2"
+    state = state._replace(table="a.items", about=50_000, rows=12_000, seconds=2.5)
+    assert state.words == "Loading a.items, table 1 of 2: 12,000 of about 50,000 rows, 24 %, 8 s left"
+
+
 def test_a_busy_source_is_loaded_and_replicated_without_collisions(pipeline: Pipeline) -> None:
     fill(pipeline)
     with concurrent_changes(pipeline.north) as changes:

@@ -29,7 +29,13 @@ from ggshell.types import Csn, TableName, parse_lsn, quote, quote_table
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 10_000
+SAMPLE_PAGES = 200
+"""How many pages of a table are read to estimate its number of rows."""
 _TUPLES, _COPY_OUT = 2, 3
+_LEAVES = """
+SELECT n.nspname, c.relname, c.reltuples, pg_relation_size(c.oid) / current_setting('block_size')::int
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind = 'r' AND (c.oid = %(table)s OR c.oid IN (SELECT relid FROM pg_partition_tree(%(table)s) WHERE isleaf))"""
 _FACTS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text, extract(epoch FROM transaction_timestamp()) * 1000000"
 _REFERENCES = """
 SELECT n.nspname, c.relname, pn.nspname, p.relname
@@ -140,14 +146,24 @@ class TableCopy:
         return LoadTable(TableDefinition(name, columns, key), kind == "p")
 
     def about(self, table: TableName) -> int:
-        """The approximate number of rows of a table, from the server's statistics; 0 if there are none yet."""
-        rows = execute(
-            self._connection,
-            "SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint FROM pg_partition_tree(%s) t"
-            " JOIN pg_class c ON c.oid = t.relid WHERE t.isleaf",
-            [describe.table_id(self._connection, table)],
+        """The approximate number of rows of a table.
+
+        It comes from the server's statistics, or from a sample of a table that was not analyzed since it has rows.
+        """
+        leaves = execute(self._connection, _LEAVES, {"table": describe.table_id(self._connection, table)})
+        return sum(
+            int(rows) if rows > 0 else self._sampled(TableName(owner, name), int(pages))
+            for owner, name, rows, pages in leaves
         )
-        return int(rows[0][0])
+
+    def _sampled(self, table: TableName, pages: int) -> int:
+        """The approximate number of rows, from the rows of some pages."""
+        if not pages:
+            return 0
+        sample = f"TABLESAMPLE SYSTEM ({min(100.0, SAMPLE_PAGES * 100 / pages):.6f})"
+        found = f"SELECT count(*), count(DISTINCT (ctid::text::point)[0]) FROM ONLY {quote_table(table)}"
+        rows, seen = execute(self._connection, f"{found} {sample}")[0]
+        return int(rows) if pages <= SAMPLE_PAGES else int(rows) * pages // max(1, int(seen))
 
     def read(self, number: int, table: LoadTable, predicate: str = "") -> Iterator[ChangeBatch]:
         """The rows of a table as the inserts of one transaction, in batches.

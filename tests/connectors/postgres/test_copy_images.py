@@ -119,3 +119,27 @@ def _wait_readable(descriptor: int) -> bool:
     import select
 
     return bool(select.select([descriptor], [], [], 30)[0])
+
+
+def test_the_number_of_rows_is_estimated_with_and_without_statistics(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE small (id int)")
+        source.execute("INSERT INTO small SELECT generate_series(1, 500)")
+        source.execute("CREATE TABLE large (id int, v text)")
+        source.execute("INSERT INTO large SELECT n, repeat('x', 100) FROM generate_series(1, 100000) n")
+        source.execute("CREATE TABLE parts (id int) PARTITION BY LIST (id)")
+        source.execute("CREATE TABLE first PARTITION OF parts FOR VALUES IN (1)")
+        source.execute("CREATE TABLE other PARTITION OF parts DEFAULT")
+        source.execute("INSERT INTO parts SELECT n % 3 FROM generate_series(1, 900) n")
+        source.execute("CREATE TABLE empty (id int)")
+        source.execute("CREATE TABLE analyzed AS SELECT generate_series(1, 700) AS id")
+        source.execute("ANALYZE analyzed")
+        copy = TableCopy.open(north, "LOAD1", _wait_readable)
+    assert copy is not None
+    names = ("small", "large", "parts", "empty", "analyzed")
+    try:
+        found = {name: copy.about(TableName("public", name)) for name in names}
+    finally:
+        copy.close()
+    assert (found["small"], found["parts"], found["empty"], found["analyzed"]) == (500, 900, 0, 700)
+    assert 95_000 < found["large"] < 105_000
