@@ -6,6 +6,7 @@ A duration is in seconds unless the name or the docstring says microseconds, the
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Final
 
 MINUTE: Final = 60
@@ -47,6 +48,11 @@ def read_interval(text: str) -> Interval:
 def read_hours(text: str) -> Interval:
     """Parse an interval in which a number without a unit means hours. Raises ValueError."""
     return read_interval(f"{text}H" if text.strip().replace(".", "", 1).isdigit() else text)
+
+
+def counted_seconds(seconds: Decimal) -> str:
+    """Format a duration in seconds, without trailing zeros: ``1 second``, ``0.5 seconds``."""
+    return f"{seconds.normalize():f} second{'s' if seconds != 1 else ''}"
 
 
 def whole_seconds(microseconds: int | None) -> int | None:

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-
-def seconds_text(seconds: Decimal) -> str:
-    """Return a time in seconds, without trailing zeros: ``1 second``, ``0.5 seconds``."""
-    return f"{seconds.normalize():f} second{'s' if seconds != 1 else ''}"
-
 
 def counted(number: int, noun: str) -> str:
     """Return a number, with commas, and its noun in the singular or with an s."""

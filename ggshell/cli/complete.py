@@ -117,13 +117,14 @@ def _parameters() -> list[str]:
 
 
 def _topics(typed: list[str]) -> list[str]:
+    from ggshell.cli.manual import LISTS
     from ggshell.language import pages
     from ggshell.language.help import KINDS
 
     wanted = "_".join(typed[1:]).lower()
     stems = (stem for kind in KINDS for stem in pages.index(kind))
     rest = (stem.removeprefix(f"{wanted}_") for stem in stems if not wanted or stem.startswith(f"{wanted}_"))
-    functions = [] if wanted else [f"@{stem.upper()}" for stem in pages.index("functions")]
+    functions = [] if wanted else [*LISTS, *(f"@{stem.upper()}" for stem in pages.index("functions"))]
     return list(dict.fromkeys([*(stem.split("_")[0].upper() for stem in rest), *functions]))
 
 

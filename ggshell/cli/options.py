@@ -35,7 +35,8 @@ options:
   --auto-manager        let START also start Manager if it is not running
   --no-shell            refuse SHELL, HOST and X of Logdump, which run operating system commands
   --no-color            turn off colors in the shell
-  --version, --help
+  --version             show the version
+  --help                show this text
 
 Defaults for home, format, timing, color and key_bindings: ~/.config/ggshell/config.toml (HELP CONFIGURATION).
 """

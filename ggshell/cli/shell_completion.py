@@ -13,7 +13,7 @@ from ggshell.errors import UsageError
 from ggshell.language import grammar, pages
 from ggshell.language.unsupported import lacks
 
-SUBCOMMANDS = ("check", "completion", "demo", "extract", "logdump", "man", "paramfile", "replicat")
+SUBCOMMANDS = ("check", "completion", "demo", "extract", "logdump", "man", "paramfile", "replicat", "service")
 SHELLS = ("bash", "zsh")
 _VALUES = {"--format": FORMATS, "--engine": ENGINES}
 CHECK_OPTIONS = ("--format", "--kind", "--strict", "--no-color", "--help")

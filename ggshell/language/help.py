@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ggshell.language import pages
 
 MESSAGES = "messages"
-KINDS = ("commands", "parameters", "functions", "logdump", "topics", MESSAGES)
+LOGDUMP = "logdump"
+KINDS = ("commands", "parameters", "functions", LOGDUMP, "topics", MESSAGES)
 _PART = re.compile(
     r"(?P<keyword>@?[A-Z][A-Z0-9_$#]*(?:\[[A-Z0-9_]+\])?(?![a-z\w]))|(?P<slot>[a-z][a-z0-9_-]*)|(?P<mark>\[|\]|[{}|]|\.\.\.)"
     r"|(?P<text>[^\[\]{}|A-Za-z@]+|.)"
@@ -54,12 +55,15 @@ def find(subject: str) -> list[Path]:
 
     These are the pages with that name in each kind (a name of several words also finds the pages below it); else the pages
     whose names begin with it; else the same with fewer words (``ADD EXTRACT ext1`` finds ADD EXTRACT); else the pages with
-    its first word in their names. A message is found by its code only, with or without its letters and leading zeros.
+    its first word in their names. A message is found by its code only, with or without its letters and leading zeros. A command
+    of Logdump can follow the word LOGDUMP.
     """
     words = [_ALIASES.get(word, word) for word in re.findall(r"[^\s;,]+", subject.lower().replace("@", ""))]
     explained = _messages(words)
     if explained:
         return explained
+    if words[:1] == [LOGDUMP] and len(words) > 1:
+        return _of_logdump(words[1:])
     kinds = ("functions",) if "@" in subject else tuple(kind for kind in KINDS if kind != MESSAGES)
     indexes = [pages.index(kind) for kind in kinds]
     for size in range(len(words), 0, -1):
@@ -73,6 +77,14 @@ def find(subject: str) -> list[Path]:
             return near
     # A noun: SPARK is in INFO SPARK and START SPARK.
     return [path for index in indexes for name, path in index.items() if words and words[0] in name.split("_")]
+
+
+def _of_logdump(words: list[str]) -> list[Path]:
+    """The page of a Logdump command (``HELP LOGDUMP OPEN``), or the pages whose names begin with its first word."""
+    index = pages.index(LOGDUMP)
+    stems = ("_".join(words[:size]) for size in range(len(words), 0, -1))
+    exact = next((index[stem] for stem in stems if stem in index), None)
+    return [exact] if exact is not None else [path for stem, path in index.items() if stem.startswith(words[0])]
 
 
 def index_line(page: pages.Page) -> str:

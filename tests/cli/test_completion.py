@@ -123,6 +123,7 @@ def test_candidates_include_sources_functions_and_unsupported_options(shell: She
     assert {"north", "./dirdat/ea", "./dirlag"} <= set(candidates_by_text("LAG REPORT FROM ", names))
     assert {"@STRCAT", "@STREQ"} <= set(candidates_by_text("HELP @STR", names))
     assert candidates_by_text("HELP ALT", names) == {"ALTER": "page"}
+    assert candidates_by_text("HELP PARAMETERS", names) == {"PARAMETERS": "page"}
     found = candidates_by_text("ADD EXTRACT e1, ", names)
     assert (found["TRANLOG"], found["PARAMS"]) == ("", "not supported")
     assert candidates_by_text("SEND EXTRACT e1 GETTCP", names) == {"GETTCPSTATS": "not supported"}

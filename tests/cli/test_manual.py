@@ -143,3 +143,32 @@ def test_help_has_colors_only_in_the_format_of_a_terminal(tmp_path: Path) -> Non
         session = Session(Options(home=str(tmp_path), format=name))
         session.interactive = True
         assert ("\x1b[" in show_help(session, rest="BR").text) is colored
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "line"),
+    [
+        ("parameters", "parameters", "  TABLE "),
+        ("FUNCTIONS;", "functions", "  @DATE                       Converts dates"),
+        ("LOGDUMP", "logdump", "  OPEN                        Opens a trail file"),
+        ("CODES", "messages", "  GGS-00306                   The parameter file of a group does not exist."),
+        ("MESSAGES", "messages", "  OGG-00987 "),
+        ("TOPICS", "topics", "  LAG "),
+    ],
+)
+def test_help_lists_the_pages_of_a_kind(subject: str, kind: str, line: str) -> None:
+    lines = help_text(subject).splitlines()
+    assert any(each.startswith(line) for each in lines)
+    assert len(lines) == len(pages.index(kind)) + 3
+    assert max(map(len, help_text(subject, width=80).splitlines())) <= 80
+
+
+def test_the_list_of_parameters_marks_those_that_are_not_supported() -> None:
+    assert "Not supported: " in next(
+        line for line in help_text("PARAMETERS").splitlines() if "FUNCTIONSTACKSIZE" in line
+    )
+
+
+def test_a_page_of_logdump_is_shown_after_its_name() -> None:
+    assert help_text("LOGDUMP OPEN") == help_text("logdump open ./dirdat/ea000000000")
+    assert "\nOPEN\nOpens a trail file" in help_text("LOGDUMP OPEN")

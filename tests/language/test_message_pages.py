@@ -180,4 +180,5 @@ def test_codes_do_not_hide_pages_found_by_words() -> None:
 
 def test_the_index_has_one_line_for_all_messages() -> None:
     lines = [line for line in overview(80).splitlines() if CODE.search(line)]
-    assert lines == [f"HELP code explains one of {len(codes())} messages: HELP GGS-00503."]
+    assert lines == ["HELP code explains a message: HELP GGS-00503."]
+    assert f"HELP CODES ({len(codes())} message codes)" in overview()

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Note, Row
 from ggshell.clock import local_text
-from ggshell.durations import milliseconds_text
+from ggshell.durations import counted_seconds, milliseconds_text
 from ggshell.monitoring.clock_offset import Offset, estimate
 from ggshell.monitoring.heartbeat_lag import Direction, Lag, Way, bar
 from ggshell.monitoring.spreads import Objective, Spread
-from ggshell.plurals import counted, seconds_text
+from ggshell.plurals import counted
 
 
 class JobLine(NamedTuple):
@@ -165,7 +165,7 @@ def _heartbeat_info(result: HeartbeatInfo) -> str:
         lines += ["Frequency interval: none (TARGETONLY).", ""]
     else:
         paused = "" if result.frequency else " (paused)"
-        lines += [f"Frequency interval: {seconds_text(result.frequency)}{paused}.", ""]
+        lines += [f"Frequency interval: {counted_seconds(result.frequency)}{paused}.", ""]
     lines += [f"Purge frequency interval: {counted(result.purge_days, 'day')}.", ""]
     lines += [f"Retention time: {counted(result.retention_days, 'day')}.", ""]
     if result.partitioned:

@@ -22,12 +22,11 @@ from ggshell.connectors.postgres import heartbeat_sql as sql
 from ggshell.connectors.postgres.describe import table_id
 from ggshell.connectors.postgres.heartbeat_sql import UTC_NOW
 from ggshell.connectors.postgres.session import execute, transaction
-from ggshell.durations import DAY
+from ggshell.durations import DAY, counted_seconds
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, PURGE_JOB, UPDATE_JOB, HeartbeatNames
 from ggshell.pipeline.heartbeat.row import Beat, time_text
-from ggshell.plurals import seconds_text
 from ggshell.types import quote_table
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _source(
 def _frequency(seconds: Decimal, verb: str) -> ChangedObject:
     if not seconds:
         return ChangedObject("OGG-14115", f"Job {UPDATE_JOB} is paused: FREQUENCY is 0.")
-    return ChangedObject("OGG-14005", f"{verb} update job {UPDATE_JOB}: every {seconds_text(seconds)}.")
+    return ChangedObject("OGG-14005", f"{verb} update job {UPDATE_JOB}: every {counted_seconds(seconds)}.")
 
 
 def _views(connection: psycopg.Connection[Any], names: HeartbeatNames, made: list[ChangedObject]) -> None:
