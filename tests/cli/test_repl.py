@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.shell import Shell
+from cli.shell import Shell, log_extract
+
+from ggshell.home.checkpoint import WriteCheckpoint
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +83,19 @@ def test_only_at_a_terminal_an_error_names_the_page_of_its_code(with_groups: She
     assert terminal.end() == 0
     assert "HELP GGS" not in with_groups.session("status extract none\nadd extract\n")
     assert "HELP GGS" not in with_groups.batch("status extract none").err
+
+
+def test_a_table_of_ggsci_wider_than_the_terminal_does_not_wrap(shell: Shell, tmp_path: Path) -> None:
+    """The terminal has 80 columns. The fixed layout of the target trails has 89."""
+    shell.save(log_extract("EXT1", write=(WriteCheckpoint("./dirdat/ea"), WriteCheckpoint("./dirdat/" + "long/" * 12))))
+    shell.save(log_extract("EXT2", write=(WriteCheckpoint("./dirdat/eb"),)))
+    terminal = Terminal(shell.home.root, tmp_path)
+    shown = terminal.type("info extract ext1, detail", "2> ")
+    assert "Trail Name | ./dirdat/ea\r\nSeqno      | 0\r\n" in shown
+    assert f"Trail Name | ./dirdat/{'long/' * 12}\r\n" in shown
+    assert "Trail Name   Seqno  RBA  Max MB  Trail Type\r\n" in terminal.type("info extract ext2, detail", "3> ")
+    assert terminal.end() == 0
+    assert re.search(r"\n  Trail Name {39}Seqno", shell.batch("info extract ext1, detail").out)
 
 
 def test_ctrl_c_at_fc_cancels_the_statement(with_groups: Shell, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from ggshell.cli.output.tables import aligned, cell_text, render, table_text
-from ggshell.cli.results import Listing
+from ggshell.cli.results import Listing, Narrowing
+from ggshell.cli.results.heartbeats import LagTimes
+from ggshell.monitoring.spreads import Spread
 
 WIDE = Listing(("name", "value"), [("first", "x" * 50), ("second", None)], "")
 
@@ -58,3 +60,16 @@ def test_columns_are_two_spaces_apart_and_lines_have_no_trailing_spaces() -> Non
 
 def test_a_mapping_in_a_cell_is_one_line() -> None:
     assert cell_text({"a": None, "b": "x\ny"}) == "a=NULL, b=x y"
+
+
+SPREAD = Spread(0, "north", "EXT1 > PUMP1 > REP1 > and more", "total", 7, 0.5, 1.25, 2.0, 3.0)
+
+
+@pytest.mark.parametrize("terminal", [True], indirect=True)
+def test_the_narrow_layouts_of_ggsci_are_vertical_and_complete(terminal: None) -> None:
+    times = LagTimes((SPREAD,), "MINUTE")
+    assert isinstance(times, Narrowing)
+    assert "Path   | EXT1 > PUMP1 > REP1 > and more\n" in times.narrow_layout
+    assert "p95    | 1.250\n" in times.narrow_layout
+    assert max(map(len, times.layout.splitlines())) > 40
+    assert LagTimes((), "MINUTE").narrow_layout == LagTimes((), "MINUTE").layout

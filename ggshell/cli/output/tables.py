@@ -56,6 +56,11 @@ def table_text(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return text + "\n"
 
 
+def narrow_lines(lines: list[str], heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """The lines of a table in a fixed layout, or if they are wider than the terminal, another form of the table."""
+    return table_text(heads, rows).splitlines() if is_too_wide("\n".join(lines)) else lines
+
+
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
     """Format rows of texts in columns, two blanks apart. ``right``: which columns are right-aligned."""
     if not rows:

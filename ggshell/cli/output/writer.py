@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from ggshell.cli.execute import Outcome
-from ggshell.cli.results import Note, Repeat, Script
+from ggshell.cli.results import Narrowing, Note, Repeat, Result, Script
 from ggshell.cli.results.info_all import InfoAll
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StatementError
@@ -67,7 +67,7 @@ class Output:
         if result is None or isinstance(result, Script | Repeat):
             return
         if self.plain:
-            text = result.layout
+            text = self._layout(result)
         else:
             from ggshell.cli.output.tables import render
 
@@ -80,6 +80,15 @@ class Output:
                 programs.show(text, self._session.pager)
                 return
         self.write(text)
+
+    def _layout(self, result: Result) -> str:
+        """The layout of GGSCI. For a person, a table that is wider than the terminal has another form."""
+        text = result.layout
+        if self._session.interactive and isinstance(result, Narrowing):
+            from ggshell.cli.output.tables import is_too_wide
+
+            return result.narrow_layout if is_too_wide(text) else text
+        return text
 
     def _aside(self, text: str) -> None:
         """Write text that is not part of the result: to standard error, or to the output of a session."""

@@ -7,7 +7,7 @@ the results of one noun each, and are imported when they are needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ggshell.errors import GgsError
 
@@ -28,6 +28,17 @@ class Result(Protocol):
 
     @property
     def layout(self) -> str: ...
+
+
+@runtime_checkable
+class Narrowing(Protocol):
+    """A result whose layout has tables that may be wider than a terminal.
+
+    ``narrow_layout``: the layout with these tables as narrow as their contents, or vertical.
+    """
+
+    @property
+    def narrow_layout(self) -> str: ...
 
 
 class Note(NamedTuple):

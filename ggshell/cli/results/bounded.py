@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ggshell.cli.output.tables import narrow_lines
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Row
 from ggshell.clock import local_text
@@ -53,6 +54,10 @@ class BoundedStatus(NamedTuple):
     @property
     def layout(self) -> str:
         return _bounded_status(self)
+
+    @property
+    def narrow_layout(self) -> str:
+        return _bounded_status(self, narrow=True)
 
 
 class CacheStats(NamedTuple):
@@ -136,7 +141,23 @@ def _interval(seconds: int) -> str:
     return f"{seconds} seconds (BRINTERVAL {interval_text(seconds)})"
 
 
-def _bounded_status(result: BoundedStatus) -> str:
+_PERSISTED_HEADS = ("Transaction", "Open since", "State", "Data", "Written at", "Dirty")
+
+
+def _persisted(found: BoundedState, *, narrow: bool) -> list[str]:
+    """The table of the transactions that are written to files."""
+    rows = [
+        (name, local_text(begin), f"{state:,}", f"{data:,}", written, "yes" if dirty else "no")
+        for name, begin, state, data, written, dirty in found.persisted
+    ]
+    table = [
+        f"  {name:<22}{since:<21}{state:>10}{data:>14}  {written:<10}  {dirty}"
+        for name, since, state, data, written, dirty in (_PERSISTED_HEADS, *rows)
+    ]
+    return narrow_lines(table, _PERSISTED_HEADS, rows) if narrow else table
+
+
+def _bounded_status(result: BoundedStatus, *, narrow: bool = False) -> str:
     """Format BRSTATUS; BRSTATS adds counters; other requests show the state after they were carried out."""
     found = result.state
     lines = ["", f"Sending BR {result.request} request to EXTRACT {result.group} ...", ""]
@@ -156,10 +177,7 @@ def _bounded_status(result: BoundedStatus) -> str:
     if found.failure:
         lines.append(_pair("  Last failure", found.failure))
     if found.persisted:
-        lines += ["", f"  {'Transaction':<22}{'Open since':<21}{'State':>10}{'Data':>14}  Written at  Dirty"]
-    for name, begin, state, data, written, dirty in found.persisted:
-        since = local_text(begin)
-        lines.append(f"  {name:<22}{since:<21}{state:>10,}{data:>14,}  {written:<10}  {'yes' if dirty else 'no'}")
+        lines += ["", *_persisted(found, narrow=narrow)]
     if result.request == "BRSTATS":
         lines += ["", *_counted(result.counts)]
     return "\n".join(lines) + "\n"

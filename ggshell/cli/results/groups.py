@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ggshell.cli.output.tables import narrow_lines
 from ggshell.cli.output.units import moment, size
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.listings import trail_type
@@ -55,6 +56,10 @@ class InfoGroups(NamedTuple):
     @property
     def layout(self) -> str:
         return _info_groups(self)
+
+    @property
+    def narrow_layout(self) -> str:
+        return _info_groups(self, narrow=True)
 
 
 def _group_row(info: GroupInfo) -> Row:
@@ -128,15 +133,15 @@ _MINUTE = "%Y-%m-%d %H:%M"
 _EXACT = "%Y-%m-%d %H:%M:%S.%f"
 
 
-def _info_groups(result: InfoGroups) -> str:
+def _info_groups(result: InfoGroups, *, narrow: bool = False) -> str:
     """Format every group, each after a blank line."""
-    return "".join(f"\n{_group(info, result)}" for info in result.groups)
+    return "".join(f"\n{_group(info, result, narrow=narrow)}" for info in result.groups)
 
 
-def _group(info: GroupInfo, result: InfoGroups) -> str:
+def _group(info: GroupInfo, result: InfoGroups, *, narrow: bool) -> str:
     lines = [*heading(info), *read_lines(info.checkpoint), *_slot_place(info), *_recovery(info)]
     if result.detail:
-        lines += _detail(info)
+        lines += _detail(info, narrow=narrow)
     if result.showch:
         from ggshell.cli.results.showch import showch
 
@@ -246,11 +251,11 @@ def trail_file(trail: str, seqno: int) -> str:
     return f"{trail}{seqno:09d}"
 
 
-def _detail(info: GroupInfo) -> list[str]:
+def _detail(info: GroupInfo, *, narrow: bool) -> list[str]:
     found = info.checkpoint
-    lines = _target_trails(found) if found.write else []
+    lines = _target_trails(found, narrow=narrow) if found.write else []
     if found.type is GroupKind.EXTRACT:
-        lines += _sources(found)
+        lines += _sources(found, narrow=narrow)
         missed = found.options.not_captured
         lines += ["", "  Tables Not Captured:", ""] if missed else []
         lines += [f"  {name}: {reason}" for name, reason in missed.items()]
@@ -266,19 +271,18 @@ def _detail(info: GroupInfo) -> list[str]:
     return [*lines, "", "", *(labeled(label, path) for label, path in info.paths.items())]
 
 
-def _target_trails(found: Checkpoint) -> list[str]:
-    lines = ["", "  Target Extract Trails:", ""]
-    lines += [f"  {'Trail Name':<47}{'Seqno':>7}{'RBA':>11}{'Max MB':>11} Trail Type", ""]
-    lines += [
-        f"  {target.trail:<47}{target.current.seqno:>7}{target.current.rba:>11}{target.megabytes:>11}"
-        f" {trail_type(target.remote):<10}"
-        for target in found.write
+def _target_trails(found: Checkpoint, *, narrow: bool) -> list[str]:
+    heads = ("Trail Name", "Seqno", "RBA", "Max MB", "Trail Type")
+    rows = [
+        (each.trail, each.current.seqno, each.current.rba, each.megabytes, trail_type(each.remote))
+        for each in found.write
     ]
-    return lines
+    table = [f"  {'Trail Name':<47}{'Seqno':>7}{'RBA':>11}{'Max MB':>11} Trail Type", ""]
+    table += [f"  {trail:<47}{seqno:>7}{rba:>11}{most:>11} {kind:<10}" for trail, seqno, rba, most, kind in rows]
+    return ["", "  Target Extract Trails:", "", *(narrow_lines(table, heads, rows) if narrow else table)]
 
 
-def _sources(found: Checkpoint) -> list[str]:
-    lines = ["", f"  {'Extract Source':<40}{'Begin':<18}{'End':<16}", ""]
+def _sources(found: Checkpoint, *, narrow: bool) -> list[str]:
     if found.read.source is SourceType.TRAIL:
         place = found.read.current
         source = trail_file(found.read.trail, place.seqno if isinstance(place, TrailPosition) else 0)
@@ -286,7 +290,9 @@ def _sources(found: Checkpoint) -> list[str]:
         source = source_log(found.options).source_name(found.options)
     begin = local_text(found.read.startup_time, _MINUTE) if found.read.startup_time else "* Initialized *"
     end = local_text(found.read.current_time, _MINUTE) if found.read.current_time else "First Record"
-    return [*lines, f"  {source:<40}{begin:<18}{end:<16}".rstrip()]
+    heads, row = ("Extract Source", "Begin", "End"), (source, begin, end)
+    table = [f"  {'Extract Source':<40}{'Begin':<18}{'End':<16}", "", f"  {source:<40}{begin:<18}{end:<16}".rstrip()]
+    return ["", *(narrow_lines(table, heads, [row]) if narrow else table)]
 
 
 _END = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
+from ggshell.cli.output.tables import table_text
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Note, Row
 from ggshell.clock import local_text
@@ -109,6 +110,14 @@ class LagTimes(NamedTuple):
     @property
     def layout(self) -> str:
         return _lag_times(self)
+
+    @property
+    def narrow_layout(self) -> str:
+        rows = [
+            (local_text(each.begin), each.remote, each.hop, each.beats, *_figures(each), each.path)
+            for each in self.spreads
+        ]
+        return f"\n{table_text(_LAG_HEADS, rows)}" if rows else self.layout
 
 
 class LagObjective(NamedTuple):
@@ -219,6 +228,13 @@ def _direction(side: Direction, sure: str) -> list[str]:
     return [f"  Lag {total}{sure}, heartbeat {age} old", f"  [{bar(side.parts, BAR_WIDTH)}]", f"  {parts}"]
 
 
+_LAG_HEADS = ("Begin", "Remote", "Hop", "Count", "p50", "p95", "p99", "Max", "Path")
+
+
+def _figures(each: Spread) -> tuple[str, ...]:
+    return tuple(f"{value:.3f}" for value in (each.p50, each.p95, each.p99, each.longest))
+
+
 def _lag_times(result: LagTimes) -> str:
     """Format LAG HEARTBEAT … HISTORY."""
     if not result.spreads:
@@ -229,7 +245,7 @@ def _lag_times(result: LagTimes) -> str:
         "",
     ]
     for each in result.spreads:
-        figures = "".join(f"{value:>11.3f}" for value in (each.p50, each.p95, each.p99, each.longest))
+        figures = "".join(f"{value:>11}" for value in _figures(each))
         begin = local_text(each.begin)
         lines.append(f"{begin:<21}{each.remote:<12}{each.hop:<9}{each.beats:>7}{figures}  {each.path}")
     return "\n".join([*lines, ""])
