@@ -26,7 +26,7 @@ from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
-from ggshell.service.refusals import headers_of, status_of
+from ggshell.service.refusals import bug, headers_of, status_of
 from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
@@ -149,7 +149,7 @@ class Application:
         """Call the handler in a worker thread. Raises GgsError; a bug becomes GGS-00999."""
         try:
             if not route.changes:
-                return routes.handle(route, call, values)
+                return _with_said(routes.handle(route, call, values), call)
             with self._state.exclusive(_changed_object(route, values), self._deadline):
                 answer = routes.handle(route, call, values)
             self._audit(call, str(answer.status))
@@ -158,10 +158,10 @@ class Application:
                 self._audit(call, f"{status_of(error)} {error.code}")
             raise
         except Exception as error:
-            raise _bug(error) from error
+            raise bug(error) from error
         finally:
             call.close()
-        return answer
+        return _with_said(answer, call)
 
     def _audit(self, call: Call, outcome: str) -> None:
         """Record a change in ggserr.log with the user and the address."""
@@ -192,9 +192,14 @@ class Application:
             return Response(answer.body, answer.status, headers, answer.media_type)
         if answer.text is not None and call.request.plain:
             return Response(answer.text, answer.status, headers, "text/plain")
-        said = (*call.said, *answer.messages)
-        found = envelope(call.request.address, call.request.base, said, self._state.clock.now(), answer.response)
+        now = self._state.clock.now()
+        found = envelope(call.request.address, call.request.base, answer.messages, now, answer.response)
         return Response(msgspec.json.encode(found), answer.status, headers, JSON)
+
+
+def _with_said(answer: Answer | RawAnswer, call: Call) -> Answer | RawAnswer:
+    """Return an answer with the messages of its call; the result of a long request is read without the call."""
+    return answer if isinstance(answer, RawAnswer) else answer._replace(messages=(*call.said, *answer.messages))
 
 
 def decode_body(route: routes.Route, data: bytes) -> Any:
@@ -233,11 +238,3 @@ def _origin(request: HttpRequest) -> str:
 def _changed_object(route: routes.Route, values: tuple[str, ...]) -> str:
     """Return the name of the object that a change concerns; only one request at a time changes it."""
     return f"{route.path.split('/')[1]} {values[0].upper() if values else ''}".strip()
-
-
-def _bug(error: Exception) -> GgsError:
-    import sys
-    import traceback
-
-    sys.stderr.write(masked(traceback.format_exc()))
-    return GgsError(f"internal error: {type(error).__name__}: {masked(str(error))}", code="GGS-00999")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from typing import Final
 
 from ggshell.errors import (
@@ -19,6 +21,7 @@ from ggshell.errors import (
     StoreError,
     UsageError,
 )
+from ggshell.language.redaction import masked
 from ggshell.service.answers import Said
 
 RETRY_SECONDS: Final = 5
@@ -63,4 +66,10 @@ def not_here(what: str, instead: str) -> HttpError:
 
 def stored_only(what: str, instead: str) -> Said:
     """Return the message for a setting that is stored and shown but has no effect in ggshell."""
-    return Said("GGS-00930", f"{what} is stored but has no effect: {instead}.", "WARNING")
+    return Said("GGS-00920", f"{what} is stored but has no effect: {instead}.", "WARNING")
+
+
+def bug(error: Exception) -> GgsError:
+    """Return the error for an exception that only a mistake in ggshell can raise; its traceback goes to standard error."""
+    sys.stderr.write(masked("".join(traceback.format_exception(error))))
+    return GgsError(f"internal error: {type(error).__name__}: {masked(str(error))}", code="GGS-00999")

@@ -28,7 +28,7 @@ def name_of(profile: str) -> str:
 
 def test_a_profile_becomes_the_default_and_the_one_before_loses_the_mark(client: ServiceClient) -> None:
     created = client.post(f"{PROFILES}/{name_of('WEST-profile')}", SETTINGS)
-    assert (created.status, created.codes) == (201, ["GGS-00930"])
+    assert (created.status, created.codes) == (201, ["GGS-00920"])
     shown = client.get(f"{PROFILES}/{name_of('WEST-profile')}").response
     assert shown == {"$schema": "ogg:managedProcessSettings", **SETTINGS}
     description = {"$schema": "ogg:configDataDescription", "description": "WEST Profile", "isDefault": True}
@@ -79,7 +79,7 @@ def test_users_add_types_with_values(client: ServiceClient) -> None:
     assert client.delete("/config/types/custom:config").status == 200
 
 
-@pytest.mark.parametrize("name", ["a%20b", ":x", "x" * 97, ":" * 90, "a:" * 48])
+@pytest.mark.parametrize("name", ["a%20b", ":x", "x" * 97, ":" * 90, "a" + ":" * 95])
 def test_a_name_of_a_value_that_is_not_valid_is_refused(client: ServiceClient, name: str) -> None:
     assert client.post(f"{PROFILES}/{name}", {}).status == 400
     assert client.get(f"{PROFILES}/{name}").status == 400

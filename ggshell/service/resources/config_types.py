@@ -22,9 +22,8 @@ _BASE: Final = "/config/types"
 PROFILES: Final = "ogg:managedProcessSettings"
 DESCRIPTIONS: Final = "ogg:configDataDescription"
 DEFAULT_PROFILE: Final = f"{PROFILES}:Default"
-_TYPES_KIND: Final = "configType"
+_TYPES_KIND: Final = "configuration type"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,95}")
-_MOST_COLONS: Final = 32
 _MANAGER_HINT: Final = "Manager reads AUTOSTART and AUTORESTART in dirprm/mgr.prm"
 
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=3600)]
@@ -129,10 +128,10 @@ def get_value(call: Call, name: str, value: str) -> Answer:
 )
 def create_value(call: Call, name: str, value: str) -> Answer:
     values = _values(call.home, name)
-    if value == DEFAULT_PROFILE and name in _BUILT_IN:
-        raise ConflictError(f"{name} {value} already exists")
+    if values.find(_valid_name(value)) is not None or (value == DEFAULT_PROFILE and name in _BUILT_IN):
+        raise ConflictError(f"{name} {value} already exists", hint="use PUT to replace it")
     document = _checked(call, name)
-    values.create(_valid_name(value), document)
+    values.put(value, document)
     _keep_one_default(call.home, name, value, document)
     return Answer(status=201)
 
@@ -157,6 +156,7 @@ def replace_value(call: Call, name: str, value: str) -> Answer:
 )
 def delete_value(call: Call, name: str, value: str) -> Answer:
     values = _values(call.home, name)
+    _value(call.home, name, value)
     if name == PROFILES and (users := _users_of(call.home, value)):
         raise StateError(f"profile {value} is used by {', '.join(users)}", hint="give them another profile with PATCH")
     if value == DEFAULT_PROFILE and name in _BUILT_IN and values.find(value) is None:
@@ -209,7 +209,7 @@ def _without_none(value: Any) -> Any:
 
 
 def _valid_name(name: str) -> str:
-    if _NAME.fullmatch(name) is None or name.count(":") > _MOST_COLONS:
+    if _NAME.fullmatch(name) is None:
         raise UsageError(f"{name[:100]} is not a valid name", hint="use letters, digits and _ : . -, at most 96")
     return name
 

@@ -104,7 +104,9 @@ _TABLE: Final = (
         Role.USER,
         {"/datastore": "GET PATCH"},
     ),
-    _Unsupported("the web interface's files", "use ggshell or a client of this API", Role.USER, {"/content": "GET"}),
+    _Unsupported(
+        "the content of the web interface", "use ggshell or a client of this API", Role.USER, {"/content": "GET"}
+    ),
 )
 
 
