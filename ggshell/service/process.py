@@ -27,6 +27,7 @@ from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.app import Application
 from ggshell.service.state import PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
+from ggshell.service.task_commands import start_tasks
 
 GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
@@ -118,6 +119,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
             Severity.WARNING, "GGS-00909", "The service has no users yet: run ADD USER name, ROLE SECURITY in ggshell."
         )
     statsd = StatsdSender(state)
+    start_tasks(state)
     try:
         server.run(sockets=[listener])
     finally:

@@ -17,6 +17,7 @@ from ggshell.home.home import Home
 from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.scheduler import TaskScheduler
 from ggshell.service.sign_in import SignIn
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class ServiceState:
         self.users = Users(home)
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
+        self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
         self._locks: dict[str, threading.Lock] = {}
@@ -97,4 +99,5 @@ class ServiceState:
         return found
 
     def close(self) -> None:
+        self.tasks.close()
         self.workers.shutdown(wait=False, cancel_futures=True)

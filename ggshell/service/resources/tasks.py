@@ -1,0 +1,145 @@
+"""Tasks: commands that the service carries out at their times."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from ggshell.errors import ConflictError, UsageError
+from ggshell.home.users import Role
+from ggshell.service.answers import Answer, Object, collection, item, utc_text
+from ggshell.service.bodies import Body
+from ggshell.service.call import Call
+from ggshell.service.refusals import stored_only
+from ggshell.service.resources.config_types import AutoRestart
+from ggshell.service.routes import resource
+from ggshell.service.scheduler import DEFAULT_HISTORY, parse_schedule
+from ggshell.service.task_commands import check_command
+
+_BASE: Final = "/tasks"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_OWNER: Final = "owner"
+
+
+class TaskBody(Body):
+    """A task, for POST and PATCH."""
+
+    description: Annotated[str, msgspec.Meta(max_length=4095)] | None = None
+    command: dict[str, Any] | None = None
+    schedule: dict[str, Any] | None = None
+    enabled: bool | None = None
+    critical: bool | None = None
+    status: str | None = None
+    max_history: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    timeout: Annotated[int, msgspec.Meta(ge=1, le=65_535)] | None = None
+    restart: AutoRestart | None = None
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the tasks")
+def list_tasks(call: Call) -> Answer:
+    tasks = call.state.tasks
+    return Answer(collection(item(call.url(_BASE), name, status=_status(call, name)) for name in tasks.tasks.names()))
+
+
+@resource("GET", f"{_BASE}/{{task}}", role=Role.USER, summary="Show a task")
+def get_task(call: Call, name: str) -> Answer:
+    found = call.state.tasks.tasks.get(name)
+    shown = {key: value for key, value in found.items() if key != _OWNER}
+    return Answer({"$schema": "ogg:task", **shown, "status": _status(call, name)})
+
+
+@resource("POST", f"{_BASE}/{{task}}", role=Role.ADMINISTRATOR, summary="Create a task", body=TaskBody, status=201)
+def create_task(call: Call, name: str) -> Answer:
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(f"{name[:80]} is not a valid name of a task", hint="use letters, digits, _ and -, at most 64")
+    tasks = call.state.tasks
+    if tasks.tasks.find(name) is not None:
+        raise ConflictError(f"task {name} already exists", hint="use PATCH to change it")
+    given = _given(call)
+    if "command" not in given:
+        raise UsageError("command is required", hint='"command": {"name": "report", "reportType": "lag"}')
+    defaults: Object = {"enabled": True, "critical": False, "maxHistory": DEFAULT_HISTORY}
+    tasks.put(name, {**defaults, **given, _OWNER: call.principal.name})
+    _run_if_wanted(call, name)
+    return Answer(status=201)
+
+
+@resource("PATCH", f"{_BASE}/{{task}}", role=Role.ADMINISTRATOR, summary="Change a task, or run it", body=TaskBody)
+def update_task(call: Call, name: str) -> Answer:
+    """Change a task. A user who changes the command becomes the one in whose name it runs."""
+    tasks = call.state.tasks
+    found, given = tasks.tasks.get(name), _given(call)
+    owner = call.principal.name if given.get("command", found["command"]) != found["command"] else found[_OWNER]
+    tasks.put(name, {**found, **given, _OWNER: owner})
+    _run_if_wanted(call, name)
+    return Answer()
+
+
+@resource("DELETE", f"{_BASE}/{{task}}", role=Role.ADMINISTRATOR, summary="Delete a task")
+def delete_task(call: Call, name: str) -> Answer:
+    call.state.tasks.delete(name)
+    return Answer()
+
+
+@resource("GET", f"{_BASE}/{{task}}/info", role=Role.USER, summary="List what a task reports")
+def list_info(call: Call, name: str) -> Answer:
+    call.state.tasks.tasks.get(name)
+    return Answer(collection(item(call.url(f"{_BASE}/{name}/info"), each) for each in ("history", "status")))
+
+
+@resource("GET", f"{_BASE}/{{task}}/info/history", role=Role.USER, summary="Show the past executions of a task")
+def get_history(call: Call, name: str) -> Answer:
+    call.state.tasks.tasks.get(name)
+    history = call.state.tasks.state(name).get("history", [])
+    return Answer({"$schema": "ogg:taskHistory", "history": [_execution(each) for each in reversed(history)]})
+
+
+@resource("GET", f"{_BASE}/{{task}}/info/status", role=Role.USER, summary="Show the status and the next time of a task")
+def get_status(call: Call, name: str) -> Answer:
+    call.state.tasks.tasks.get(name)
+    state = call.state.tasks.state(name)
+    last = _execution(state["history"][-1]) if state.get("history") else {}
+    fields: Object = {"$schema": "ogg:taskStatus", **last, "status": _status(call, name)}
+    if state.get("running"):
+        fields = {"$schema": "ogg:taskStatus", "status": "running", "started": utc_text(state.get("began", 0))}
+    if state.get("next"):
+        fields["next"] = utc_text(state["next"])
+    return Answer(fields)
+
+
+def _given(call: Call) -> Object:
+    """Return the fields that a body sets, checked. Raises UsageError, HttpError."""
+    body: TaskBody = call.body
+    if body.command is not None:
+        check_command(body.command)
+    if body.schedule is not None:
+        parse_schedule(body.schedule)
+    if body.status not in (None, "running", "stopped", "starting"):
+        raise UsageError(f"{body.status} is not a valid status", hint="use running to run the task now")
+    if body.timeout is not None:
+        call.said.append(stored_only("timeout", "a command ends by itself"))
+    if body.restart is not None and body.restart.enabled:
+        call.said.append(stored_only("restart", "a task runs again at its next time"))
+    found: Object = msgspec.to_builtins(body)
+    found["restart"] = {key: value for key, value in (found["restart"] or {}).items() if value and key != "$schema"}
+    return {key: value for key, value in found.items() if value not in (None, {}) and key not in ("$schema", "status")}
+
+
+def _run_if_wanted(call: Call, name: str) -> None:
+    if call.body.status in ("running", "starting") and _status(call, name) != "running":
+        call.state.tasks.run_soon(name)
+
+
+def _status(call: Call, name: str) -> str:
+    """Return the status of a task: running, or how its last execution ended."""
+    state = call.state.tasks.state(name)
+    if state.get("running"):
+        return "running"
+    return str(state["history"][-1]["status"]) if state.get("history") else "stopped"
+
+
+def _execution(each: Object) -> Object:
+    times = {"started": utc_text(each["started"]), "finished": utc_text(each["finished"])}
+    return {"$schema": "ogg:taskStatus", **each, **times}

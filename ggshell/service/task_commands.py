@@ -1,0 +1,73 @@
+"""Carries out the commands of scheduled tasks as requests of the users who created them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Final
+
+import msgspec
+
+from ggshell.errors import DiskError, GgsError, HttpError
+from ggshell.home.events import Severity
+from ggshell.service import routes
+from ggshell.service.answers import Answer
+from ggshell.service.call import Call, Request
+from ggshell.service.refusals import bug
+from ggshell.service.sign_in import Principal, required
+from ggshell.service.state import ServiceState
+
+_PATH: Final = "/commands/execute"
+_BASE: Final = "/services/v2"
+_CLIENT: Final = "task"
+_COMMANDS: Final = "commands"
+"""What a request to carry out a command changes: one at a time."""
+_WAIT_SECONDS: Final = 600.0
+
+
+def check_command(command: dict[str, Any]) -> None:
+    """Check the form of a command. Raises HttpError 400."""
+    _body(_route(), command)
+
+
+def start_tasks(state: ServiceState) -> None:
+    """Let the scheduler of a service run its tasks. Raises DiskError."""
+
+    def report(error: GgsError) -> None:
+        with contextlib.suppress(DiskError):  # on a full disk there is nowhere to write
+            state.event(Severity.ERROR, error.code, f"task: {error}")
+
+    state.tasks.start(lambda command, owner: execute(state, command, owner), report)
+
+
+def execute(state: ServiceState, command: dict[str, Any], owner: str) -> str:
+    """Carry out a command as its owner; return its messages, one a line. Raises GgsError."""
+    route, user = _route(), state.users.find(owner)
+    if user is None:
+        raise HttpError(403, f"user {owner}, who created the task, does not exist", hint="create the task again")
+    principal = Principal(user.name, user.role)
+    required(principal, route.role)
+    request = Request("POST", f"{_BASE}{_PATH}", _BASE, {}, {}, _body(route, command), False, _CLIENT)
+    call = Call(state, request, principal)
+    try:
+        with state.exclusive(_COMMANDS, _WAIT_SECONDS):
+            answer = routes.handle(route, call, ())
+    except GgsError as error:
+        state.event(Severity.ERROR, error.code, f"task of {owner}: {error}")
+        raise
+    except Exception as error:
+        raise bug(error) from error
+    finally:
+        call.close()
+    said = (*call.said, *(answer.messages if isinstance(answer, Answer) else ()))
+    return "\n".join(f"{each.code}  {each.title}" for each in said)
+
+
+def _route() -> routes.Route:
+    return routes.find("POST", _PATH)[0]
+
+
+def _body(route: routes.Route, command: dict[str, Any]) -> Any:
+    try:
+        return msgspec.convert(command, route.body)
+    except msgspec.ValidationError as error:
+        raise HttpError(400, f"the command is not valid: {error}") from error
