@@ -179,11 +179,15 @@ def _require_valid(certificate: Path, clock: Clock) -> None:
 
 
 def _listen(settings: ServiceParameters) -> socket.socket:
-    """Return the listening socket. Raises ProcessError."""
+    """Return the listening socket. Raises ProcessError.
+
+    It names its protocol, because asyncio sets TCP_NODELAY only on connections that do. Otherwise each answer would wait
+    40 ms for the acknowledgement of its headers.
+    """
     where = f"{settings.address}:{settings.port}"
     try:
         family = socket.getaddrinfo(settings.address, settings.port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family[0], socket.SOCK_STREAM)
+        listener = socket.socket(family[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(family[4])
         listener.listen(_BACKLOG)
