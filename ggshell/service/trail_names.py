@@ -7,7 +7,6 @@ home's folder or in ``dirdat``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ggshell.errors import UsageError
 from ggshell.home.home import Home
@@ -19,10 +18,9 @@ FOLDERS = ("", "./dirdat")
 
 
 def trail_fields(trail: str) -> Object:
-    """Return a trail's name and folder in the form of the API."""
-    path = PurePosixPath(trail.replace("\\", "/"))
-    folder = str(path.parent)
-    return {"name": path.name, **({"path": f"{folder}/"} if folder != "." else {})}
+    """Return a trail's name and folder in the form of the API; no folder for a trail in the home's folder."""
+    folder, _, name = trail.replace("\\", "/").rpartition("/")
+    return {"name": name, **({"path": folder} if folder not in ("", ".") else {})}
 
 
 def trail_text(name: str, path: str) -> str:

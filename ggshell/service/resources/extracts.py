@@ -116,11 +116,17 @@ def create_extract(call: Call, extract: str) -> Answer:
         _add(call, steps, name, body)
         for target in body.targets or ():
             _add_trail(call, steps, name, target)
-        group_changes.keep_settings(call, f"EXTRACT {name}", group_changes.common_settings(body))
+        group_changes.keep_settings(call, f"EXTRACT {name}", _settings(body))
         steps.undo(lambda: group_changes.forget_settings(call, f"EXTRACT {name}"))
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, EXTRACT, name, str(body.status))
     return Answer(status=201)
+
+
+def _settings(body: ExtractBody) -> Object:
+    """Return what only the API keeps: how the client named the registration and the log."""
+    log = body.source if isinstance(body.source, dict) and "tranlogs" in body.source else None
+    return {**group_changes.common_settings(body), "registration": body.registration, "source": log}
 
 
 def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
@@ -200,7 +206,7 @@ def update_extract(call: Call, extract: str) -> Answer:
             call.run(f"ALTER EXTRACT {word(found.group)}{options}", told=True)
         for target in body.targets or ():
             _alter_trail(call, steps, found, target)
-        group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
+        group_changes.keep_settings(call, found.name, _settings(body))
     if body.status is not None:
         group_changes.set_status(call, EXTRACT, found.group, body.status)
     return Answer()

@@ -13,7 +13,7 @@ from ggshell.groups.trail_removal import remove_files, remove_trail
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ALIVE, state_of
 from ggshell.home.users import Role
-from ggshell.service.answers import DONE, Answer, Object, Said, collection, item
+from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, word
 from ggshell.service.documents import Documents
@@ -64,8 +64,14 @@ def list_trails(call: Call) -> Answer:
 
 
 def _item(call: Call, found: FoundTrail, *, detailed: bool) -> Object:
+    """Return a trail's entry. Its link names its folder, because the same name can exist in several."""
+    fields = trail_fields(found.text)
+    name, folder = str(fields["name"]), str(fields.get("path", ""))
     more: Object = {"details": trail_details(found)} if detailed else {}
-    return item(call.url(_BASE), found.name.prefix, **{**trail_fields(found.text), **more, "name": found.name.prefix})
+    entry = item(call.url(_BASE), name, **({"path": folder} if folder else {}), **more)
+    if folder:
+        entry["links"][1] = link("canonical", f"{call.url(_BASE)}/{quote(name, safe='')}?path={quote(folder, safe='')}")
+    return entry
 
 
 @resource("GET", _ONE, role=Role.USER, summary="Show a trail; its folder is named with path")
