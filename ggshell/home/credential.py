@@ -95,10 +95,14 @@ class CredentialStore:
     def resolve(self, alias: str, domain: str = DEFAULT_DOMAIN) -> Login:
         """Return the login of an alias. Raises NotFoundError, which names the alias."""
         if not self.exists:
+            add = "ALTER CREDENTIALSTORE ADD USER … ALIAS"
+            hint = f"create it with {add}, or specify another home with --home"
+            if self._file.lost:
+                hint = f"restore the file from a backup, or create it again with {add}"
             raise NotFoundError(
                 f"alias {alias} is not in the credential store (domain {domain}): {self._file.path} does not exist",
                 code="GGS-00221",
-                hint="restore the file from a backup, or create it again with ALTER CREDENTIALSTORE ADD USER … ALIAS",
+                hint=hint,
             )
         entry = self._load().get(domain, {}).get(alias)
         if entry is None:

@@ -39,6 +39,11 @@ class SealedFile:
     def exists(self) -> bool:
         return self.path.exists()
 
+    @property
+    def lost(self) -> bool:
+        """Whether the document is missing although its key is there: it existed, and was not removed by ``remove``."""
+        return self._key_path.exists() and not self.exists
+
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
         """Lock the file for a change. Waits for another shell's change up to 5 seconds, then raises ConflictError."""

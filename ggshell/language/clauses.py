@@ -254,7 +254,7 @@ def _query_parser() -> LineParser:
 
 
 def _sqlexec(body: str, offset: int, source: str) -> Query:
-    from ggshell.language.grammar import Failure, refused
+    from ggshell.language.grammar import PARAMETERS, Failure, refused
     from ggshell.language.parser import Attempt
 
     # The keyword stands in for the opening parenthesis, so that positions match those of the body.
@@ -263,7 +263,7 @@ def _sqlexec(body: str, offset: int, source: str) -> Query:
     pairs = _query_parser().parse(run)
     shift = offset + 1 - len(before)
     if pairs is None:
-        error = refused(run.text, [Failure(run.far, run.wanted(), run.reasons, "sqlexec")])
+        error = refused(run.text, [Failure(run.far, run.wanted(), run.reasons, "sqlexec")], PARAMETERS)
         error.column, error.source, error.code = error.column + shift, source, EXPRESSION_CODE
         raise error
     args = {pair.name: pair.value for pair in pairs}

@@ -11,7 +11,7 @@ from ggshell.errors import StatementError
 from ggshell.language import pages
 from ggshell.language.redaction import holds_password, may_hold_secret, starred, without_secrets
 from ggshell.language.suggest import did_you_mean
-from ggshell.language.unsupported import UnsupportedPart, notes_of
+from ggshell.language.unsupported import UnsupportedPart, lacks, notes_of
 from ggshell.language.values import check_values, slot_type, takes_any_text
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _refused(text: str, kind: str, words: list[str], possible: list[tuple[Syntax
         run = Attempt(text)
         pages.parser_of(line).parse(run)
         failures.append(Failure(run.far, run.wanted(), run.reasons, line.page))
-    return refused(text, _misspelt(words, starts, failures, kind) or failures)
+    return refused(text, _misspelt(words, starts, failures, kind) or failures, kind)
 
 
 def _misspelt(words: list[str], starts: list[int], failures: list[Any], kind: str) -> list[Any]:
@@ -224,14 +224,14 @@ def _misspelt(words: list[str], starts: list[int], failures: list[Any], kind: st
     return [failure for failure in failures if failure.place == starts[1]]
 
 
-def refused(text: str, failures: Sequence[Failure]) -> StatementError:
-    """The error of the lines that matched furthest."""
+def refused(text: str, failures: Sequence[Failure], kind: str) -> StatementError:
+    """The error of the lines that matched furthest. It does not offer what is not supported."""
     from ggshell.language.notation import Slot
 
     place = max(failure.place for failure in failures)
     best = [failure for failure in failures if failure.place == place]
     found = _FOUND.match(text, place)
-    leaves = list(dict.fromkeys(leaf for failure in best for leaf in failure.wanted))
+    leaves = list(dict.fromkeys(_offered(best, kind)) or dict.fromkeys(leaf for each in best for leaf in each.wanted))
     words = [leaf.text for leaf in leaves if not isinstance(leaf, Slot)]
     reason = next((reason for failure in best for reason in failure.reasons), "")
     what = reason or (f"unexpected {found[0]}" if found else "the statement is incomplete")
@@ -245,6 +245,16 @@ def refused(text: str, failures: Sequence[Failure]) -> StatementError:
         hint=did_you_mean(found[0].upper(), words) if found else "",
         page=best[0].page,
     )
+
+
+def _offered(failures: Sequence[Failure], kind: str) -> Iterator[Leaf]:
+    """What was expected, without unsupported keywords."""
+    from ggshell.language.notation import Slot
+
+    for failure in failures:
+        for leaf in failure.wanted:
+            if isinstance(leaf, Slot) or not lacks(kind, failure.page, leaf.text):
+                yield leaf
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -305,6 +305,9 @@ def slot_type(name: str) -> SlotType:
     return SLOTS.get(name, WORD)
 
 
+_REQUIRES = "requires "
+
+
 class Rule(NamedTuple):
     """One rule: the keyword or placeholder whose value it checks, and the test."""
 
@@ -336,10 +339,12 @@ def check_values(path: Path, args: Mapping[str, Any], text: str, spans: Spans = 
             continue
         wrong = rule.test(args[rule.argument], args)
         if wrong:
-            name = rule.subject if rule.subject.isupper() else rule.subject.replace("_", " ")
+            of_all = wrong.startswith(_REQUIRES) and not rule.subject.isupper()  # the statement as a whole
+            name = pages.read(path).title if of_all else rule.subject.replace("_", " ")
             begin, end = spans[rule.argument][0] if rule.argument in spans else (0, 0)
             shown = text[begin:end] or str(args[rule.argument])
-            message = f"{name}: {wrong.replace(SHOWN, shown)}"
+            colon = "" if wrong.startswith(_REQUIRES) else ":"
+            message = f"{name}{colon} {wrong.replace(SHOWN, shown)}"
             raise StatementError(message, code=VALUE_CODE, column=begin + 1, source=text, page=path.stem)
 
 
@@ -420,12 +425,15 @@ def _not_with(words: str) -> Test:
     return test
 
 
-def _only_with(words: str) -> Test:
-    others = [word.strip() for word in words.split(",")]
+def _only_with(words: str, more: str | None) -> Test:
+    """``more``: other words that are accepted, but not offered in the message."""
+    named = [word.strip() for word in words.split(",")]
+    others = [*named, *(word.strip() for word in (more or "").split(",") if word.strip())]
+    shown = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
 
     def test(_: Any, args: Mapping[str, Any]) -> str:
         given = any(args.get(pages.argument(word)) is not None for word in others)
-        return "" if given else f"requires {' or '.join(others)}"
+        return "" if given else f"{_REQUIRES}{shown}"
 
     return test
 
@@ -456,7 +464,7 @@ _FORMS: tuple[tuple[str, Callable[..., Test]], ...] = (
     (r"a trail of two characters", _trail_name),
     (r"not containing (.+)", _not_containing),
     (r"not with (.+)", _not_with),
-    (r"only with (.+)", _only_with),
+    (r"only with ([^(]+?)(?: \(or (.+)\))?", _only_with),
 )
 
 

@@ -186,7 +186,13 @@ def test_checkpoint_tables(logged_in: LoggedInShell) -> None:
     assert re.search(r"\nCheckpoint table shop\.ckpt created \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\n", out)
     assert "already exists" in logged_in.batch("ADD CHECKPOINTTABLE shop.ckpt")[2]
     assert "Successfully deleted checkpoint table shop.ckpt." in logged_in.batch("DELETE CHECKPOINTTABLE shop.ckpt")[1]
-    assert logged_in.batch("INFO CHECKPOINTTABLE shop.ckpt")[0] == 1
+    for statement in ("INFO CHECKPOINTTABLE", "DELETE CHECKPOINTTABLE", "UPGRADE CHECKPOINTTABLE"):
+        code, _, err = logged_in.batch(f"{statement} nope.ckpt")
+        assert (code, "ADD CHECKPOINTTABLE" in err, "Hint: check its schema, spelling and case" in err) == (
+            1,
+            False,
+            True,
+        )
 
 
 def test_deleting_a_replicat_removes_its_row(logged_in: LoggedInShell) -> None:

@@ -102,7 +102,7 @@ def test_targets_of_paths() -> None:
     [
         ("ADD EXTRACT ext1, EXTTRAILSOURCE ./dirdat/ea", "already exists"),
         ("ADD EXTRACT 1abc, EXTTRAILSOURCE ./dirdat/ea", "is not a valid group name"),
-        ("ADD EXTRACT e9", "requires TRANLOG"),
+        ("ADD EXTRACT e9", "ADD EXTRACT requires TRANLOG, EXTTRAILSOURCE or SOURCEISTABLE (1:13)"),
         ("ADD EXTRACT e9, TRANLOG, EXTTRAILSOURCE ./dirdat/ea", "TRANLOG: cannot be used with EXTTRAILSOURCE"),
         ("ADD EXTRACT e9, TRANLOG, BEGIN NOW", "use DBLOGIN"),
         ("ADD EXTRACT e9, TRANLOG, BEGIN 2026-13-45 00:00:00", "is not a valid time"),

@@ -64,6 +64,10 @@ def test_a_deleted_store_is_reported_with_the_hint_to_restore_it(store: Credenti
         store.resolve("north")
     assert str(path) in caught.value.message
     assert "restore" in caught.value.hint
+    path.with_suffix(".key").unlink()
+    with pytest.raises(NotFoundError) as caught:
+        store.resolve("north")
+    assert caught.value.hint.startswith("create it with ALTER CREDENTIALSTORE")
 
 
 def test_an_alias_is_missing_if_there_has_never_been_a_store(home: Home) -> None:

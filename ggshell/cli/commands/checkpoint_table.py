@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from ggshell.cli.groups import View, view
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Message
 from ggshell.cli.session import Session
-from ggshell.errors import StateError, UsageError
+from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.groups.checkpoint_rows import group_of_thread
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.identity import keys_of
 from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from ggshell.connectors.checkpoint_tables import CheckpointTables
 
 
 def default_table(session: Session) -> TableName | None:
@@ -49,11 +56,22 @@ def add_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Mes
     return Message((f"Successfully created checkpoint table {name}.",), apart=True)
 
 
+@contextmanager
+def _existing(session: Session) -> Iterator[CheckpointTables]:
+    """The checkpoint tables of the login, for statements about one that exists: if it does not, its name is wrong."""
+    with session.logged_in().checkpoint_tables() as tables:
+        try:
+            yield tables
+        except NotFoundError as error:
+            error.hint = "check its schema, spelling and case"
+            raise
+
+
 @command("UPGRADE CHECKPOINTTABLE")
 def upgrade_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Message:
     """Add the columns that a checkpoint table of an older release lacks."""
     name = _table(session, checkpoint_table)
-    with session.logged_in().checkpoint_tables() as tables:
+    with _existing(session) as tables:
         added = tables.upgrade(name)
     what = f"added {', '.join(added)}" if added else "no columns were missing"
     return Message((f"Successfully upgraded checkpoint table {name}: {what}.",), apart=True)
@@ -66,7 +84,7 @@ def delete_checkpoint_table(session: Session, *, checkpoint_table: str = "", for
     If groups of this home keep their positions in it, ``!`` is required; for groups of other homes, a confirmation.
     """
     name = _table(session, checkpoint_table)
-    with session.logged_in().checkpoint_tables() as tables:
+    with _existing(session) as tables:
         rows = tables.groups(name)
         groups = {group for group, *_ in rows}
         _require_idle(name, tables.busy(name), "dropped")
@@ -106,7 +124,7 @@ def _require_idle(table: TableName, running: list[str], what: str) -> None:
 def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Listing:
     """Show when the table was created, and the groups that keep their positions in it."""
     name = _table(session, checkpoint_table)
-    with session.logged_in().checkpoint_tables() as tables:
+    with _existing(session) as tables:
         rows, created = tables.groups(name), tables.created(name)
     lines = ["", f"Checkpoint table {name} created {created}." if created else f"Checkpoint table {name} exists."]
     lines += [f"  {group:<10}CSN {csn or '(no data)':<20}updated {updated}" for group, _, csn, updated in rows]
@@ -117,7 +135,7 @@ def info_checkpoint_table(session: Session, *, checkpoint_table: str = "") -> Li
 def cleanup_checkpoint_table(session: Session, *, checkpoint_table: str = "", replicat: str = "") -> Message:
     """Delete the rows of a deleted Replicat or, without a name, of all Replicats that this home no longer has."""
     name = _table(session, checkpoint_table)
-    with session.logged_in().checkpoint_tables() as tables:
+    with _existing(session) as tables:
         if replicat:
             _require_gone(session, tables.busy(name), name, replicat.upper())
             count = tables.cleanup(name, replicat.upper())

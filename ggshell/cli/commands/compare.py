@@ -50,6 +50,11 @@ def compare(
         line = _ProgressLine(session, len(pairs), float(lag))
         found = list(compare_tables(databases, pairs, float(lag), session.wait, told=line))
         notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
+        if here.conninfo == there.conninfo and any(left == right for left, right in pairs):
+            notes = (
+                Note("GGS-00722", f"{source} and {target} are the same database: tables are compared with themselves."),
+                *notes,
+            )
     return _result(found, notes, repaired=bool(repair))
 
 
@@ -102,6 +107,8 @@ def _repair(
 def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, repaired: bool) -> Listing:
     text, cut = _summary(found), [each for each in found if not each.whole]
     hint = "" if repaired else "use REPAIR file to write a script that makes the target match the source"
+    if not any(each.real for each in found):
+        hint = "check the names in TABLE and INTO, and the columns of both tables"
     if cut:
         hint = (
             "load such a table again with an initial load"

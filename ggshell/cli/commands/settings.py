@@ -84,4 +84,7 @@ def watch(session: Session, *, seconds: int, rest: str) -> Repeat:
 @command("FC")
 def fix(session: Session, *, rest: str = "") -> Message:
     """Raise StateError: a session handles FC itself, since it must read edit lines; here nobody can enter them."""
-    raise StateError("FC requires an interactive session.", hint="repeat the statement unchanged with !")
+    raise StateError(
+        "FC requires an interactive session.",
+        hint="run ggshell without -c and obey files, at a terminal or with its statements on standard input",
+    )

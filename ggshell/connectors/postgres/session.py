@@ -75,6 +75,10 @@ def _data_source(name: str) -> dict[str, Any]:
                 for field, keys in _ODBC_NAMES.items()
             }
             return {field: value for field, value in found.items() if value}
+    if LOGIN.fullmatch(name):
+        raise DatabaseError(
+            f"{name} is a login, not a data source", hint=f"specify it in USERID: DBLOGIN USERID {name} PASSWORD …"
+        )
     raise DatabaseError(
         f"login or data source {name} does not exist",
         hint="use user@host:port/database, or a section of odbc.ini (variable ODBCINI)",

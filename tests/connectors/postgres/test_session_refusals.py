@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.connectors.postgres.session import refusal
+from ggshell.connectors.postgres.session import connection_info, refusal
 from ggshell.errors import ConnectionLostError, DatabaseError
 
 
@@ -41,6 +41,12 @@ def test_the_position_in_the_statement_is_not_part_of_the_message() -> None:
     text = 'syntax error at or near "("\nLINE 1: CREATE TABLE a.b ((\n                          ^\nDETAIL:  more'
     found = refusal(text, "42601")
     assert found.message == 'the database returned an error: syntax error at or near "(" DETAIL: more'
+
+
+def test_a_login_is_not_a_data_source() -> None:
+    with pytest.raises(DatabaseError, match="h:1/d is a login, not a data source") as caught:
+        connection_info("other", "secret", "x@h:1/d")
+    assert "DBLOGIN USERID x@h:1/d" in caught.value.hint
 
 
 def test_a_connection_without_an_entry_in_pg_hba_is_refused() -> None:

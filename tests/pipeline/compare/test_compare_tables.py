@@ -378,8 +378,12 @@ def test_the_statement_prints_the_counts_writes_the_script_and_fails(
     with_home(tmp_path, filled)
     command = ["--home", str(tmp_path), "--format", "json", "-c"]
     assert main([*command, "COMPARE north TO south"]) == 0
+    assert json.loads(capsys.readouterr().out)["code"] == ""
+    assert main([*command, "COMPARE north TO north"]) == 0
+    assert json.loads(capsys.readouterr().out)["code"] == "GGS-00722"
+    assert main([*command, "COMPARE north TO south, TABLE shop.*, INTO nope.*"]) == 1
+    assert json.loads(capsys.readouterr().out)["hint"].startswith("check the names in TABLE and INTO")
     spoil(filled[1])
-    capsys.readouterr()
     assert main([*command, "COMPARE north TO south, TABLE shop.orders, LAG 0 SEC, REPAIR ./repair.sql"]) == 1
     answer = json.loads(capsys.readouterr().out)
     changed = next(row for row in answer["rows"] if row[1] == "changed")
