@@ -10,7 +10,7 @@ import msgspec
 
 from ggshell import __version__
 from ggshell.home.users import Role
-from ggshell.service.routes import Route, routes
+from ggshell.service.routes import LONGEST_NAME, Route, routes
 
 _REF: Final = "#/components/schemas/{name}"
 _MESSAGE: Final = {
@@ -76,10 +76,12 @@ def document() -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    answer = {"application/json": {"schema": {"$ref": _REF.format(name="StandardResponse")}}}
+    envelope = {"$ref": _REF.format(name="StandardResponse")}
+    refusal: dict[str, Any] = {"application/json": {"schema": envelope}, "text/plain": {"schema": {"type": "string"}}}
+    answer = {**refusal, "application/json": {"schema": {}}} if route.raw else refusal
     successes = {str(route.status), "202"} if route.changes else {str(route.status)}
     answers = {status: {"description": route.summary, "content": answer} for status in sorted(successes)}
-    answers |= {status: {"description": text, "content": answer} for status, text in _REFUSALS.items()}
+    answers |= {status: {"description": text, "content": refusal} for status, text in _REFUSALS.items()}
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
@@ -111,5 +113,5 @@ def _parameter(name: str) -> dict[str, Any]:
         "name": name,
         "in": "path",
         "required": True,
-        "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+        "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     }

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from ggshell.errors import HttpError
 from ggshell.home.users import Role
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 Handler = Callable[..., Answer | RawAnswer]
 CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-LONGEST_NAME = 256
+LONGEST_NAME = 200
+"""The longest part of an address, percent-encoded: names become names of files, which have at most 255 bytes."""
 
 
 class Route(NamedTuple):
     """A declared route.
 
-    ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the type
-    (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
-    ``returns``: the type of ``response`` for the OpenAPI document. ``tag``: the group of the route in that document.
+    ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the
+    type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
+    ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
+    of the route in that document.
     """
 
     method: str
@@ -45,6 +47,7 @@ class Route(NamedTuple):
     returns: Any = None
     tag: str = ""
     status: int = 200
+    raw: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -69,12 +72,13 @@ def resource(
     optional: bool = False,
     returns: Any = None,
     status: int = 200,
+    raw: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
     def register(handler: Handler) -> Handler:
         tag = handler.__module__.rpartition(".")[2].replace("_", " ")
-        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status)
+        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status, raw)
         if _ROUTES.setdefault((method, path), route) is not route:
             raise ValueError(f"{method} {path} is declared twice")
         return handler
@@ -157,7 +161,13 @@ def _part(word: str) -> str:
         value = unquote(word, errors="strict")
     except UnicodeDecodeError as error:
         raise HttpError(400, "the address contains a name that is not valid UTF-8") from error
-    if not value or len(value) > LONGEST_NAME or not value.isprintable() or value in (".", "..") or "/" in value:
+    if (
+        not value
+        or len(quote(value, safe="")) > LONGEST_NAME
+        or not value.isprintable()
+        or value in (".", "..")
+        or "/" in value
+    ):
         raise HttpError(400, f"{value[:80]!a} is not a valid name in an address")
     return value
 

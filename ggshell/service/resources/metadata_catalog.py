@@ -30,6 +30,6 @@ def describe(call: Call, name: str) -> Answer:
     return Answer({"$schema": "api:metadata", "name": name, "paths": paths})
 
 
-@resource("GET", "/openapi.json", role=Role.ANYONE, summary="Return the OpenAPI document")
+@resource("GET", "/openapi.json", role=Role.ANYONE, summary="Return the OpenAPI document", raw=True)
 def get_document(call: Call) -> RawAnswer:
     return RawAnswer(msgspec.json.encode(document()), JSON)

@@ -13,7 +13,9 @@ from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
 
 
-@resource("GET", "/metrics", role=Role.ANYONE, summary="Return the metrics of the home in Prometheus' text format")
+@resource(
+    "GET", "/metrics", role=Role.ANYONE, summary="Return the metrics of the home in Prometheus' text format", raw=True
+)
 def get_metrics(call: Call) -> RawAnswer:
     """Return the metrics to those whom METRICS allows to read them."""
     from ggshell.service.metrics import MEDIA_TYPE, metrics_text
