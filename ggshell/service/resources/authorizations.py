@@ -23,6 +23,12 @@ class AuthorizationBody(Body):
     user: str | None = None
 
 
+class AuthorizationsBody(Body):
+    """Several users of one role."""
+
+    users: list[AuthorizationBody]
+
+
 @resource("GET", _BASE, role=Role.SECURITY, summary="List the roles")
 def list_roles(call: Call) -> Answer:
     roles = [role.title for role in sorted(Role, reverse=True) if role is not Role.ANYONE]
@@ -51,11 +57,29 @@ def get_user_info(call: Call, role: str, user: str) -> Answer:
     "POST", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Add a user", body=AuthorizationBody, status=201
 )
 def create_user(call: Call, role: str, user: str) -> Answer:
-    body: AuthorizationBody = call.body
+    call.run(_addition(role, user, call.body))
+    return Answer(status=201)
+
+
+@resource(
+    "POST", f"{_BASE}/{{role}}", role=Role.SECURITY, summary="Add several users", body=AuthorizationsBody, status=201
+)
+def create_users(call: Call, role: str) -> Answer:
+    """Add several users; if one of them cannot be added, none is."""
+    body: AuthorizationsBody = call.body
+    with call.steps() as steps:
+        for each in body.users:
+            if not each.user:
+                raise UsageError("user is required: the name of each user")
+            steps.run(_addition(role, each.user, each), undo=f"DELETE USER {word(each.user)}")
+    return Answer(status=201)
+
+
+def _addition(role: str, user: str, body: AuthorizationBody) -> str:
+    """Return the statement that adds a user."""
     how = f"PASSWORD {quoted(body.credential)}" if body.credential is not None else "CERTIFICATE"
     info = f", INFO {_line(body.info)}" if body.info else ""
-    call.run(f"ADD USER {word(user)}, ROLE {parse_role(role).name}, {how}{info}")
-    return Answer(status=201)
+    return f"ADD USER {word(user)}, ROLE {parse_role(role).name}, {how}{info}"
 
 
 @resource(

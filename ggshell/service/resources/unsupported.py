@@ -105,6 +105,15 @@ _TABLE: Final = (
         {"/datastore": "GET PATCH"},
     ),
     _Unsupported(
+        "a diagnostic file",
+        "use the report, SEND … STATUS and SEND … SHOWTRANS",
+        Role.USER,
+        {
+            "/extracts/{extract}/info/diagnostics/{diagnostic}": "GET",
+            "/replicats/{replicat}/info/diagnostics/{diagnostic}": "GET",
+        },
+    ),
+    _Unsupported(
         "the content of the web interface", "use ggshell or a client of this API", Role.USER, {"/content": "GET"}
     ),
 )
