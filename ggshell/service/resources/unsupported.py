@@ -1,11 +1,16 @@
-"""Resources of the vendor's API that have no meaning in ggshell. Each says what to use instead."""
+"""Resources of the vendor's API that have no meaning in ggshell. Each says what to use instead.
+
+The list of such objects is empty, since clients list what there is before they decide what to do.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer
+from ggshell.service.answers import Answer, collection
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import CHANGES, resource
@@ -120,14 +125,21 @@ _TABLE: Final = (
 
 
 def _declare(row: _Unsupported, method: str, path: str) -> None:
-    """Declare a route that always answers 404 with the reason. A change requires at least the role Administrator."""
+    """Declare a route that answers 404 with the reason, or an empty list. A change requires at least the role Administrator."""
     changes = method in CHANGES
     role = max(row.role, Role.ADMINISTRATOR) if changes else row.role
     body = dict[str, Any] if changes and method != "DELETE" else None
 
     @resource(method, path, role=role, summary="Not supported", body=body, optional=True)
     def handler(call: Call, *parts: str) -> Answer:
+        if method == "GET" and is_collection(path, row.methods):
+            return Answer(collection(()))
         raise not_here(row.what, row.instead)
+
+
+def is_collection(path: str, paths: Iterable[str]) -> bool:
+    """Whether an address lists objects: another address has it and a name."""
+    return any(re.fullmatch(re.escape(path) + r"/\{\w+\}", other) for other in paths)
 
 
 for _row in _TABLE:
