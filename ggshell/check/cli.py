@@ -8,15 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from ggshell.check.across import across
 from ggshell.check.facts import StatedFacts
 from ggshell.check.findings import Checked, CheckFinding, CheckReport, FilePlace
 from ggshell.check.formats import FORMATS
+from ggshell.check.obeyed import Scripts, read_source
 from ggshell.check.parameter_files import check_parameters, kind_of
-from ggshell.check.scripts import check_script
-from ggshell.errors import UsageError
 from ggshell.parameters.loading import KINDS
 from ggshell.terminal import colors_wanted
 
@@ -27,14 +25,16 @@ def check_sources(sources: Iterable[tuple[str, str]], kind: str | None = None) -
     """Check (name, text) pairs.
 
     Obey files, parameter files and GLOBALS are distinguished by their contents unless a kind is given: ``obey``,
-    Extract, Replicat, Manager or GLOBALS.
+    Extract, Replicat, Manager or GLOBALS. Files that an obey file runs with OBEY are checked too, if they are here.
     """
     facts = StatedFacts()
     checked: list[Checked] = []
-    for name, text in sources:
+    given = list(sources)
+    scripts = Scripts(facts, [name for name, _ in given])
+    for name, text in given:
         own = kind or kind_of(text, name)
         is_script = own in ("", OBEY)
-        checked += check_script(text, name, facts) if is_script else check_parameters(text, name, own, facts)
+        checked += scripts.check(text, name) if is_script else check_parameters(text, name, own, facts)
     return CheckReport(tuple(_with(checked, across(facts))))
 
 
@@ -53,7 +53,7 @@ _KINDS = {OBEY: OBEY} | {kind.lower(): kind for kind in KINDS}
 def main(arguments: Sequence[str]) -> int:
     """Check files and return the exit code. Raises UsageError for a file that cannot be read."""
     options = _parser().parse_args(arguments)
-    report = check_sources([(name, _read(name)) for name in options.files], _KINDS.get(options.kind))
+    report = check_sources([(name, read_source(name)) for name in options.files], _KINDS.get(options.kind))
     write = FORMATS[options.format]
     color = not options.no_color and colors_wanted(sys.stdout)
     text = write(report, color=color) if options.format == "text" else write(report, strict=options.strict)
@@ -73,16 +73,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
     parser.add_argument("--no-color", action="store_true", help="turn off colors")
     return parser
-
-
-def _read(name: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UsageError(
-            f"cannot read {name}: line {line} is not valid UTF-8", hint="save the file as UTF-8"
-        ) from error

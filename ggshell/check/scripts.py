@@ -1,4 +1,4 @@
-"""Checks obey files: parses every statement as the shell would, and collects groups, trails and aliases."""
+"""Checks statements of obey files: parses them as the shell would, and collects groups, trails and aliases."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from ggshell.errors import StatementError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.language import grammar
 from ggshell.language.redaction import starred
-from ggshell.language.statement import Statement, split
+from ggshell.language.statement import Statement
 from ggshell.language.unsupported import refusal_of
 
 
-def check_script(text: str, file: str, facts: StatedFacts) -> list[Checked]:
-    """Check the statements of an obey file, and add what they state to ``facts``."""
-    return [_check(statement, facts) for statement in split(text, file)]
+def check_statement(statement: Statement, facts: StatedFacts) -> tuple[Checked, str]:
+    """Check a statement and add what it states to ``facts``. Returns also the file if it is OBEY, or an empty text."""
 
-
-def _check(statement: Statement, facts: StatedFacts) -> Checked:
     def at(column: int) -> FilePlace:
         return FilePlace(statement.file, *statement.at(column))
 
@@ -30,7 +27,7 @@ def _check(statement: Statement, facts: StatedFacts) -> Checked:
         parsed = grammar.parse(statement.text, suspect=statement.suspect)
     except StatementError as error:
         shown = starred(statement.text, suspect=statement.suspect)
-        return Checked(place, shown, (refused(error, at(error.column), shown),))
+        return Checked(place, shown, (refused(error, at(error.column), shown),)), ""
     taker = _TAKERS.get(parsed.key)
     if taker is not None:
         taker(parsed.args, place, facts)
@@ -39,7 +36,8 @@ def _check(statement: Statement, facts: StatedFacts) -> Checked:
         findings = [refused(refusal, at(refusal.column), statement.text)]
     else:
         findings = noted(parsed.notes, parsed, statement.text, at)
-    return Checked(place, starred(statement.text), tuple(findings))
+    obeyed = str(parsed.args["file"]) if parsed.key == "OBEY" else ""
+    return Checked(place, starred(statement.text), tuple(findings)), obeyed
 
 
 def refused(error: StatementError, place: FilePlace, text: str) -> CheckFinding:

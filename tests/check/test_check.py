@@ -283,3 +283,16 @@ def test_ten_thousand_lines_take_about_ten_times_as_long_as_a_thousand() -> None
 
     seconds(block)
     assert seconds(block * 8) < 40 * max(seconds(block), 0.01)
+
+
+def test_the_files_that_a_script_obeys_are_checked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outer, inner = tmp_path / "outer.oby", tmp_path / "more" / "inner.oby"
+    inner.parent.mkdir()
+    outer.write_text("ADD EXTRACT ext1, TRANLOG, BEGIN NOW\nOBEY more/inner.oby\nSTART EXTRACT pmp1\nOBEY absent.oby\n")
+    inner.write_text("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea\nOBEY ../outer.oby\nINFO EXTRAKT x\n")
+    assert main(["check", str(outer)]) == 3
+    out = capsys.readouterr().out
+    assert f"{inner}:3:6: error GGS-00101" in out
+    assert "GGS-01202" not in out
+    assert main(["check", str(outer), str(inner)]) == 3
+    assert capsys.readouterr().out.count("GGS-00101") == 1

@@ -59,3 +59,11 @@ def test_the_pages_that_help_finds(subject: str, stems: list[str]) -> None:
     found = [path.stem for path in find(subject)]
     assert found[: len(stems)] == stems
     assert bool(found) is bool(stems)
+
+
+def test_the_sample_page_of_the_manual_is_a_page() -> None:
+    """Regression: the sample in grammar/README.md described options that the page no longer had."""
+    text = (pages.folder() / "README.md").read_text(encoding="utf-8")
+    sample = text[text.index("    # DISCARDFILE") : text.index("The file name is the title")]
+    page = pages.index("parameters")["discardfile"].read_text(encoding="utf-8")
+    assert [line.removeprefix("    ") for line in sample.rstrip().splitlines()] == page.rstrip().splitlines()
