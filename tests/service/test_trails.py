@@ -1,0 +1,200 @@
+"""Trails, paths between them, and purging, with trails that a test wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import until
+from service_client import RunningService, ServiceClient
+from trail.trail_kit import small, write_trail
+
+from ggshell.trail.name import TrailName
+
+pytestmark = pytest.mark.slow
+
+
+def write(home: Path, trail: str, transactions: int = 40) -> int:
+    """Write a trail of several files and return how many there are."""
+    name = TrailName.parse(trail, home)
+    write_trail(name, [small(csn, rows=20, size=40) for csn in range(1, transactions + 1)], max_bytes=10_000)
+    return len(name.sequences())
+
+
+def names(client: ServiceClient, path: str) -> list[str]:
+    return [each["name"] for each in client.get(path).response["items"]]
+
+
+def body(client: ServiceClient, source: str = "ea", target: str = "da", **more: Any) -> dict[str, Any]:
+    port = client.url.rpartition(":")[2]
+    return {
+        "source": {"uri": f"trail://localhost:{port}/services/v2/sources?trail={source}"},
+        "target": {"uri": f"ws://127.0.0.1:{port}/services/v2/targets?trail={target}"},
+        **more,
+    }
+
+
+@pytest.fixture
+def files(service: RunningService, client: ServiceClient) -> Iterator[int]:
+    """The number of files of trail ``./dirdat/ea``."""
+    yield write(service.home, "./dirdat/ea")
+    for path in names(client, "/sources"):
+        client.delete(f"/sources/{path}")
+    for trail in ("ea", "da"):
+        client.delete(f"/trails/{trail}")
+
+
+def test_a_trail_is_shown_with_its_files(client: ServiceClient, files: int) -> None:
+    assert files > 3
+    assert "ea" in names(client, "/trails")
+    shown = client.get("/trails/ea").response
+    assert (shown["path"], shown["sequenceMin"], shown["sequenceMax"]) == ("./dirdat", 0, files - 1)
+    assert client.get("/trails?details=true").response["items"][0]["details"]["spaceUsed"] > 10_000
+    assert names(client, "/trails/ea/sequences") == [str(number) for number in range(files)]
+    second = client.get("/trails/ea/sequences/1").response
+    assert (second["encrypted"], second["spaceUsed"] > 1000) == (False, True)
+    for address in (
+        "/trails/zz",
+        "/trails/none",
+        "/trails/ea/sequences/99",
+        "/trails/ea/sequences/x",
+        "/trails/ea?path=%00",
+    ):
+        assert client.get(address).status in (400, 404), address
+    for address in ("/trails/ea/sequences/0?download=true",):
+        assert client.get(address).codes == ["GGS-00904"]
+    assert client.post("/trails/ea/sequences/99", {}).codes == ["GGS-00904"]
+
+
+def test_a_trail_is_described_before_it_is_written(client: ServiceClient, files: int) -> None:
+    assert client.post("/trails/HumanResources", {"name": "hr", "path": "north", "sizeMB": 20}).status == 201
+    assert client.post("/trails/HumanResources", {"name": "hr", "path": "north"}).status == 409
+    assert client.post("/trails/ea", {"path": "./dirdat"}).status == 409
+    assert client.post("/trails/toolong", {}).status == 400
+    for _ in range(2):
+        assert client.patch("/trails/HumanResources", {"description": "people"}).status == 200
+    shown = client.get("/trails/HumanResources").response
+    assert (shown["name"], shown["path"], shown["sizeMB"], shown["description"]) == ("hr", "north", 20, "people")
+    assert client.delete("/trails/HumanResources").status == 200
+    assert client.get("/trails/HumanResources").status == 404
+
+
+def test_files_that_a_reader_needs_are_kept(client: ServiceClient, service: RunningService, files: int) -> None:
+    assert client.post("/sources/RD1", body(client)).status == 201
+    assert client.delete("/trails/ea").status == 409
+    assert client.delete("/trails/ea/sequences/0").status == 409
+    assert client.delete("/trails/ea/sequences/0?force=true").status == 200
+    assert client.delete("/trails/ea/sequences/0?force=true").status == 404
+    assert client.delete("/trails/ea/sequences").status == 400
+    assert client.delete("/sources/RD1").status == 200
+    assert client.delete("/trails/ea/sequences?first=0&last=1").status == 200
+    assert names(client, "/trails/ea/sequences")[0] == "2"
+    assert client.delete("/trails/ea").status == 200
+    assert not list((service.home / "dirdat").glob("ea*"))
+
+
+def test_a_path_copies_a_trail_and_reports_on_it(client: ServiceClient, service: RunningService, files: int) -> None:
+    details = {"details": {"trail": {"sizeMB": 5}}}
+    request = body(client, begin={"sequence": "0", "offset": "0"}, status="running", description="copy")
+    request["target"] |= details
+    assert client.post("/sources/cp1", request).status == 201
+    assert client.post("/sources/CP1", request).status == 409
+    assert client.get("/sources").response["items"][0]["status"] == "running"
+    shown = client.get("/sources/cp1").response
+    assert (shown["source"], shown["target"], shown["description"]) == (request["source"], request["target"], "copy")
+    copy = TrailName.parse("./dirdat/da", service.home)
+    until("the trail is copied", lambda: bool(copy.sequences()) and copy.file(0).stat().st_size > 10_000)
+    until("it is counted", lambda: bool(client.get("/sources/cp1/stats").response["tables"]))
+    info = client.get("/sources/cp1/info").response
+    assert (info["status"], info["sourceExtractName"], info["processId"] > 0) == ("running", "", True)
+    assert client.get("/sources/cp1/checkpoints").response["current"]["input"][0]["current"]["name"] == "ea"
+    for _ in range(2):
+        assert client.patch("/sources/cp1", {"status": "stopped"}).status == 200
+    assert client.patch("/sources/cp1", {"begin": {"sequence": 1, "offset": 0}}).status == 200
+    assert client.get("/sources/cp1/stats").response["tables"] == []
+    deleted = client.delete("/sources/cp1")
+    assert (deleted.status, deleted.codes[-1]) == (200, "OGG-08516")
+    assert client.get("/sources/cp1").status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"target": {"uri": "wss://elsewhere:9014/services/v2/targets?trail=da"}}, "another machine"),
+        ({"target": {"uri": "ws://localhost:1/services/v2/targets?trail=da"}}, "another machine"),
+        ({"target": {"uri": "http://localhost/?trail=da"}}, "not a target"),
+        ({"target": {"uri": "ws://localhost:99999/services/v2/targets?trail=da"}}, "not a valid URL"),
+        ({"source": {"uri": "file:///ea"}}, "not a source"),
+        ({"source": {"uri": "trail://localhost/services/v2/sources"}}, "trail"),
+        ({"source": {"uri": "trail://localhost/services/v2/sources?trail=toolong"}}, "two characters"),
+        ({"targetInitiated": True}, "initiates"),
+        ({"ruleset": {"rules": [{"passthru": True}]}}, "ruleset"),
+        ({"source": None}, "required"),
+        ({"begin": {"at": {"csn": 7}}}, "begin"),
+        ({"begin": {"sequence": "x"}}, ""),
+        ({"status": "flying"}, "status"),
+    ],
+)
+def test_a_path_that_cannot_be_built_is_refused_and_leaves_nothing(
+    client: ServiceClient, files: int, change: dict[str, Any], named: str
+) -> None:
+    reply = client.post("/sources/BAD", {**body(client), **change})
+    assert (reply.status, named in reply.text) == (400, True), reply.text
+    assert client.get("/sources/BAD").status == 404
+
+
+def test_an_operator_starts_a_path_and_an_administrator_changes_it(
+    client: ServiceClient, service: RunningService, files: int
+) -> None:
+    client.post("/sources/OP1", body(client))
+    operator = service.client("otto")
+    assert operator.patch("/sources/OP1", {"status": "stopped"}).status == 200
+    assert operator.patch("/sources/OP1", {"description": "x"}).status == 403
+    assert client.patch("/sources/OP1", {"description": "x"}).status == 200
+    assert client.patch("/sources/OP1", body(client)).status == 200
+    assert client.patch("/sources/OP1", {"target": body(client, target="db")["target"]}).status == 400
+    assert client.get("/sources/OP1").response["description"] == "x"
+
+
+def test_trails_are_purged_by_rule(client: ServiceClient, service: RunningService, files: int) -> None:
+    purge = {"name": "purge", "purgeType": "trails", "trails": [{"name": "ea"}], "useCheckpoints": False}
+    keep = {**purge, "keep": [{"type": "min", "units": "files", "value": files - 2}]}
+    assert service.client("otto").post("/commands/execute", purge).status == 403
+    reply = service.client("jane").post("/commands/execute", keep)
+    assert (reply.status, reply.codes) == (200, ["OGG-00957"] * 2)
+    assert client.post("/commands/execute", {**keep, "keep": [{"units": "hours", "value": 1}]}).codes == []
+    assert len(client.post("/commands/execute", {**purge, "trails": [{"name": "e*"}]}).codes) == files - 3
+    assert client.post("/commands/execute", {**purge, "trails": []}).status == 400
+    assert client.post("/commands/execute", {**purge, "trails": [{"name": "toolong"}]}).status in (200, 400)
+    assert client.post("/commands/execute", {**purge, "purgeType": "history"}).status == 400
+
+
+def test_commands_require_the_role_of_what_they_do(client: ServiceClient, service: RunningService, files: int) -> None:
+    client.post("/sources/CM1", body(client))
+    user, operator = service.client("uma"), service.client("otto")
+    lag = {"name": "report", "reportType": "lag", "thresholds": [{"type": "critical", "units": "seconds", "value": 0}]}
+    report = user.post("/commands/execute", lag)
+    assert (report.response["items"][0]["level"], report.codes) == ("critical", ["OGG-00947"])
+    start = {"name": "start", "processName": "CM1", "processType": "distpath"}
+    assert user.post("/commands/execute", start).status == 403
+    for command in (start, start, {**start, "name": "restart"}, {**start, "name": "stop"}, {**start, "name": "kill"}):
+        reply = operator.post("/commands/execute", command)
+        assert (reply.status, reply.response["processes"]) == (200, ["CM1"]), reply.text
+    for bad in (
+        {"name": "dance"},
+        {"name": "start"},
+        {**start, "after": 7},
+        {"name": "report", "reportType": "weather"},
+        {"name": "report", "reportType": "tables"},
+    ):
+        assert operator.post("/commands/execute", bad).status == 400, bad
+    assert operator.post("/commands/execute", {"name": "stop", "processName": "NONE"}).status == 404
+
+
+def test_there_are_no_receiver_paths(client: ServiceClient) -> None:
+    assert names(client, "/targets") == []
+    assert client.get("/targets/x/progress").status == 404
+    assert client.post("/targets/x", {"name": "x"}).codes == ["GGS-00904"]
+    assert client.delete("/targets/x").status == 404
