@@ -115,6 +115,8 @@ def unknown_group(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
         return NotFoundError(f"{wanted} requires a group name.", hint=f"{wanted} name, or {wanted} * for all")
     if is_wildcard(wanted):
         return NotFoundError(f"no {what} matches {wanted}.", hint="list all groups with INFO ALL")
+    if len(wanted) > LONGEST_PATH:  # no group can have this name, and it may be too long for the name of a file
+        return NotFoundError(f"{what} {wanted[:LONGEST_PATH]}… does not exist.", hint="list all groups with INFO ALL")
     others = [entry for entry in session.home.groups() if entry.group == wanted]
     if others:
         return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{wanted} is a {others[0].type}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ggshell.cli.groups import Kinds, View
+from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.errors import ConflictError, HttpError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.parameters.loading import load
@@ -146,7 +146,9 @@ def _reply(verb: str, reply: dict[str, Any]) -> Object:
 
 
 def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
-    """Raise ConflictError if a group of these kinds has the name, before anything is changed."""
+    """Raise ConflictError if a group of these kinds has the name, before anything is changed; UsageError if it is too long."""
+    if len(name) > LONGEST_PATH:
+        raise UsageError(f"{name[:LONGEST_PATH]}… is too long for the name of a group")
     for kind in kinds:
         if call.home.checkpoint(name, kind).exists():
             raise ConflictError(f"{kind} {name} already exists.", hint="use PATCH to change it")

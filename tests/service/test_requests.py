@@ -139,3 +139,11 @@ def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_headers(client: 
         client.get("/extracts")
         times.append(time.monotonic() - begun)
     assert min(times) < 0.035  # a delayed acknowledgement takes 40 ms
+
+
+@pytest.mark.parametrize("path", ["extracts", "replicats", "sources", "trails", "connections", "enckeys"])
+def test_a_name_that_is_too_long_for_a_file_does_not_exist(client: ServiceClient, path: str) -> None:
+    name = "x" * 250
+    statuses = {client.get(f"/{path}/{name}").status, client.delete(f"/{path}/{name}").status}
+    assert statuses <= {400, 404}
+    assert client.post(f"/{path}/{name}", {}).status in (400, 404)

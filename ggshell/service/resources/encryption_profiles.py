@@ -41,14 +41,23 @@ def is_valid(call: Call, profile: str) -> Answer:
     return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": True})
 
 
-@resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Other profiles are not supported", body=Any, optional=True)
+@resource(
+    "POST",
+    _ONE,
+    role=Role.ADMINISTRATOR,
+    summary="Other profiles are not supported",
+    body=dict[str, Any],
+    optional=True,
+)
 def create_profile(call: Call, profile: str) -> Answer:
     if profile == WALLET:
         raise ConflictError(f"encryption profile {WALLET} already exists")
     raise not_here("an encryption profile with a key server", f"use {WALLET}: masterkey adds a key to it")
 
 
-@resource("PATCH", _ONE, role=Role.ADMINISTRATOR, summary="The profile cannot be changed", body=Any, optional=True)
+@resource(
+    "PATCH", _ONE, role=Role.ADMINISTRATOR, summary="The profile cannot be changed", body=dict[str, Any], optional=True
+)
 @resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="The profile cannot be deleted")
 def change_profile(call: Call, profile: str) -> Answer:
     _require(profile)

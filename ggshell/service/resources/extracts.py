@@ -223,8 +223,9 @@ def _alter_trail(call: Call, steps: Steps, found: View, target: TrailTarget) -> 
 
 @resource("DELETE", f"{_BASE}/{{extract}}", role=Role.ADMINISTRATOR, summary="Stop and delete an Extract")
 def delete_extract(call: Call, extract: str) -> Answer:
-    credentials = credentials_of(parameter_text(call, extract))
-    found = group_changes.delete(call, EXTRACT, extract)
+    name = find_group(call, EXTRACT, extract).group
+    credentials = credentials_of(parameter_text(call, name))
+    found = group_changes.delete(call, EXTRACT, name)
     if found.checkpoint.read.source is SourceType.LOG and credentials is not None:
         _unregister(call, found.group, Alias(**credentials))
     return Answer()

@@ -29,10 +29,14 @@ def _unsupported(call: Call, path: str) -> Answer:
 
 for _part in ("", "/info", "/checkpoints", "/progress", "/stats"):
     resource("GET", f"{_BASE}/{{path}}{_part}", role=Role.USER, summary="Show a path that delivers here")(_unknown)
-resource("POST", f"{_BASE}/{{path}}", role=Role.ADMINISTRATOR, summary="Receiver paths are not supported", body=Any)(
-    _unsupported
-)
-resource("PATCH", f"{_BASE}/{{path}}", role=Role.OPERATOR, summary="Change a path that delivers here", body=Any)(
-    _unknown
-)
+resource(
+    "POST",
+    f"{_BASE}/{{path}}",
+    role=Role.ADMINISTRATOR,
+    summary="Receiver paths are not supported",
+    body=dict[str, Any],
+)(_unsupported)
+resource(
+    "PATCH", f"{_BASE}/{{path}}", role=Role.OPERATOR, summary="Change a path that delivers here", body=dict[str, Any]
+)(_unknown)
 resource("DELETE", f"{_BASE}/{{path}}", role=Role.ADMINISTRATOR, summary="Delete a path that delivers here")(_unknown)
