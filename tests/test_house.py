@@ -53,7 +53,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"parameters"})),
     (False, frozenset({"monitoring"})),
     (False, frozenset({"connectors"})),
-    (False, frozenset({"groups", "query", "check", "logdump"})),
+    (False, frozenset({"groups", "query", "check", "logdump", "client"})),
     (False, frozenset({"demo", "connectors.lake"})),
     (False, frozenset({"cli"})),
     (False, frozenset({"service"})),

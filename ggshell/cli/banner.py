@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from ggshell import __version__
 
+if TYPE_CHECKING:
+    from ggshell.cli.session import Session
+
 PRODUCT = "ggshell Command Interpreter for PostgreSQL"
+ADMIN_CLIENT = "ggshell Administration Client for PostgreSQL"
 
 
 def short_host() -> str:
@@ -14,14 +19,14 @@ def short_host() -> str:
     return os.uname().nodename.partition(".")[0]
 
 
-def banner() -> str:
-    """The banner that GGSCI prints: product, version, platform and character set."""
+def banner(*, admin_client: bool = False) -> str:
+    """The banner that GGSCI, or the Admin Client, prints: product, version, platform and character set."""
     import locale
 
     system = os.uname()
     lines = [
         "",
-        PRODUCT,
+        ADMIN_CLIENT if admin_client else PRODUCT,
         f"Version {__version__}",
         f"{system.sysname}, {system.machine}, PostgreSQL",
         f"Operating system character set identified as {locale.getpreferredencoding(do_setlocale=False)}.",
@@ -32,6 +37,20 @@ def banner() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def session_prompt(session: Session, number: int) -> str:
+    """Format a session's prompt.
+
+    The Admin Client's is ``OGG (url deployment) 1> `` or ``OGG (not connected) 1> ``. A connected shell shows the connection
+    in place of the host.
+    """
+    remote = session.remote
+    if session.options.admin_client:
+        return f"OGG ({remote.title if remote is not None else 'not connected'}) {number}> "
+    if session.wants_connection:
+        return f"GGSCI ({remote.title if remote is not None else 'not connected'}) {number}> "
+    return prompt(number, str(session.login or ""))
 
 
 def prompt(number: int, login: str = "") -> str:

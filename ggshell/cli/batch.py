@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ggshell.cli.execute import Outcome, execute, located, parse
+from ggshell.cli.execute import execute, located, parse
 from ggshell.cli.options import DONE, FAILED, SYNTAX_ERROR
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.output.writer import Output
 from ggshell.cli.results import Script
 from ggshell.cli.session import Session

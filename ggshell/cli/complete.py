@@ -20,6 +20,8 @@ from ggshell.language.unsupported import lacks
 _NEW = ("ADD", "CREATE")
 _GROUP_WORDS = {str(kind): kind for kind in GroupKind}
 MOST_TABLES = 2000
+REMOTE_SECONDS = 5.0
+_OF_EVERY_HOME = ("parameter_name", "parameter", "format_name", "rest", "text")
 
 
 class LiveNames:
@@ -28,6 +30,7 @@ class LiveNames:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tables: tuple[object, list[str]] = (None, [])
+        self._remote: tuple[object, float, list[str]] = (None, 0.0, [])
         self._sources: dict[str, Callable[[list[str]], list[str]]] = {
             "group_name": self._groups,
             "path_name": lambda _: self._of_kinds({GroupKind.PATH}),
@@ -49,6 +52,8 @@ class LiveNames:
 
     def of(self, slot: str, typed: list[str]) -> list[str]:
         """The names that fit a placeholder after the words typed so far; none if they cannot be read."""
+        if self._session.is_client and slot not in _OF_EVERY_HOME:
+            return self._remote_groups() if slot == "group_name" else []
         source = self._sources.get(slot)
         if slot in ("rest", "text") and typed and typed[0].upper() == "HELP":
             source = _topics
@@ -56,6 +61,16 @@ class LiveNames:
             return source(typed) if source is not None else []
         except (GgsError, OSError):
             return []  # completion is silent; the statement itself will report the error
+
+    def _remote_groups(self) -> list[str]:
+        """The groups of the home that the shell is connected to, asked for at most every few seconds."""
+        remote, now = self._session.remote, self._session.clock.steady()
+        if remote is None:
+            return []
+        if self._remote[0] is not remote or now >= self._remote[1]:
+            rows = remote.rows("INFO ALL")
+            self._remote = (remote, now + REMOTE_SECONDS, [str(row[2]).lower() for row in rows if row[2]])
+        return self._remote[2]
 
     def _groups(self, typed: list[str]) -> list[str]:
         words = [word.upper() for word in typed]
@@ -130,7 +145,7 @@ def _topics(typed: list[str]) -> list[str]:
 
 _NOT_SUPPORTED = "not supported"
 _ABOUT = {"rest": "page", "text": "page"}
-_SECRET = "password"  # noqa: S105 - the name of a placeholder
+_SECRETS = ("password", "access_token")
 
 
 class Candidate(NamedTuple):
@@ -159,7 +174,7 @@ def candidates(text: str, names: LiveNames) -> Iterator[Candidate]:
         if each.word and each.word.startswith(partial.upper()) and each.word[0].isalpha():
             about = _NOT_SUPPORTED if lacks(COMMANDS, each.page, each.word) else ""
             yield Candidate(each.word.lower() if lower else each.word, about, len(partial))
-        elif each.slot and each.slot != _SECRET:
+        elif each.slot and each.slot not in _SECRETS:
             for name in names.of(each.slot, typed):
                 if name.lower().startswith(partial.lower()):
                     yield Candidate(name, _ABOUT.get(each.slot, each.slot.replace("_", " ")), len(partial))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ggshell.client.folder import user_folder
 from ggshell.errors import UsageError
 
 FORMATS = ("ggsci", "table", "vertical", "csv", "json", "markdown")
@@ -22,10 +23,8 @@ SETTINGS = ("home", *_CHOICES, *_SWITCHES)
 
 def config_file(environment: Mapping[str, str]) -> Path | None:
     """The file, whether or not it exists; None if the environment names no folder for it."""
-    folder, home = environment.get("XDG_CONFIG_HOME"), environment.get("HOME")
-    if folder:
-        return Path(folder, "ggshell", "config.toml")
-    return Path(home, ".config", "ggshell", "config.toml") if home else None
+    folder = user_folder(environment)
+    return None if folder is None else folder / "config.toml"
 
 
 def read_config(environment: Mapping[str, str], *, terminal: bool) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ggshell.cli.banner import banner, prompt
-from ggshell.cli.execute import Outcome, execute, located
+from ggshell.cli.banner import banner, session_prompt
+from ggshell.cli.execute import execute, located
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.output.writer import Output
 from ggshell.cli.results import Repeat, Script
 from ggshell.cli.session import Session
@@ -41,7 +42,7 @@ class Conversation:
     def run(self) -> int:
         """Run the session until EXIT or the end of the input; always returns 0, as GGSCI does."""
         if self._output.plain:
-            self._output.write(banner())
+            self._output.write(banner(admin_client=self._session.options.admin_client))
         while not self._session.finished:
             text = self._statement()
             if text is None:
@@ -92,7 +93,7 @@ class Conversation:
         self._number += 1
         if not self._output.plain and not self._session.interactive:
             return ""
-        return "\n" + prompt(self._number, str(self._session.login or ""))
+        return "\n" + session_prompt(self._session, self._number)
 
     def _take(self, statement: Statement) -> None:
         text = statement.text
@@ -118,7 +119,7 @@ class Conversation:
 
         An empty line accepts it; ``//`` and Ctrl-C cancel it (None).
         """
-        shown = prompt(self._number, str(self._session.login or "")) if self._output.plain else "> "
+        shown = session_prompt(self._session, self._number) if self._output.plain else "> "
         while True:
             self._output.write(f"{shown}{text}\n")
             marks = self._read(f"{shown[:-2]}..")

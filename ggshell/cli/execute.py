@@ -1,7 +1,7 @@
 """Carries out one statement and returns the outcome.
 
-The order: parse the statement, refuse what this version does not support, log the statement, refuse what a copied home must
-not change, call the handler.
+The order: parse the statement, refuse what this version does not support, send it to the service of another home if the shell
+is connected to one, log the statement, refuse what a copied home must not change, call the handler.
 
 A statement that this version does not support is accepted with a note, so that existing scripts continue; a statement
 with an unsupported option is refused, since without the option it would do something else. In a copied home, statements
@@ -13,10 +13,12 @@ exception is a bug, which is shown in one line while the traceback goes to a fil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from ggshell.cli.local_statements import LOCAL, OF_CONNECTIONS
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.registry import COMMANDS
-from ggshell.cli.results import Note, Result
+from ggshell.cli.results import Note
 from ggshell.cli.session import Session
 from ggshell.errors import OUT_OF_MEMORY, GgsError, NotFoundError, StatementError
 from ggshell.home.checkpoint import GroupKind
@@ -58,31 +60,11 @@ _FILES_ONLY: Final = frozenset(f"DELETE {kind}" for kind in _KINDS)
 """Statements that do not change what a copied group has in a database, and say so."""
 
 
-class Outcome(NamedTuple):
-    """The outcome of a statement.
-
-    ``statement`` is without secrets; ``notes`` are warnings, which do not make it a failure.
-    """
-
-    statement: str
-    result: Result | None = None
-    errors: tuple[GgsError, ...] = ()
-    notes: tuple[Note, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.errors)
-
-    @property
-    def not_supported(self) -> bool:
-        """Whether the statement was accepted with a note, but not carried out."""
-        return self.result is None and any(note.code == CODE for note in self.notes)
-
-
 def changes_something(parsed: Parsed) -> bool:
     """Whether the error log records the statement: as in GGSCI, only statements that change something."""
     words = parsed.key.split()
+    if parsed.key in OF_CONNECTIONS:
+        return False
     if words[0] == "SEND":
         return words[-1] in ("STOP", "FORCESTOP", "ROLLOVER", "REPORT")
     return words[0] not in _QUIET
@@ -106,6 +88,10 @@ def _carried_out(session: Session, text: str, shown: str, parsed: Parsed | None,
         note = not_supported(understood)
         if note is not None:
             return Outcome(shown, notes=(note,))
+        if session.is_client and understood.key not in LOCAL:
+            from ggshell.cli.remote_statements import carried_out
+
+            return carried_out(session, understood, text, shown)
         _require_home(session, understood)
         handler, bound = COMMANDS.find(understood.key)
         logged, early = changes_something(understood), understood.key not in _LOGGED_LATER
@@ -135,7 +121,7 @@ def _clean(error: GgsError, text: str) -> GgsError:
 def _require_home(session: Session, parsed: Parsed) -> None:
     """Raise NotFoundError for a command that creates nothing if the home does not exist."""
     root = session.home.root
-    if parsed.key.split()[0] in _LOOKING and not root.is_dir():
+    if parsed.key.split()[0] in _LOOKING and parsed.key not in OF_CONNECTIONS and not root.is_dir():
         wrong = "is not a directory" if root.exists() else "does not exist"
         raise NotFoundError(
             f"the home {root.absolute()} {wrong}",

@@ -26,12 +26,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     (interrupted).
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None and Path(sys.argv[0]).name == "logdump":  # a link of that name starts Logdump
+    program = Path(sys.argv[0]).name if argv is None else ""  # links of these names start Logdump and the Admin Client
+    if program == "logdump":
         arguments.insert(0, "logdump")
     _open_streams()
     close_to_others()
     try:
-        return _main(arguments)
+        return _main(arguments, program)
     except UsageError as error:
         sys.stderr.write(f"ggshell: {error}\n")
         return USAGE_ERROR
@@ -59,12 +60,12 @@ _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF
 """The errors of a write to an open file."""
 
 
-def _main(arguments: list[str]) -> int:
+def _main(arguments: list[str], program: str) -> int:
     """Run the command line and write its output. Raises UsageError if standard output is closed, and OSError."""
     if sys.stdout is None:
         raise UsageError("standard output is closed", hint="redirect it to a file or to /dev/null")
     code = _subcommand(arguments[0].lower(), arguments[1:]) if arguments else None
-    code = _run(parse_options(arguments)) if code is None else code
+    code = _run(_options(arguments, program)) if code is None else code
     sys.stdout.flush()
     return code
 
@@ -80,6 +81,10 @@ def _open_streams() -> None:
 def _discard_output() -> None:
     """Send the rest of the output nowhere, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _options(arguments: list[str], program: str) -> Options:
+    return parse_options(arguments)._replace(admin_client=program == "adminclient")
 
 
 def _subcommand(name: str, words: list[str]) -> int | None:
@@ -146,6 +151,11 @@ def _run(options: Options) -> int:
 
 def _with_session(session: Session) -> int:
     options = session.options
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not options.paramfile
+    if options.connect and (options.commands or options.files or not at_terminal):
+        from ggshell.cli.connecting import connect_at_start
+
+        connect_at_start(session)
     if options.commands or options.files:
         from ggshell.cli import batch
 
@@ -157,7 +167,7 @@ def _with_session(session: Session) -> int:
         from ggshell.cli.batch import read_source
 
         return conversation.run_lines(session, iter(read_source(options.paramfile)[1].splitlines()))
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if at_terminal:
         from ggshell.cli import repl
 
         return repl.run(session)

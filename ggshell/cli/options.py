@@ -27,6 +27,9 @@ USAGE = """usage: ggshell [options]                      interactive shell; a GG
        ggshell man                            print the man page: ggshell man | man -l -
 
 options:
+  --connect URL         work on the home of a service (CONNECT); the password comes from GGSHELL_PASSWORD or ADD CREDENTIALS
+  --user USER           user, or name of stored credentials, for --connect
+  --deployment NAME     deployment for --connect
   --home DIR            home directory (default: GGSHELL_HOME, the configuration file or the current folder)
   --format FORMAT       output format: ggsci (default), table, vertical, csv, json, markdown
   --engine ENGINE       engine for queries on trails and lag: auto (default), local, spark
@@ -46,8 +49,9 @@ class Options(NamedTuple):
     """The options of the command line.
 
     ``commands``: the texts of ``-c``; ``files``: obey files; ``paramfile``: the file of a GGSCI session; ``process``:
-    the arguments of an Extract, a Replicat or the service in the foreground. ``timing`` and ``key_bindings`` come from
-    the configuration file.
+    the arguments of an Extract, a Replicat or the service in the foreground. ``connect``, ``user`` and ``deployment``: the
+    service to connect to. ``admin_client``: the program was started as ``adminclient`` and has no home of its own. ``timing``
+    and ``key_bindings`` come from the configuration file.
     """
 
     home: str = "."
@@ -60,6 +64,10 @@ class Options(NamedTuple):
     key_bindings: str = "emacs"
     shell: bool = True
     auto_manager: bool = False
+    connect: str = ""
+    user: str = ""
+    deployment: str = ""
+    admin_client: bool = False
     version: bool = False
     help: bool = False
     commands: tuple[str, ...] = ()
@@ -80,7 +88,15 @@ FLAGS: dict[str, tuple[str, bool]] = {
     "--help": ("help", True),
     "-h": ("help", True),
 }
-VALUED = {"--home": "home", "--format": "format", "--engine": "engine", "-c": "commands"}
+VALUED = {
+    "--connect": "connect",
+    "--user": "user",
+    "--deployment": "deployment",
+    "--home": "home",
+    "--format": "format",
+    "--engine": "engine",
+    "-c": "commands",
+}
 
 
 def parse_options(
@@ -125,6 +141,8 @@ def _checked(options: Options, words: list[str]) -> Options:
         raise UsageError(f"{options.format} is not a valid format", hint=f"use {', '.join(FORMATS)}")
     if options.engine and options.engine not in ENGINES:
         raise UsageError(f"{options.engine} is not a valid engine", hint=f"use {', '.join(ENGINES)}")
+    if (options.user or options.deployment) and not options.connect:
+        raise UsageError("--user and --deployment require --connect", hint="ggshell --connect URL --user USER")
     if [word.lower() for word in words] == ["service"]:
         return options._replace(process=("service",))
     if words and words[0].lower() in ("extract", "replicat"):

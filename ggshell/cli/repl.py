@@ -128,6 +128,10 @@ def run(session: Session) -> int:
             return ""
 
     session.ask, session.interactive = ask, True
+    if session.options.connect:
+        from ggshell.cli.connecting import connect_at_start
+
+        connect_at_start(session)
     if not is_dumb():
         session.busy, session.progress = working.line, working.progress
     history = _Discreet(str(history_file()))

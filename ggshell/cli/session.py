@@ -15,6 +15,7 @@ from ggshell.errors import DiskError, NotFoundError, StateError, StoreError
 from ggshell.home.home import Home
 
 if TYPE_CHECKING:
+    from ggshell.client.remote import Remote
     from ggshell.connectors.logged_in import LoggedIn
     from ggshell.home.events import EventLog, Severity
     from ggshell.query.engines import Engines
@@ -31,6 +32,8 @@ class Session:
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
     ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
+    ``remote``: the connection to another home, None without one. ``wants_connection``: CONNECT was carried out, even if it
+    failed; statements that were meant for another home must not change this one.
     """
 
     def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
@@ -52,8 +55,21 @@ class Session:
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
+        self.remote: Remote | None = None
+        self.wants_connection = False
         self._events: EventLog | None = None
         self._engines: Engines | None = None
+
+    @property
+    def is_client(self) -> bool:
+        """Whether statements go to another home: after CONNECT, and always in the Admin Client."""
+        return self.wants_connection or self.options.admin_client
+
+    def disconnect(self) -> None:
+        """End the connection to another home, if there is one."""
+        remote, self.remote = self.remote, None
+        if remote is not None:
+            remote.close()
 
     @property
     def events(self) -> EventLog:
@@ -183,6 +199,7 @@ class Session:
 
     def close(self) -> None:
         self.stop_spooling()
+        self.disconnect()
         self.forget_engines()
         self.log_out()
 

@@ -17,7 +17,10 @@ EVERY_SECONDS = 2.0
 
 
 def overview(session: Session) -> str:
-    """Compute the current text of the status bar."""
+    """Compute the current text of the status bar. Of a connected shell, it shows the connection and asks nothing there."""
+    if session.is_client:
+        remote = session.remote
+        return f"{remote.title}  |  {remote.user}, {remote.role.lower()}" if remote is not None else "not connected"
     counts = dict.fromkeys(ProcessState, 0)
     worst: tuple[int, str] | None = None
     unknown: list[str] = []

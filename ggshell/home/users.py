@@ -82,6 +82,10 @@ class Users:
         """Return every user, sorted by name. Raises StoreError."""
         return [_user(name, stored) for name, stored in sorted(self._load().items())]
 
+    def credentials(self) -> dict[str, str]:
+        """Return a text for every user that changes with the user's password or role. Raises StoreError."""
+        return {name: f"{stored['role']} {stored['hash']}" for name, stored in self._load().items()}
+
     def find(self, name: str) -> User | None:
         """Return a user, or None. Raises StoreError."""
         stored = self._load().get(name)

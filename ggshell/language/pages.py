@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ggshell.language.notation import Line
     from ggshell.language.parser import LineParser
 
-KEYWORDS = frozenset({"from", "in", "for", "global", "with", "and", "or", "not", "is"})
+KEYWORDS = frozenset({"from", "in", "as", "for", "global", "with", "and", "or", "not", "is"})
 """Keywords that are also Python keywords: an argument with such a name gets a trailing ``_``."""
 _WORD = re.compile(r"([A-Z@#_][A-Z0-9_@#$]*)(?:\[([A-Z0-9_]+)\])?(?![a-z\w[])")
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")

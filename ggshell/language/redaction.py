@@ -24,7 +24,7 @@ MASK: Final = "*******"
 _VALUE = r"(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,;]+)"
 _TOKEN = re.compile(r"\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,;()&=\"']+")
 _WORD = re.compile(r"[A-Za-z_]+")
-_MAY_HOLD = re.compile(r"pass|pw|pas+w|sec?ret|login|creden|user|://|@", re.IGNORECASE)
+_MAY_HOLD = re.compile(r"pass|pw|pas+w|sec?ret|login|creden|user|token|://|@", re.IGNORECASE)
 _URL = re.compile(r"([a-z][a-z0-9+.-]{0,40}://[^\s:/@]*:)[^\s]{1,256}(?=@)", re.IGNORECASE)
 _SLASHED = re.compile(r"(?<![\w/.:@$#-])([\w.$#-]+[/:])([^\s/@,;]{1,256})(?=@)")
 _SAID = r"(?!(?:authentication|is|was|for|of|in|that|which|and|or|file|supplied)\b)"
@@ -47,7 +47,7 @@ _PARTS: Final = ("PASS", "PWD", "PSW", "SECRET", "LOGIN", "CREDENTIAL", "USERID"
 _PLAIN: Final = frozenset(
     {"USERIDALIAS", "NOUSERID", "TARGET", "PASSTHRU", "NOPASSTHRU", "PASSTHRUMESSAGES", "NOPASSTHRUMESSAGES"}
 )
-_SECRET_SLOTS: Final = ("password",)
+_SECRET_SLOTS: Final = ("password", "access_token", "token")
 _LOGIN_SLOTS: Final = ("userid",)
 _PARAMETERS: Final = "parameters"
 _NAMES_TABLES = re.compile(r"\s*(?:(?:TABLE|MAP|SEQUENCE)(?:EXCLUDE)?\b|[^\sA-Z])", re.IGNORECASE)

@@ -148,13 +148,13 @@ class Application:
     def _handled(self, route: routes.Route, call: Call, values: tuple[str, ...]) -> Answer | RawAnswer:
         """Call the handler in a worker thread. Raises GgsError; a bug becomes GGS-00999."""
         try:
-            if not route.changes:
+            if not route.changes or route.statements:
                 return _with_said(routes.handle(route, call, values), call)
             with self._state.exclusive(_changed_object(route, values), self._deadline):
                 answer = routes.handle(route, call, values)
             self._audit(call, str(answer.status))
         except GgsError as error:
-            if route.changes:
+            if route.changes and not route.statements:
                 self._audit(call, f"{status_of(error)} {error.code}")
             raise
         except Exception as error:
@@ -187,7 +187,8 @@ class Application:
         headers = dict(answer.headers)
         if call.principal.session and COOKIE not in request.cookies and "authorization" in request.headers:
             secure = "" if self._state.settings.plaintext else "; Secure"
-            headers["Set-Cookie"] = f"{COOKIE}={call.principal.session}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            cookie = f"{COOKIE}={call.principal.session}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            headers.setdefault("Set-Cookie", cookie)
         if isinstance(answer, RawAnswer):
             return Response(answer.body, answer.status, headers, answer.media_type)
         if answer.text is not None and call.request.plain:

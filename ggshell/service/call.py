@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ggshell.cli.execute import Outcome, execute
+from ggshell.cli.execute import execute
 from ggshell.cli.options import Options
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, UsageError
 from ggshell.service.answers import Said

@@ -34,7 +34,8 @@ class Route(NamedTuple):
     ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the
     type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
     ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
-    of the route in that document.
+    of the route in that document. ``statements``: requests are statements of a shell, which records them and carries out one
+    at a time.
     """
 
     method: str
@@ -48,6 +49,7 @@ class Route(NamedTuple):
     tag: str = ""
     status: int = 200
     raw: bool = False
+    statements: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -73,12 +75,13 @@ def resource(
     returns: Any = None,
     status: int = 200,
     raw: bool = False,
+    statements: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
     def register(handler: Handler) -> Handler:
         tag = handler.__module__.rpartition(".")[2].replace("_", " ")
-        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status, raw)
+        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status, raw, statements)
         if _ROUTES.setdefault((method, path), route) is not route:
             raise ValueError(f"{method} {path} is declared twice")
         return handler

@@ -71,6 +71,7 @@ class SignIn:
         self._key = secrets.token_bytes(32)
         self._version: object = None
         self._known: dict[str, User] = {}
+        self._credentials: dict[str, str] = {}
         self._checked: dict[bytes, str] = {}
         self._sessions: dict[str, _Session] = {}
         self._by_client: dict[tuple[str, str], str] = {}
@@ -126,6 +127,24 @@ class SignIn:
             self._keep(session)
         return session.token, int(self.session_seconds)
 
+    def separate(self, principal: Principal) -> str:
+        """Start a session of its own for a shell of the user; return its token.
+
+        It ends without requests, as every session does, and not later than the bearer token that it was started with.
+        """
+        with self._lock:
+            given = self._sessions.get(principal.session)
+            session = _Session(principal.name, "", self._clock.steady(), given.fixed_end if given is not None else None)
+            self._keep(session)
+        return session.token
+
+    def is_live(self, token: str) -> bool:
+        """Whether a token is still valid."""
+        self._refresh()
+        with self._lock:
+            session = self._sessions.get(token)
+            return session is not None and session.name in self._known and self._clock.steady() < self._end(session)
+
     def sign_out(self, principal: Principal) -> None:
         """End the principal's session."""
         with self._lock:
@@ -134,27 +153,32 @@ class SignIn:
                 self._by_client.pop((session.name, session.client), None)
 
     def _refresh(self) -> None:
-        """Read the users again if they changed; sessions of users whose password or role changed stay only by name."""
+        """Read the users again if they changed; the sessions of users whose password or role changed end."""
         version = self._users.version()
         if version == self._version:
             return
-        users = {user.name: user for user in self._users.all()}
+        users, credentials = {user.name: user for user in self._users.all()}, self._users.credentials()
         with self._lock:
-            self._known, self._version = users, version
+            same = {name for name, text in credentials.items() if self._credentials.get(name) == text}
+            self._known, self._credentials, self._version = users, credentials, version
             self._checked.clear()
-            self._sessions.clear()
-            self._by_client.clear()
+            self._sessions = {token: each for token, each in self._sessions.items() if each.name in same}
+            self._by_client = {key: token for key, token in self._by_client.items() if key[0] in same}
 
     def _of_session(self, token: str, refusal: str) -> Principal:
         with self._lock:
             session, now = self._sessions.get(token), self._clock.steady()
-            end = 0.0 if session is None else session.fixed_end or session.used + self.session_seconds
+            end = 0.0 if session is None else self._end(session)
             user = self._known.get(session.name) if session is not None else None
             if session is None or user is None or now >= end:
                 self._sessions.pop(token, None)
                 raise HttpError(401, refusal, hint="sign in again", headers=_CHALLENGE)
             session.used = now
         return Principal(user.name, user.role, token)
+
+    def _end(self, session: _Session) -> float:
+        """Return the monotonic time at which a session ends unless it is used."""
+        return session.fixed_end or session.used + self.session_seconds
 
     def _basic_principal(self, name: str, client: str) -> Principal:
         with self._lock:

@@ -18,6 +18,7 @@ from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.scheduler import TaskScheduler
+from ggshell.service.shells import Shells
 from ggshell.service.sign_in import SignIn
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class ServiceState:
         self.started = clock.now()
         self.users = Users(home)
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
+        self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
@@ -100,4 +102,5 @@ class ServiceState:
 
     def close(self) -> None:
         self.tasks.close()
+        self.shells.close_all()
         self.workers.shutdown(wait=False, cancel_futures=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ggshell.cli.results import Result, Text
 
 if TYPE_CHECKING:
-    from ggshell.cli.execute import Outcome
+    from ggshell.cli.outcome import Outcome
 
 LONGEST = 60
 """The length at which the text tables truncate a value; the data formats show it in full."""

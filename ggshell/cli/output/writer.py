@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ggshell.cli.execute import Outcome
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.results import Narrowing, Note, Repeat, Result, Script
-from ggshell.cli.results.info_all import InfoAll
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StatementError
 
@@ -36,9 +35,9 @@ class Output:
         """Show a statement of a batch or obey file, without secrets, before its result, as GGSCI's OBEY does."""
         self._number += 1
         if session.options.echo and self.plain:
-            from ggshell.cli.banner import prompt
+            from ggshell.cli.banner import session_prompt
 
-            self.write(f"\n{prompt(self._number, str(session.login or ''))}{text}\n")
+            self.write(f"\n{session_prompt(session, self._number)}{text}\n")
 
     def outcome(self, outcome: Outcome, *, paged: bool = True) -> None:
         """Show the outcome of a statement; ``paged``: a long result may go through the pager."""
@@ -50,7 +49,7 @@ class Output:
             return
         # Notes come before the result: scripts count the lines of tables from the end of a session's output.
         self._aside("".join(note_text(note) for note in outcome.notes))
-        early = isinstance(outcome.result, InfoAll)
+        early = bool(getattr(outcome.result, "errors_first", False))
         if early:
             self._aside(self._errors(outcome))
         self._answer(outcome, paged=paged)

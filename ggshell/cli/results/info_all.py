@@ -32,6 +32,11 @@ class InfoAll(NamedTuple):
     notes: tuple[Note, ...] = ()
 
     @property
+    def errors_first(self) -> bool:
+        """Errors are shown before the table, because scripts count lines from the end of the output."""
+        return True
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return ("program", "status", "group", "lag_seconds", "since_seconds")
 

@@ -124,6 +124,7 @@ def _current_user(call: Call) -> Answer:
 @resource("DELETE", "/currentuser", role=Role.USER, summary="Sign out: end the session")
 def sign_out(call: Call) -> Answer:
     call.state.sign_in.sign_out(call.principal)
+    call.state.shells.close(call.principal.session)
     return Answer(messages=(Said("GGS-00915", f"User {call.principal.name} signed out."),))
 
 

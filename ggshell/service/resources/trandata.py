@@ -16,7 +16,7 @@ from ggshell.service.told import events_of
 from ggshell.types import split_name
 
 if TYPE_CHECKING:
-    from ggshell.cli.execute import Outcome
+    from ggshell.cli.outcome import Outcome
 
 _BASE = "/connections/{connection}/trandata"
 Operation = Literal["add", "delete", "info"]

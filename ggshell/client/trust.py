@@ -1,0 +1,152 @@
+"""Trust in a service's certificate: pinned on first use, as with ssh, or issued by a trusted authority.
+
+The order: a pinned certificate must be the one that is presented. Without a pin, an authority of OGG_CLIENT_TLS_CAPATH or of
+the system must have issued it; a certificate of such an authority that has expired or belongs to another host is refused.
+Any other certificate is pinned after the user has confirmed its fingerprint.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ggshell.client.pins import Pin, Pins
+from ggshell.client.service_url import ServiceUrl
+from ggshell.errors import ProcessError, StateError, StoreError
+from ggshell.home.certificate import fingerprint_of
+
+AUTHORITIES: Final = "OGG_CLIENT_TLS_CAPATH"
+_ENDINGS: Final = frozenset({".pem", ".crt", ".cer"})
+"""The files of a folder of authorities."""
+_UNKNOWN_ISSUER: Final = frozenset({2, 18, 19, 20, 21})
+"""OpenSSL's results of the verification that mean: no trusted authority issued the certificate."""
+_EXPIRED: Final = 10
+_NOT_YET_VALID: Final = 9
+_OTHER_HOST: Final = frozenset({62, 64})
+
+Handshake = Callable[[ssl.SSLContext], ssl.SSLSocket]
+"""Connects and negotiates TLS with these settings. Raises OSError."""
+Confirm = Callable[[str], bool]
+"""Asks the user whether a fingerprint is right."""
+
+
+class Trust:
+    """Decides whether the certificate of one service is trusted.
+
+    ``confirm``: asks the user about a certificate that is not pinned; None if nobody can be asked. ``accept``: pin a
+    certificate that is not pinned without asking. ``statement``: the CONNECT that does so, for the message.
+    """
+
+    def __init__(
+        self,
+        url: ServiceUrl,
+        pins: Pins,
+        environment: Mapping[str, str],
+        *,
+        confirm: Confirm | None = None,
+        accept: bool = False,
+        statement: str = "",
+    ) -> None:
+        self._url = url
+        self._pins = pins
+        self._environment = environment
+        self._confirm = confirm
+        self._accept = accept
+        self._statement = statement
+        self._fingerprint = ""
+
+    def open(self, handshake: Handshake) -> ssl.SSLSocket:
+        """Return a connection whose certificate is trusted.
+
+        Raises ProcessError for a certificate that is not trusted, StoreError for a file that cannot be read, OSError.
+        """
+        pin = self._pins.find(self._url.place)
+        if pin is None:
+            trusted = self._of_authority(handshake)
+            if trusted is not None:
+                return trusted
+        connection = handshake(_unverified())
+        try:
+            self._compare(fingerprint_of(connection.getpeercert(binary_form=True) or b""), pin)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _compare(self, fingerprint: str, pin: Pin | None) -> None:
+        """Compare a fingerprint with the pinned one, or pin it. Raises ProcessError."""
+        if pin is None:
+            self._require_confirmation(fingerprint)
+            self._pins.add(self._url.place, fingerprint)
+        elif not hmac.compare_digest(pin.fingerprint, fingerprint):
+            raise ProcessError(
+                f"the certificate of {self._url.place} HAS CHANGED: pinned is {pin.fingerprint}, presented is {fingerprint}. "
+                "Another machine may be answering in its place",
+                code="GGS-00924",
+                where=f"{self._pins.path}:{pin.line}",
+                hint="if the service has a new certificate, compare it with INFO SERVICE there, remove this line and CONNECT",
+            )
+
+    def _of_authority(self, handshake: Handshake) -> ssl.SSLSocket | None:
+        """Return a connection if a trusted authority issued the certificate, None if none did."""
+        try:
+            return handshake(_verified(self._environment.get(AUTHORITIES, "")))
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in _UNKNOWN_ISSUER:
+                return None
+            raise self._refused(error) from error
+
+    def _refused(self, error: ssl.SSLCertVerificationError) -> ProcessError:
+        hint = "correct the certificate of the service"
+        if error.verify_code in _OTHER_HOST:
+            hint = "use the host name of the certificate in the address"
+        elif error.verify_code in (_EXPIRED, _NOT_YET_VALID):
+            hint = "renew the certificate of the service, and check the clocks of both machines"
+        return ProcessError(
+            f"the certificate of {self._url.place} is refused: {error.verify_message.rstrip('.').lower()}",
+            code="GGS-00923",
+            hint=hint,
+        )
+
+    def _require_confirmation(self, fingerprint: str) -> None:
+        """Raise ProcessError unless the certificate is accepted."""
+        if self._accept:
+            return
+        shown = f"The certificate of {self._url.place} is not known. Its SHA-256 fingerprint is\n{fingerprint}\n"
+        if self._confirm is not None:
+            if self._confirm(shown):
+                return
+            raise StateError("not connected: the certificate was not accepted")
+        raise ProcessError(
+            f"the certificate of {self._url.place} is not known: SHA-256 {fingerprint}",
+            code="GGS-00922",
+            hint=f"compare it with INFO SERVICE in the other home, then accept it once with: {self._statement}",
+        )
+
+
+def _unverified() -> ssl.SSLContext:
+    """Settings for a certificate that is compared with its pin."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _verified(authorities: str) -> ssl.SSLContext:
+    """Settings that require an authority: those of a file or folder, or the system's. Raises StoreError."""
+    path = Path(authorities) if authorities else None
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if path is None:
+        return context
+    try:
+        for file in sorted(each for each in path.iterdir() if each.suffix in _ENDINGS) if path.is_dir() else [path]:
+            context.load_verify_locations(file)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        raise StoreError(f"the authorities of {AUTHORITIES} cannot be read: {reason}", where=str(path)) from error
+    return context

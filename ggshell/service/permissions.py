@@ -1,0 +1,169 @@
+"""Which role each statement requires when it comes through the service.
+
+``ROLES`` has an entry for the key of every statement that the service carries out. Options can require more: files that are
+written, files outside the home, and repairs of tables. HELP SECURITY shows the table; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.cli.local_statements import AT_THE_HOME, LOCAL, at_the_home
+from ggshell.errors import UsageError
+from ggshell.home.users import Role
+from ggshell.service.sign_in import Principal, required
+
+if TYPE_CHECKING:
+    from ggshell.home.home import Home
+    from ggshell.language.grammar import Parsed
+
+_GROUPS: Final = "- EXTRACT REPLICAT DISTPATH ER"
+_ENDS: Final = "- EXTRACT REPLICAT ER"
+_MANAGERS: Final = "MANAGER MGR"
+
+
+def _each(verb: str, objects: str, actions: str = "") -> set[str]:
+    """Return the keys of a verb: with each object (``-``: none) and each action (separated by commas)."""
+    heads = [verb if each == "-" else f"{verb} {each}" for each in objects.split()]
+    return {f"{head} {action}" for head in heads for action in actions.split(", ")} if actions else set(heads)
+
+
+_READING: Final = (
+    _each("INFO", f"{_GROUPS} {_MANAGERS} CHECKPOINTTABLE CREDENTIALSTORE EXTTRAIL RMTTRAIL HEARTBEATTABLE MASTERKEY")
+    | _each("INFO", "PARAM SCHEMATRANDATA SERVICE SPARK TRANDATA")
+    | {"INFO ALL", "INFO ALL ALLPROCESSES", "INFO ALL TASKS", "INFO DISTPATH ALL", "BR SHOW", "VERSIONS"}
+    | _each("STATUS", f"{_GROUPS} {_MANAGERS} SERVICE")
+    | _each("STATS", _GROUPS)
+    | _each("LAG", f"{_ENDS} HEARTBEAT REPORT")
+    | _each("VIEW", "GGSEVT MESSAGES PARAMS REPORT")
+    | _each("TRAIL", "GAPS TOP COUNT")
+    | _each("TRAIL", "FIND", "CSN, TABLE, TRANSACTION")
+    | _each("TRAIL", "ASOF", "CSN, TIME")
+    | _each("SEND", _GROUPS, "GETLAG, STATUS")
+    | _each("SEND", "- EXTRACT REPLICAT", "GETPARAMINFO, LOGEND")
+    | _each("SEND", "- EXTRACT", "SHOWTRANS, CACHEMGR CACHESTATS, BR BRSTATS, BR BRSTATUS")
+    | _each("SEND", _MANAGERS, "CHILDSTATUS, GETPARAMINFO, GETPORTINFO, GETPURGEOLDEXTRACTS")
+    | {"DBLOGIN USERIDALIAS"}
+)
+_OPERATING: Final = (
+    _each("START", f"{_GROUPS} {_MANAGERS} SPARK")
+    | _each("STOP", f"{_GROUPS} {_MANAGERS} SPARK")
+    | _each("RESTART", "EXTRACT REPLICAT ER")
+    | _each("KILL", _GROUPS)
+    | _each("REFRESH", _MANAGERS)
+    | _each("SEND", _GROUPS, "FORCESTOP, REPORT, STOP")
+    | _each("SEND", "- EXTRACT DISTPATH ER", "ROLLOVER")
+    | _each("SEND", "- REPLICAT", "HANDLECOLLISIONS, NOHANDLECOLLISIONS, REPORT HANDLECOLLISIONS")
+    | _each("SEND", "- EXTRACT", "FORCETRANS, SKIPTRANS, TRANLOGOPTIONS, TRANLOGOPTIONS TRANSCLEANUPFREQUENCY")
+    | _each("SEND", "- EXTRACT", "BR BRCHECKPOINT, BR BRFSOPTION, BR BRINTERVAL, BR BRSTART, BR BRSTOP")
+    | {"COMPARE TO"}
+)
+_ADMINISTERING: Final = (
+    _each("ADD", "CHECKPOINTTABLE CREDENTIALSTORE DISTPATH EXTRACT EXTTRAIL HEARTBEATTABLE REPLICAT RMTTRAIL")
+    | _each("ADD", "SCHEMATRANDATA TRANDATA")
+    | _each("ADD", "REPLICAT", "EXTFILE, SPARK")
+    | _each("ALTER", "- EXTRACT REPLICAT EXTTRAIL RMTTRAIL HEARTBEATTABLE")
+    | _each("ALTER", "CREDENTIALSTORE", "ADD USER, DELETE USER, REPLACE USER")
+    | {"ALTER DISTPATH BEGIN", "CREATE SUBDIRS", "PURGE EXTTRAIL", "TAKEOVER HOME"}
+    | _each("CLEANUP", "CHECKPOINTTABLE EXTRACT REPLICAT")
+    | _each("DELETE", "CHECKPOINTTABLE CREDENTIALSTORE DISTPATH ER EXTRACT EXTTRAIL HEARTBEATENTRY HEARTBEATTABLE")
+    | _each("DELETE", "REPLICAT RMTTRAIL SCHEMATRANDATA TRANDATA")
+    | _each("REGISTER", "EXTRACT")
+    | _each("UNREGISTER", "EXTRACT")
+    | _each("UPGRADE", "CHECKPOINTTABLE HEARTBEATTABLE")
+    | _each("DBLOGIN", "SOURCEDB USERID")
+)
+_SECURING: Final = (
+    _each("ADD", "MASTERKEY USER")
+    | _each("ALTER", "USER")
+    | _each("DELETE", "USER")
+    | _each("INFO", "USER USERS")
+    | {"DELETE MASTERKEY ALL", "DELETE MASTERKEY RANGE FROM TO", "DELETE MASTERKEY VERSION", "RENEW MASTERKEY"}
+    | {"UNDELETE MASTERKEY VERSION", "CREATE WALLET", "MERGE WALLET", "OPEN WALLET", "PURGE WALLET", "TRAIL SQL"}
+)
+ROLES: Final[Mapping[str, Role]] = {
+    key: role
+    for role, keys in (
+        (Role.USER, _READING),
+        (Role.OPERATOR, _OPERATING),
+        (Role.ADMINISTRATOR, _ADMINISTERING),
+        (Role.SECURITY, _SECURING),
+    )
+    for key in keys
+}
+"""The lowest role for the key of each statement."""
+
+_WRITING: Final[Mapping[str, tuple[str, ...]]] = {
+    "SEND": ("file",),
+    "COMPARE": ("repair",),
+    "LAG": ("to", "archive"),
+    "STATS": ("reset",),
+}
+"""Options of statements, by verb, that write a file or change something: they require ADMINISTRATOR."""
+
+_CLOSED: Final = ("dircrd", "dirwlt", "dirpcs", "dirdb")
+"""Folders of the home whose files no statement may name: secrets, sockets and the catalog."""
+_LOGIN_SIGNS: Final = ("@", "://", "=")
+
+
+def require_permission(principal: Principal, parsed: Parsed, home: Home) -> None:
+    """Check that a user may run a statement through the service.
+
+    Raises HttpError 403 for a role that is too low, UsageError for a statement that belongs to a shell on the user's machine,
+    or for a file in a folder with secrets.
+    """
+    if parsed.key in LOCAL:
+        raise UsageError(
+            f"{parsed.key} is carried out by the shell, not by the service",
+            code="GGS-00928",
+            hint="run it in ggshell; a connected shell carries it out itself",
+        )
+    if parsed.key in AT_THE_HOME:
+        raise at_the_home(parsed.key)
+    role = ROLES.get(parsed.key, Role.USER if parsed.notes else Role.SECURITY)
+    if _changes_own_user(principal, parsed):
+        role = Role.USER
+    required(principal, max(role, _role_of_options(parsed, home)))
+
+
+def _changes_own_user(principal: Principal, parsed: Parsed) -> bool:
+    """Whether users change their own password or description."""
+    return parsed.key == "ALTER USER" and parsed.args.get("user_name") == principal.name and "role" not in parsed.args
+
+
+def _role_of_options(parsed: Parsed, home: Home) -> Role:
+    """Return the role that the options of a statement require. Raises UsageError for a file with secrets."""
+    arguments, role = parsed.args, Role.ANYONE
+    if any(arguments.get(name) for name in _WRITING.get(parsed.key.split()[0], ())):
+        role = Role.ADMINISTRATOR
+    if any(sign in text for text in _databases(arguments) for sign in _LOGIN_SIGNS):
+        role = Role.ADMINISTRATOR
+    if any(_is_outside(home, text) for text in _files(parsed)):
+        role = Role.SECURITY
+    return role
+
+
+def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Return the databases that COMPARE and LAG REPORT name: aliases, or logins that are connected to from here."""
+    for name in ("source", "target", "from_"):
+        value = arguments.get(name, ())
+        yield from (str(each) for each in (value if isinstance(value, tuple) else (value,)))
+
+
+def _files(parsed: Parsed) -> list[str]:
+    """Return the files that a statement reads or writes by name; trails are not among them."""
+    if parsed.key == "ADD REPLICAT EXTFILE":
+        return []
+    names = ("file", "directory", "repair", *(("to",) if parsed.key == "LAG REPORT" else ()))
+    return [str(parsed.args[name]) for name in names if parsed.args.get(name)]
+
+
+def _is_outside(home: Home, text: str) -> bool:
+    """Whether a file is outside the home. Raises UsageError for a file in a folder with secrets."""
+    path = home.resolve(text)
+    if ".." in path.parts or not path.is_relative_to(home.root):
+        return True
+    if path.relative_to(home.root).parts[:1] and path.relative_to(home.root).parts[0].lower() in _CLOSED:
+        raise UsageError(f"the service does not show files of {path.relative_to(home.root).parts[0]}")
+    return False

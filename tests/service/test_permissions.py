@@ -1,0 +1,98 @@
+"""The table of permissions: every statement has an entry, HELP SECURITY shows it, and options can require more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ggshell.cli.execute import parse
+from ggshell.cli.local_statements import AT_THE_HOME, LOCAL
+from ggshell.cli.registry import COMMANDS
+from ggshell.errors import HttpError, UsageError
+from ggshell.home.home import Home
+from ggshell.home.users import Role
+from ggshell.language import pages
+from ggshell.service.permissions import ROLES, require_permission
+from ggshell.service.sign_in import Principal
+
+
+def required_role(statement: str, home: Path, name: str = "uma") -> Role:
+    """The lowest role that may run a statement."""
+    for role in (Role.USER, Role.OPERATOR, Role.ADMINISTRATOR, Role.SECURITY):
+        try:
+            require_permission(Principal(name, role), parse(statement), Home(home))
+        except HttpError as error:
+            assert error.status == 403
+        else:
+            return role
+    raise AssertionError(statement)
+
+
+def test_every_statement_has_exactly_one_entry() -> None:
+    keys = set(COMMANDS.load_all())
+    assert keys == ROLES.keys() | LOCAL | AT_THE_HOME
+    assert not (ROLES.keys() & (LOCAL | AT_THE_HOME)) and not LOCAL & AT_THE_HOME
+
+
+def page_role(key: str) -> str:
+    """The role that HELP SECURITY shows for a statement: that of the longest entry that fits."""
+    text = pages.index("topics")["security"].read_text()
+    found: dict[str, str] = {}
+    for role, entries in re.findall(r"- (USER|OPERATOR|ADMINISTRATOR|SECURITY): ((?:.+\n)(?:  .+\n)*)", text):
+        plain, _, actions = " ".join(entries.split()).partition("; SEND with ")
+        found |= dict.fromkeys(plain.split(", "), role)
+        if key.startswith("SEND ") and key.rsplit(maxsplit=1)[-1] in actions.split(", "):
+            found[key] = role
+    fitting = [entry for entry in found if f"{key} ".startswith(f"{entry} ")]
+    return found[max(fitting, key=len)] if fitting else "none"
+
+
+def test_help_security_shows_the_table() -> None:
+    assert {key: page_role(key) for key in ROLES} == {key: role.name for key, role in ROLES.items()}
+
+
+@pytest.mark.parametrize(
+    ("statement", "role"),
+    [
+        ("INFO ALL", Role.USER),
+        ("VIEW REPORT ./dirrpt/EXT1.rpt", Role.USER),
+        ("VIEW REPORT /etc/passwd", Role.SECURITY),
+        ("VIEW PARAMS dirrpt/../../x.prm", Role.SECURITY),
+        ("SEND EXTRACT e1, SHOWTRANS", Role.USER),
+        ("SEND EXTRACT e1, SHOWTRANS, FILE x.txt", Role.ADMINISTRATOR),
+        ("SEND EXTRACT e1, SHOWTRANS, FILE /tmp/x.txt", Role.SECURITY),
+        ("SEND EXTRACT e1, STOP", Role.OPERATOR),
+        ("STATS EXTRACT e1, RESET", Role.ADMINISTRATOR),
+        ("LAG REPORT FROM north", Role.USER),
+        ("LAG REPORT FROM u@h:1/d", Role.ADMINISTRATOR),
+        ("LAG REPORT TO lag.html, FROM north", Role.ADMINISTRATOR),
+        ("LAG REPORT TO /tmp/lag.html, FROM north", Role.SECURITY),
+        ("COMPARE north TO south, TABLE shop.*", Role.OPERATOR),
+        ("COMPARE north TO south, TABLE shop.*, REPAIR x.sql", Role.ADMINISTRATOR),
+        ("DBLOGIN USERIDALIAS north", Role.USER),
+        ("DBLOGIN USERID u@h:1/d, PASSWORD x", Role.ADMINISTRATOR),
+        ("TRAIL SQL 'SELECT 1', FROM ./dirdat/ea", Role.SECURITY),
+        ("ALTER USER uma, PASSWORD another-horse", Role.USER),
+        ("ALTER USER uma, ROLE SECURITY", Role.SECURITY),
+        ("ALTER USER jane, PASSWORD another-horse", Role.SECURITY),
+        ("ADD TRACETABLE", Role.USER),  # not supported: only a note
+    ],
+)
+def test_the_role_of_a_statement_depends_on_its_options_too(tmp_path: Path, statement: str, role: Role) -> None:
+    assert required_role(statement, tmp_path) is role
+
+
+@pytest.mark.parametrize(
+    "statement", ["OBEY x.oby", "SHELL ls", "SET FORMAT json", "EDIT PARAMS e1", "STOP SERVICE", "EXIT"]
+)
+def test_statements_of_a_shell_are_refused_for_every_role(tmp_path: Path, statement: str) -> None:
+    with pytest.raises(UsageError, match=r"carried out by the shell|needs a shell on the machine"):
+        require_permission(Principal("admin", Role.SECURITY), parse(statement), Home(tmp_path))
+
+
+@pytest.mark.parametrize("file", ["dirwlt/service.key", "./dircrd/credentials.ggs", "dirpcs/x", "DIRWLT/users.ggs"])
+def test_files_with_secrets_are_refused_for_every_role(tmp_path: Path, file: str) -> None:
+    with pytest.raises(UsageError, match="does not show files"):
+        require_permission(Principal("admin", Role.SECURITY), parse(f"VIEW REPORT {file}"), Home(tmp_path))
