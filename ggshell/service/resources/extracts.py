@@ -194,14 +194,19 @@ def _begin(begin: str | Object | None, *, log: bool) -> str:
 
 @resource("PATCH", f"{_BASE}/{{extract}}", role=Role.OPERATOR, summary="Change an Extract", body=ExtractBody)
 def update_extract(call: Call, extract: str) -> Answer:
+    """Change what differs from the Extract as GET shows it; a ``begin`` that it has already does not move it."""
     body: ExtractBody = call.body
     found = find_group(call, EXTRACT, extract)
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, found.group, GroupKind.EXTRACT, body.config)
-        options = f"{_begin(body.begin, log=True)}{', ETROLLOVER' if body.rollover else ''}"
+        moved = "" if body.begin == begin_field(found) else _begin(body.begin, log=True)
+        options = f"{moved}{', ETROLLOVER' if body.rollover else ''}"
         if body.description is not None and body.description != found.checkpoint.description:
             options += f", DESC {quoted(body.description)}"
+        credentials = body.credentials or _credentials_in(call, found.group)
+        if moved and found.checkpoint.read.source is SourceType.LOG and credentials is not None:
+            call.log_in(credentials.connection)
         if options:
             call.run(f"ALTER EXTRACT {word(found.group)}{options}", told=True)
         for target in body.targets or ():

@@ -155,7 +155,7 @@ def update_replicat(call: Call, replicat: str) -> Answer:
 
 def _altered(call: Call, found: View, body: ReplicatBody) -> str:
     """Return the options of ALTER REPLICAT for what differs."""
-    options = _begin(body.begin)
+    options = "" if body.begin == begin_field(found) else _begin(body.begin)
     trail = known_trail(call.home, body.source.name, body.source.path) if body.source is not None else ""
     if trail and trail != found.checkpoint.read.trail:
         options += f", EXTTRAIL {word(trail)}"
