@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import requests
 from command_line import run_ggshell
 
+from ggshell.home.home import Home
+from ggshell.home.users import Role, Users
+
 PASSWORD = "correct-horse-7"
 
 
@@ -72,6 +75,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def add_users(root: Path) -> None:
+    """Add a user of each role to a home."""
+    home = Home(root)
+    home.ensure()
+    for name, role in (
+        ("admin", Role.SECURITY),
+        ("jane", Role.ADMINISTRATOR),
+        ("otto", Role.OPERATOR),
+        ("uma", Role.USER),
+    ):
+        Users(home).add(name, role, PASSWORD)
+
+
 class RunningService:
     """A home with a user of each role and a running service without TLS, or with it if ``parameters`` do not say PLAINTEXT."""
 
@@ -82,8 +98,7 @@ class RunningService:
         file = home / "dirprm" / "service.prm"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"PORT {self.port}\n{parameters}")
-        for name, role in (("admin", "SECURITY"), ("jane", "ADMINISTRATOR"), ("otto", "OPERATOR"), ("uma", "USER")):
-            self.run(f"ADD USER {name}, ROLE {role}, PASSWORD {PASSWORD}")
+        add_users(home)
         self.run("START SERVICE")
 
     @property

@@ -1,0 +1,146 @@
+"""A request and the statement that means the same leave the same home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from command_line import run_ggshell
+from service_client import RunningService, add_users
+
+from ggshell.home.catalog import Catalog
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
+from ggshell.home.users import Users
+
+pytestmark = pytest.mark.slow
+FOLDERS = ("dirchk", "dirprm", "dirdat", "dirdb/groups", "dirwlt", "dircrd")
+
+
+class Case(NamedTuple):
+    """Requests, and the statements that mean the same. ``before``: statements that both homes begin with."""
+
+    requests: tuple[tuple[str, str, Any], ...]
+    statements: tuple[str, ...]
+    before: tuple[str, ...] = ()
+
+
+ADDED = ("ADD EXTRACT p1, EXTTRAILSOURCE dirdat/ea", "ADD EXTTRAIL dirdat/eb, EXTRACT p1, MEGABYTES 50")
+SOURCE = {"name": "ea", "path": "dirdat/"}
+CASES = {
+    "an initial load": Case(
+        (("POST", "/extracts/L1", {"source": "tables", "description": "load"}),),
+        ('ADD EXTRACT l1, SOURCEISTABLE, DESC "load"',),
+    ),
+    "a pump with its trail": Case(
+        (("POST", "/extracts/P1", {"source": SOURCE, "targets": [{"name": "eb", "path": "dirdat/", "sizeMB": 50}]}),),
+        ADDED,
+    ),
+    "a pump at a position": Case(
+        (("POST", "/extracts/P1", {"source": SOURCE, "begin": {"sequence": 3, "offset": 0}}),),
+        ("ADD EXTRACT p1, EXTTRAILSOURCE dirdat/ea, EXTSEQNO 3, EXTRBA 0",),
+    ),
+    "another size of a trail": Case(
+        (("PATCH", "/extracts/P1", {"targets": [{"name": "eb", "path": "dirdat/", "sizeMB": 99}]}),),
+        ("ALTER EXTTRAIL dirdat/eb, EXTRACT p1, MEGABYTES 99",),
+        ADDED,
+    ),
+    "a new description": Case(
+        (("PATCH", "/extracts/P1", {"description": "to the south"}),), ('ALTER EXTRACT p1, DESC "to the south"',), ADDED
+    ),
+    "a rollover": Case((("PATCH", "/extracts/P1", {"rollover": True}),), ("ALTER EXTRACT p1, ETROLLOVER",), ADDED),
+    "a deleted pump": Case((("DELETE", "/extracts/P1", None),), ("DELETE EXTRACT p1 !",), ADDED),
+    "a Replicat": Case(
+        (
+            (
+                "POST",
+                "/replicats/R1",
+                {"source": SOURCE, "checkpoint": {"table": "ggadmin.ckpt"}, "mode": {"parallel": True}},
+            ),
+        ),
+        ("ADD REPLICAT r1, PARALLEL, EXTTRAIL dirdat/ea, CHECKPOINTTABLE ggadmin.ckpt",),
+    ),
+    "an alias": Case(
+        (("POST", "/credentials/Lab/north", {"userid": "gg@h:1/d", "password": "a b'c"}),),
+        ('ALTER CREDENTIALSTORE ADD USER gg@h:1/d PASSWORD "a b\'c" ALIAS north DOMAIN Lab',),
+    ),
+    "a replaced and a deleted alias": Case(
+        (
+            ("PUT", "/credentials/Lab/north", {"userid": "other@h:1/d", "password": "p"}),
+            ("POST", "/credentials/Lab/east", {"userid": "x@h:1/d", "password": "p"}),
+            ("DELETE", "/credentials/Lab/east", None),
+        ),
+        ("ALTER CREDENTIALSTORE REPLACE USER other@h:1/d PASSWORD p ALIAS north DOMAIN Lab",),
+        ("ALTER CREDENTIALSTORE ADD USER gg@h:1/d PASSWORD q ALIAS north DOMAIN Lab",),
+    ),
+    "a user": Case(
+        (
+            ("POST", "/authorizations/Operator/nina", {"credential": "long-enough-1", "info": "night shift"}),
+            ("POST", "/authorizations/User/ivan", {"credential": "long-enough-2"}),
+            ("PATCH", "/authorizations/Administrator/ivan", {"info": "deputy"}),
+            ("DELETE", "/authorizations/User/uma", None),
+        ),
+        (
+            "ADD USER nina, ROLE OPERATOR, PASSWORD long-enough-1, INFO night shift",
+            "ADD USER ivan, ROLE USER, PASSWORD long-enough-2",
+            "ALTER USER ivan, ROLE ADMINISTRATOR, INFO deputy",
+            "DELETE USER uma",
+        ),
+    ),
+    "a master key": Case((("POST", "/masterkey", None),), ("CREATE WALLET", "ADD MASTERKEY")),
+    "a path": Case(
+        (
+            (
+                "POST",
+                "/sources/DP1",
+                {
+                    "name": "DP1",
+                    "source": {"uri": "trail://localhost/services/v2/sources?trail=dirdat/ea"},
+                    "target": {"uri": "trail://localhost/services/v2/targets?trail=dirdat/eb"},
+                },
+            ),
+        ),
+        ("ADD DISTPATH dp1 SOURCE dirdat/ea TARGET dirdat/eb",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_request_leaves_the_home_that_its_statement_leaves(case: Case, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    told.mkdir()
+    add_users(told)
+    asked = RunningService(tmp_path / "asked")
+    try:
+        for statement in case.before:
+            asked.run(statement)
+        client = asked.client()
+        for method, address, body in case.requests:
+            reply = client.send(method, address, body)
+            assert reply.status in (200, 201), reply.text
+    finally:
+        asked.close()
+    (told / "dirprm").mkdir(exist_ok=True)
+    (told / "dirprm" / "service.prm").touch()
+    done = run_ggshell("--home", told, "-c", "\n".join([*case.before, *case.statements]))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert content(asked.home) == content(told)
+
+
+def content(root: Path) -> dict[str, Any]:
+    """What a home holds, without times and random values."""
+    home = Home(root)
+    names = {folder: sorted(path.name for path in (root / folder).glob("*")) for folder in FOLDERS}
+    groups = [entry.checkpoint for entry in home.groups()]
+    zero = {"created": 0, "updated": 0, "begin_time": 0}
+    plain = [
+        group._replace(**zero, options=group.options._replace(row_keys="")) for group in groups if group is not None
+    ]
+    store = CredentialStore(home)
+    logins = [(*entry, store.resolve(entry.alias, entry.domain)) for entry in store.entries()] if store.exists else []
+    return {"files": names, "groups": plain, "logins": logins, "users": Users(home).all(), "catalog": _catalog(home)}
+
+
+def _catalog(home: Home) -> Any:
+    return sorted(str(each) for each in Catalog(home).credentials()) if home.catalog.exists() else []
