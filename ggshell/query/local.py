@@ -171,7 +171,7 @@ def _refused(sql: str, error: Exception) -> GgsError:
     cause = error.__cause__
     if isinstance(cause, GgsError):
         return cause
-    text = str(error).split("\n\nLINE ")[0].strip()
+    text = " ".join(re.sub(r"^\w+ Error: ", "", str(error).split("\n\nLINE ")[0]).split())
     place = re.search(r"\n(LINE \d+: )(.*)\n( *)\^", str(error))
     column = len(place[3]) - len(place[1]) + 1 if place else 1
     source = " ".join(sql.split()) if place is None else place[2]

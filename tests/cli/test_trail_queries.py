@@ -70,6 +70,7 @@ def test_an_error_in_sql_is_shown_with_its_position(shell: Shell, trail: TrailNa
     answer = shell.batch("TRAIL SQL 'select opp from trail' FROM ./dirdat/ea")
     assert answer.code == 1
     assert '"op"' in answer.err
+    assert answer.err.startswith('ERROR: Referenced column "opp" not found')
     assert "  select opp from trail\n         ^\n" in answer.err
     assert "Traceback" not in answer.err
 
