@@ -266,7 +266,7 @@ SLOTS: dict[str, SlotType] = {
     "source_table": TABLE,
     "target_table": TABLE,
     "checkpoint_table": TABLE,
-    "schema": SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART})?", unquoted, "a schema"),
+    "schema": SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART})?", str, "a schema"),
     "container": SlotType(TABLE_PART, unquoted, "a container"),
     "column": SlotType(TABLE_PART, str, "a column"),
     "columns": NAMES,

@@ -9,7 +9,8 @@ from service_client import PASSWORD, RunningService, ServiceClient
 
 pytestmark = pytest.mark.slow
 TABLES = """CREATE SCHEMA shop; CREATE SCHEMA ggadmin; CREATE TABLE shop.orders (id int PRIMARY KEY, note text NOT NULL);
-CREATE TABLE shop."Odd Name" (id int PRIMARY KEY)"""
+CREATE TABLE shop."Odd Name" (id int PRIMARY KEY); CREATE SCHEMA "Odd One";
+CREATE TABLE "Odd One".t (id int PRIMARY KEY)"""
 
 
 @pytest.fixture
@@ -59,6 +60,8 @@ def test_schema_trandata_is_reported_with_the_codes_of_the_vendor(client: Servic
     info = client.post(f"{one}/trandata/schema", {"operation": "info", "schemaName": "shop"})
     assert info.response["schemas"][0]["all_columns"] is True
     assert client.post(f"{one}/trandata/schema", {"operation": "delete", "schemaName": "shop"}).codes == ["OGG-01786"]
+    assert client.post(f"{one}/trandata/schema", {**body, "schemaName": '"Odd One"'}).status == 200
+    assert client.post(f"{one}/trandata/schema", {**body, "schemaName": "shop.or!"}).status == 404
     assert client.post(f"{one}/trandata/schema", {**body, "schemaName": "none"}).status == 404
     assert client.post(f"{one}/trandata/schema", {**body, "operation": "drop"}).status == 400
 
@@ -114,7 +117,7 @@ def test_a_heartbeat_table_is_added_changed_and_deleted(
 def test_a_database_is_shown_with_its_schemas_tables_and_columns(client: ServiceClient, one: str) -> None:
     (database,) = [each["name"] for each in client.get(f"{one}/databases").response["items"]]
     base = f"{one}/databases/{database}"
-    assert [each["name"] for each in client.get(base).response["items"]] == ["shop"]
+    assert [each["name"] for each in client.get(base).response["items"]] == ["Odd One", "shop"]
     assert [each["name"] for each in client.get(f"{base}/shop?name=o*").response["items"]] == ["orders"]
     columns = client.get(f"{base}/shop/orders").response["columns"]
     assert columns[0] == {"name": "id", "type": "integer", "nullable": False, "primaryKey": True}

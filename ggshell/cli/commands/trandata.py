@@ -8,7 +8,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Listing
 from ggshell.cli.session import Session
 from ggshell.clock import local_text
-from ggshell.errors import NotFoundError
+from ggshell.errors import NotFoundError, UsageError
 from ggshell.home.events import Severity
 from ggshell.types import split_name
 
@@ -66,11 +66,19 @@ def _named(logging: TableLogging, name: str) -> list[LoggedSchema]:
     return [each for each in logging.schemas(name) if each.schema == name]
 
 
+def _schema_name(text: str) -> str:
+    """Return the schema of a name, without its database. Raises UsageError if it is not a valid name."""
+    try:
+        return split_name(text)[-1]
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 @command("ADD SCHEMATRANDATA")
 def add_schema_trandata(session: Session, *, schema: str, allcols: bool = False) -> Listing:
     """Capture every table of a schema, including tables created later."""
     logging = session.logged_in().table_logging()
-    name = split_name(schema)[-1]
+    name = _schema_name(schema)
     if not _named(logging, name):
         raise NotFoundError(
             f"schema {schema} does not exist", code="GGS-00211", hint="specify one schema, without wildcards"
@@ -88,7 +96,7 @@ def add_schema_trandata(session: Session, *, schema: str, allcols: bool = False)
 def delete_schema_trandata(session: Session, *, schema: str) -> Listing:
     """Stop capturing the tables of a schema."""
     logging = session.logged_in().table_logging()
-    name = split_name(schema)[-1]
+    name = _schema_name(schema)
     outcome = logging.delete_schema(name)
     _forgotten(session, outcome)
     text = f'Schema level supplemental logging is disabled on schema "{name}".'
@@ -98,7 +106,7 @@ def delete_schema_trandata(session: Session, *, schema: str) -> Listing:
 @command("INFO SCHEMATRANDATA")
 def info_schema_trandata(session: Session, *, schema: str) -> Listing:
     """Show which schemas capture new tables automatically."""
-    found = session.logged_in().table_logging().schemas(split_name(schema)[-1])
+    found = session.logged_in().table_logging().schemas(_schema_name(schema))
     return _schema_listing(found, [each.line for each in found], [])
 
 
