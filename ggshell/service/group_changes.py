@@ -14,7 +14,7 @@ from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
 
-_STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: "OGG-08511"}
+_STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
 STATUSES: Final = ("running", "stopped", "killed")
 
 

@@ -106,12 +106,17 @@ def create_path(call: Call, path: str) -> Answer:
     added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {_as_path(target)}"
     with call.steps() as steps:
         steps.run(f"{added}{_megabytes(body.target)}", undo=f"DELETE DISTPATH {word(name)} !", told=True)
+        call.said.append(_added(name))
         _begin(call, name, body.begin, new=True)
         group_changes.keep_settings(call, f"DISTPATH {name}", body.given())
         steps.undo(lambda: group_changes.forget_settings(call, f"DISTPATH {name}"))
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, PATH, name, str(body.status))
     return Answer(status=201)
+
+
+def _added(name: str) -> Said:
+    return Said("OGG-08511", f"The path '{name}' has been added.")
 
 
 def _as_path(trail: str) -> str:
