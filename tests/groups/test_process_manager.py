@@ -237,8 +237,9 @@ def test_python_modules_in_the_home_are_not_imported(home: Home) -> None:
 
 def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Home) -> None:
     groups = [f"EXT{number}" for number in range(9)]
-    for group in groups:  # without a parameter file they abend at once
+    for group in groups:  # with an invalid parameter file they abend at once
         checkpoints.save(home, checkpoints.extract(group))
+        home.parameters(group).write_text(f"EXTRACT {group}\nNONSENSE\n")
     checkpoints.save(home, checkpoints.path("DP1"))
     manager(home)
     command = [sys.executable, "-m", "ggshell.cli.main", "--home", str(home.root), "-c", "START *"]
