@@ -6,6 +6,7 @@ import os
 import resource
 import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -58,11 +59,16 @@ def _common_name(peer: Any) -> str:
 
 
 class Server(uvicorn.Server):
-    """The HTTP server; it reports to the launcher when it accepts connections."""
+    """The HTTP server. When it accepts connections and handles signals, it calls ``ready`` and reports to the launcher."""
+
+    def __init__(self, configuration: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(configuration)
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            self._ready()
             signal_ready()
 
     def handle_exit(self, sig: int, frame: object) -> None:
@@ -109,9 +115,10 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     listener = _listen(settings)
     control = _Control(settings)
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""))
-    server = control.server = Server(_configuration(application, context))
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
-    write_process_file(home.service, own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now()))
+    entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
+    configuration = _configuration(application, context)
+    server = control.server = Server(configuration, lambda: write_process_file(home.service, entry))
     scheme = "http" if context is None else "https"
     report.event(Severity.INFO, "GGS-00910", f"Service started: {scheme}://{settings.address}:{settings.port}.")
     if not state.sign_in.has_users:
