@@ -21,7 +21,9 @@ _NEW = ("ADD", "CREATE")
 _GROUP_WORDS = {str(kind): kind for kind in GroupKind}
 MOST_TABLES = 2000
 REMOTE_SECONDS = 5.0
-_OF_EVERY_HOME = ("parameter_name", "parameter", "format_name", "rest", "text")
+_OF_EVERY_HOME = ("group_name", "path_name", "report", "parameter_name", "parameter", "format_name", "rest", "text")
+"""The placeholders whose names are known in a connected shell too."""
+_COLLECTIONS = {GroupKind.EXTRACT: "/extracts", GroupKind.REPLICAT: "/replicats", GroupKind.PATH: "/sources"}
 
 
 class LiveNames:
@@ -30,7 +32,7 @@ class LiveNames:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tables: tuple[object, list[str]] = (None, [])
-        self._remote: tuple[object, float, list[str]] = (None, 0.0, [])
+        self._remote: tuple[object, float, list[tuple[str, GroupKind]]] = (None, 0.0, [])
         self._sources: dict[str, Callable[[list[str]], list[str]]] = {
             "group_name": self._groups,
             "path_name": lambda _: self._of_kinds({GroupKind.PATH}),
@@ -52,9 +54,9 @@ class LiveNames:
 
     def of(self, slot: str, typed: list[str]) -> list[str]:
         """The names that fit a placeholder after the words typed so far; none if they cannot be read."""
-        if self._session.is_client and slot not in _OF_EVERY_HOME:
-            return self._remote_groups() if slot == "group_name" else []
         source = self._sources.get(slot)
+        if self._session.is_client and slot not in _OF_EVERY_HOME:
+            source = None
         if slot in ("rest", "text") and typed and typed[0].upper() == "HELP":
             source = _topics
         try:
@@ -62,14 +64,14 @@ class LiveNames:
         except (GgsError, OSError):
             return []  # completion is silent; the statement itself will report the error
 
-    def _remote_groups(self) -> list[str]:
+    def _remote_groups(self) -> list[tuple[str, GroupKind]]:
         """The groups of the home that the shell is connected to, asked for at most every few seconds."""
         remote, now = self._session.remote, self._session.clock.steady()
         if remote is None:
             return []
         if self._remote[0] is not remote or now >= self._remote[1]:
-            rows = remote.rows("INFO ALL")
-            self._remote = (remote, now + REMOTE_SECONDS, [str(row[2]).lower() for row in rows if row[2]])
+            found = [(name, kind) for kind, path in _COLLECTIONS.items() for name in remote.names(path)]
+            self._remote = (remote, now + REMOTE_SECONDS, found)
         return self._remote[2]
 
     def _groups(self, typed: list[str]) -> list[str]:
@@ -80,7 +82,8 @@ class LiveNames:
         return self._of_kinds({_GROUP_WORDS[last]} if last else set(GroupKind))
 
     def _of_kinds(self, kinds: set[GroupKind]) -> list[str]:
-        return [name.lower() for name, kind in self._session.home.group_names() if kind in kinds]
+        found = self._remote_groups() if self._session.is_client else self._session.home.group_names()
+        return [name.lower() for name, kind in found if kind in kinds]
 
     def _trails(self) -> list[str]:
         found: dict[str, None] = {}

@@ -12,6 +12,7 @@ from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StateError, StatementError
 
 if TYPE_CHECKING:
+    from ggshell.client.remote import Remote
     from ggshell.language.grammar import Parsed
 
 
@@ -40,13 +41,19 @@ def carried_out(session: Session, parsed: Parsed, text: str, shown: str) -> Outc
     """
     if parsed.key in AT_THE_HOME:
         raise at_the_home(parsed.key)
+    remote = connected(session)
+    outcome = outcome_of(remote.run(text, session.ask, interactive=session.interactive), shown)
+    if not remote.take_renewal():
+        return outcome
+    said = f"The session at {remote.url} had ended: signed in again, without the database login of DBLOGIN."
+    return outcome._replace(notes=(Note("GGS-00926", said), *outcome.notes))
+
+
+def connected(session: Session) -> Remote:
+    """Return the connection of a shell. Raises StateError if it is not connected."""
     if session.remote is None:
         raise StateError("not connected to a service.", code="GGS-00927", hint=_remedy(session))
-    outcome = outcome_of(session.remote.run(text, session.ask, interactive=session.interactive), shown)
-    if not session.remote.take_renewal():
-        return outcome
-    said = f"The session at {session.remote.url} had ended: signed in again, without the database login of DBLOGIN."
-    return outcome._replace(notes=(Note("GGS-00926", said), *outcome.notes))
+    return session.remote
 
 
 def outcome_of(fields: Mapping[str, Any], shown: str) -> Outcome:

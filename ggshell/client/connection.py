@@ -29,6 +29,14 @@ IDLE_SECONDS: Final = 30.0
 _NO_ANSWER: Final = "GGS-00921"
 
 
+class ServiceMessage(NamedTuple):
+    """A message of an answer. ``severity``: INFO, WARNING or ERROR."""
+
+    code: str
+    title: str
+    severity: str
+
+
 class Reply(NamedTuple):
     """An answer: status, headers (names in lower case) and the decoded body."""
 
@@ -41,6 +49,13 @@ class Reply(NamedTuple):
         """The envelope's response; empty if there is none."""
         found = self.body.get("response")
         return found if isinstance(found, dict) else {}
+
+    @property
+    def messages(self) -> tuple[ServiceMessage, ...]:
+        """The envelope's messages."""
+        found = self.body.get("messages")
+        objects = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        return tuple(ServiceMessage(*(str(each.get(name, "")) for name in ServiceMessage._fields)) for each in objects)
 
 
 class Connection:

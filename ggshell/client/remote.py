@@ -91,10 +91,19 @@ class Remote:
         renewed, self._renewed = self._renewed, False
         return renewed
 
-    def rows(self, statement: str) -> list[list[Any]]:
-        """Carry out a statement that asks nothing; return the rows of its result. Raises ConnectionLostError, HttpError."""
-        result = self.run(statement, None).get("result")
-        return list(result.get("rows", ())) if isinstance(result, dict) else []
+    def names(self, path: str) -> list[str]:
+        """Return the names of a collection of the REST API. Raises ConnectionLostError, HttpError."""
+        items = self.request("GET", path).response.get("items")
+        return (
+            [str(each.get("name", "")) for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+        )
+
+    def request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """Send a request of the REST API in the session. Raises ConnectionLostError, HttpError."""
+        with self._lock:
+            reply = self._sent(method, path, body, headers)
+            self._require(reply)
+            return reply
 
     def close(self) -> None:
         """Sign out, if the service still answers, and close the connection."""
@@ -113,14 +122,15 @@ class Remote:
             self.login = str(reply.response.get("login", ""))
             return reply.response
 
-    def _sent(self, method: str, path: str, body: Any = None) -> Reply:
+    def _sent(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a request in the session, after signing in again if it has ended."""
-        reply = self._connection.send(method, f"{self._base}{path}", body, {"Cookie": self._cookie})
+        more = headers or {}
+        reply = self._connection.send(method, f"{self._base}{path}", body, {**more, "Cookie": self._cookie})
         if reply.status != _UNAUTHORIZED or self._login.token:
             return reply
         self.sign_in(self._choices)
         self._renewed = True
-        return self._connection.send(method, f"{self._base}{path}", body, {"Cookie": self._cookie})
+        return self._connection.send(method, f"{self._base}{path}", body, {**more, "Cookie": self._cookie})
 
     def _followed(self, reply: Reply) -> Reply:
         """Wait for a statement that takes longer than a request may take."""
@@ -141,10 +151,9 @@ class Remote:
         """Raise HttpError unless a request succeeded, NotFoundError for a server without this interface."""
         if reply.status < 400:
             return
-        messages = reply.body.get("messages")
-        if not isinstance(messages, list) or not messages or not isinstance(messages[0], dict):
+        if not reply.messages:
             raise self._foreign(reply)
-        title, code = str(messages[0].get("title", "")), str(messages[0].get("code", ""))
+        code, title, _ = reply.messages[0]
         if signing_in and reply.status == 404 and "not a resource" in title:
             raise NotFoundError(f"{self.url} is not a service of ggshell: {title}")
         raise HttpError(reply.status, title, code=code or None)

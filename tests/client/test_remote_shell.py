@@ -81,7 +81,7 @@ def test_an_obey_file_is_read_here_and_carried_out_there(remote: RemoteShell, tm
 
 
 def test_statements_that_need_a_shell_in_the_home_are_refused(service: RunningService, remote: RemoteShell) -> None:
-    for statement in ("STOP SERVICE", "START SERVICE", "EDIT PARAMS e1", "LOGDUMP"):
+    for statement in ("STOP SERVICE", "START SERVICE", "RESTART SERVICE", "LOGDUMP"):
         done = remote.run("-c", statement)
         assert (done.returncode, "needs a shell on the machine of the home" in done.stderr) == (1, True)
     assert "running" in service.run("INFO SERVICE").lower()

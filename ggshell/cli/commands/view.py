@@ -60,17 +60,31 @@ def view_messages(session: Session, *, deployment_name: str = "") -> Text:
 
 @command("EDIT PARAMS")
 def edit_params(session: Session, *, file: str) -> Message:
-    """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi."""
-    import shlex
+    """Open a parameter file in an editor: SET EDITOR, else $VISUAL or $EDITOR, else vi.
 
-    from ggshell.cli.output import programs
-
+    In a connected shell, it is a file of the other home.
+    """
     if not session.interactive:
         raise StateError(
             "EDIT requires a terminal", hint="write the file with another program, and check it with VIEW PARAMS"
         )
+    if session.is_client:
+        from ggshell.cli.remote_edit import edit
+        from ggshell.cli.remote_statements import connected
+
+        return edit(connected(session), file, lambda copy: _open_editor(session, copy))
     path = parameter_file(session, file)
     session.home.ensure()
+    _open_editor(session, path)
+    return checked(path)
+
+
+def _open_editor(session: Session, path: Path) -> None:
+    """Open a file in the editor, and wait until it ends. Raises ProcessError."""
+    import shlex
+
+    from ggshell.cli.output import programs
+
     editor = session.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         code = programs.run([*shlex.split(editor), str(path)])
@@ -78,7 +92,6 @@ def edit_params(session: Session, *, file: str) -> Message:
         raise ProcessError(f"cannot start the editor {editor}: {error.strerror}", hint="set EDITOR") from error
     if code:
         raise ProcessError(f"the editor {editor} exited with code {code}")
-    return checked(path)
 
 
 def checked(path: Path) -> Message:
