@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -58,6 +59,9 @@ def document() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for route in declared:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    for route in declared:
+        if route.method in ("POST", "PUT") and route.parts:
+            paths[route.path][route.method.lower()]["responses"][str(route.status)]["links"] = _links(route, declared)
     return {
         "openapi": "3.1.0",
         "info": {"title": "ggshell: the REST API of GoldenGate", "version": __version__},
@@ -96,6 +100,18 @@ def _operation(route: Route) -> dict[str, Any]:
         schema = {"$ref": _REF.format(name=route.body.__name__)} if _is_named(route.body) else {"type": "object"}
         found["requestBody"] = {"required": not route.optional, "content": {"application/json": {"schema": schema}}}
     return found
+
+
+def _links(made: Route, declared: Iterable[Route]) -> dict[str, Any]:
+    """Return the requests that can follow one that made an object: those to its address, and to what is below it."""
+    names = {name: f"$request.path.{name}" for name in made.parts}
+    return {
+        _operation_id(route): {"operationId": _operation_id(route), "parameters": names}
+        for route in declared
+        if (route.path == made.path or route.path.startswith(f"{made.path}/"))
+        and set(route.parts) <= names.keys()
+        and route is not made
+    }
 
 
 def _is_named(body: Any) -> bool:

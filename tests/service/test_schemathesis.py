@@ -21,7 +21,7 @@ def test_generated_requests_are_answered_as_the_document_says(
     words = [
         *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{service.url}/openapi.json"),
         *("-u", f"{service.url}/services/v2", "-a", f"admin:{PASSWORD}", "--checks", CHECKS),
-        *("-n", str(rounds), "--phases", "fuzzing", "-w", "1", "--generation-deterministic"),
+        *("-n", str(rounds), "--phases", "fuzzing,stateful", "-w", "1", "--generation-deterministic"),
         *("--suppress-health-check", "all"),
     ]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=1200)
