@@ -148,3 +148,42 @@ def test_a_database_that_does_not_answer_is_503_and_not_a_hang(client: ServiceCl
         assert client.post(f"/connections/Away.{name}/trandata/schema", body).status == 503
     hole.close()
     assert client.get("/connections/Away.none/databases").status == 404
+
+
+REQUESTS = (
+    ("POST", "/trandata/schema", {"operation": "add", "schemaName": "shop", "allColumns": True}),
+    ("POST", "/trandata/table", {"operation": "delete", "tableName": "shop.orders"}),
+    ("POST", "/trandata/table", {"operation": "add", "tableName": "shop.orders", "keyColumns": ["id"]}),
+    ("POST", "/tables/checkpoint", {"operation": "add", "name": "ggadmin.checkpoints"}),
+    ("POST", "/tables/heartbeat", {"frequency": 30, "retentionTime": 5}),
+    ("PATCH", "/tables/heartbeat", {"purgeFrequency": 2}),
+)
+STATEMENTS = """ADD SCHEMATRANDATA shop ALLCOLS
+DELETE TRANDATA shop.orders
+ADD TRANDATA shop.orders, KEYCOLS (id)
+ADD CHECKPOINTTABLE ggadmin.checkpoints
+ADD HEARTBEATTABLE, FREQUENCY 30, RETENTION_TIME 5
+ALTER HEARTBEATTABLE, PURGE_FREQUENCY 2"""
+CONTENT = (
+    "SELECT schemaname, tablename FROM pg_publication_tables ORDER BY 1, 2",
+    "SELECT relname, relkind, relreplident FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
+    " WHERE nspname IN ('shop', 'ggadmin') ORDER BY 1",
+    "SELECT evtname FROM pg_event_trigger ORDER BY 1",
+    "SELECT job_name, every_seconds, retention_days FROM ggadmin.gg_heartbeat_jobs ORDER BY 1",
+)
+
+
+def test_requests_leave_the_database_that_their_statements_leave(
+    client: ServiceClient, service: RunningService, one: str, north: str, south: str
+) -> None:
+    with psycopg.connect(south, autocommit=True) as connection:
+        connection.execute(TABLES)
+    client.post("/credentials/Other/south", {"userid": south, "password": "x"})
+    for method, path, body in REQUESTS:
+        assert client.send(method, f"{one}{path}", body).status in (200, 201), path
+    service.run(f"DBLOGIN USERIDALIAS south DOMAIN Other\n{STATEMENTS}")
+    found = []
+    for dsn in (north, south):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            found.append([connection.execute(query).fetchall() for query in CONTENT])
+    assert found[0] == found[1]

@@ -9,6 +9,7 @@ import pytest
 from command_line import run_ggshell
 from service_client import RunningService, add_users
 
+from ggshell.groups.home_wallet import wallet_of
 from ggshell.home.catalog import Catalog
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
@@ -103,6 +104,54 @@ CASES = {
         ),
         ("ADD DISTPATH dp1 SOURCE dirdat/ea TARGET dirdat/eb",),
     ),
+    "a path at a position, with small files": Case(
+        (
+            (
+                "POST",
+                "/sources/DP1",
+                {
+                    "source": {"uri": "trail://localhost/services/v2/sources?trail=dirdat/ea"},
+                    "target": {"uri": "file://dirdat/eb", "details": {"trail": {"sizeMB": 7}}},
+                    "begin": {"sequence": 2, "offset": 0},
+                },
+            ),
+        ),
+        (
+            "ADD DISTPATH dp1 SOURCE dirdat/ea TARGET dirdat/eb MEGABYTES 7",
+            "ALTER DISTPATH dp1 BEGIN SEQNO 2 RBA 0",
+        ),
+    ),
+    "a deleted path": Case(
+        (("DELETE", "/sources/DP1", None),),
+        ("DELETE DISTPATH dp1",),
+        ("ADD DISTPATH dp1 SOURCE dirdat/ea TARGET dirdat/eb",),
+    ),
+    "connections": Case(
+        (
+            ("POST", "/connections/Lab.east", {"credentials": {"userid": "x@h:1/d", "password": "p"}}),
+            ("PUT", "/connections/Lab.north", {"credentials": {"userid": "other@h:1/d", "password": "r"}}),
+            ("DELETE", "/connections/Lab.west", None),
+        ),
+        (
+            "ALTER CREDENTIALSTORE ADD USER x@h:1/d PASSWORD p ALIAS east DOMAIN Lab",
+            "ALTER CREDENTIALSTORE REPLACE USER other@h:1/d PASSWORD r ALIAS north DOMAIN Lab",
+            "ALTER CREDENTIALSTORE DELETE USER w@h:1/d ALIAS west DOMAIN Lab",
+        ),
+        (
+            "ALTER CREDENTIALSTORE ADD USER gg@h:1/d PASSWORD q ALIAS north DOMAIN Lab",
+            "ALTER CREDENTIALSTORE ADD USER w@h:1/d PASSWORD q ALIAS west DOMAIN Lab",
+        ),
+    ),
+    "versions of the master key": Case(
+        (("POST", "/masterkey", None), ("DELETE", "/masterkey/1", None)),
+        ("RENEW MASTERKEY", "DELETE MASTERKEY VERSION 1"),
+        ("CREATE WALLET", "ADD MASTERKEY"),
+    ),
+    "the file size of a trail": Case(
+        (("PATCH", "/trails/eb", {"sizeMB": 99, "description": "to the south"}),),
+        ("ALTER EXTTRAIL dirdat/eb, EXTRACT p1, MEGABYTES 99",),
+        ADDED,
+    ),
 }
 
 
@@ -139,7 +188,16 @@ def content(root: Path) -> dict[str, Any]:
     ]
     store = CredentialStore(home)
     logins = [(*entry, store.resolve(entry.alias, entry.domain)) for entry in store.entries()] if store.exists else []
-    return {"files": names, "groups": plain, "logins": logins, "users": Users(home).all(), "catalog": _catalog(home)}
+    wallet = wallet_of(home)
+    keys = [(each.number, each.status) for each in wallet.versions()] if wallet.exists else []
+    return {
+        "files": names,
+        "groups": plain,
+        "logins": logins,
+        "keys": keys,
+        "users": Users(home).all(),
+        "catalog": _catalog(home),
+    }
 
 
 def _catalog(home: Home) -> Any:
