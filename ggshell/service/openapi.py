@@ -92,7 +92,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "description": f"Required role: {'none' if route.role is Role.ANYONE else route.role.title}.",
         "tags": [route.tag],
         "responses": answers,
-        "parameters": [_parameter(name) for name in route.parts],
+        "parameters": [*map(_parameter, route.parts), *(_query(*each) for each in route.query.items())],
     }
     if route.role is Role.ANYONE:
         found["security"] = []
@@ -131,3 +131,7 @@ def _parameter(name: str) -> dict[str, Any]:
         "required": True,
         "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     }
+
+
+def _query(name: str, meaning: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": meaning, "required": False, "schema": {"type": "string"}}

@@ -8,7 +8,7 @@ all come from these declarations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -35,7 +35,7 @@ class Route(NamedTuple):
     type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
     ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
     of the route in that document. ``statements``: requests are statements of a shell, which records them and carries out one
-    at a time.
+    at a time. ``query``: what the parameters after the question mark mean, by name.
     """
 
     method: str
@@ -50,6 +50,7 @@ class Route(NamedTuple):
     status: int = 200
     raw: bool = False
     statements: bool = False
+    query: Mapping[str, str] = {}
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -76,12 +77,15 @@ def resource(
     status: int = 200,
     raw: bool = False,
     statements: bool = False,
+    query: Mapping[str, str] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
     def register(handler: Handler) -> Handler:
         tag = handler.__module__.rpartition(".")[2].replace("_", " ")
-        route = Route(method, path, role, summary, handler, body, optional, returns, tag, status, raw, statements)
+        route = Route(
+            method, path, role, summary, handler, body, optional, returns, tag, status, raw, statements, query or {}
+        )
         if _ROUTES.setdefault((method, path), route) is not route:
             raise ValueError(f"{method} {path} is declared twice")
         return handler

@@ -198,3 +198,11 @@ def test_there_are_no_receiver_paths(client: ServiceClient) -> None:
     assert client.get("/targets/x/progress").status == 404
     assert client.post("/targets/x", {"name": "x"}).codes == ["GGS-00904"]
     assert client.delete("/targets/x").status == 404
+
+
+def test_the_document_names_the_parameters_of_an_address(client: ServiceClient) -> None:
+    operation = client.get("//openapi.json").body["paths"]["/trails/{trail}/sequences"]["delete"]
+    assert [(each["name"], each["in"]) for each in operation["parameters"]] == [
+        ("trail", "path"),
+        *((name, "query") for name in ("path", "force", "first", "last")),
+    ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
 
 _BASE = "/connections/{connection}"
+_NAME = {"name": "a name, or a pattern with * and ?"}
 _TABLE = f"{_BASE}/databases/{{database}}/{{schema}}/{{table}}"
 
 
@@ -47,19 +48,25 @@ def get_active_transactions(call: Call, connection: str) -> Answer:
     return Answer({"$schema": "ogg:activeTransactions", "activeTransactions": found, "currentScn": current})
 
 
-@resource("GET", f"{_BASE}/databases", role=Role.USER, summary="List the database of the connection")
+@resource("GET", f"{_BASE}/databases", role=Role.USER, summary="List the database of the connection", query=_NAME)
 def list_databases(call: Call, connection: str) -> Answer:
     return Answer(_list(call, f"/connections/{connection}/databases", [_login(call, connection).database]))
 
 
-@resource("GET", f"{_BASE}/databases/{{database}}", role=Role.USER, summary="List the schemas with tables")
+@resource("GET", f"{_BASE}/databases/{{database}}", role=Role.USER, summary="List the schemas with tables", query=_NAME)
 def list_schemas(call: Call, connection: str, database: str) -> Answer:
     tables = _tables(call, connection, database)
     schemas = sorted({table.owner for table in tables})
     return Answer(_list(call, f"/connections/{connection}/databases/{database}", schemas))
 
 
-@resource("GET", f"{_BASE}/databases/{{database}}/{{schema}}", role=Role.USER, summary="List the tables of a schema")
+@resource(
+    "GET",
+    f"{_BASE}/databases/{{database}}/{{schema}}",
+    role=Role.USER,
+    summary="List the tables of a schema",
+    query=_NAME,
+)
 def list_tables(call: Call, connection: str, database: str, schema: str) -> Answer:
     tables = [table.name for table in _tables(call, connection, database) if table.owner == schema]
     if not tables:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _BASE = "/connections/{connection}/tables/heartbeat"
 _ROLE = Role.ADMINISTRATOR
 _MOST_ROWS = 4095
+_PART = {"limit": "how many rows to show", "offset": "how many rows to leave out first"}
 
 
 class HeartbeatBody(Body):
@@ -138,7 +139,7 @@ def delete_process_heartbeats(call: Call, connection: str, process: str) -> Answ
     return Answer()
 
 
-@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the lag of every path between this database and others")
+@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the lag of every path of this database", query=_PART)
 def get_heartbeat_data(call: Call, connection: str) -> Answer:
     """Show the lags. ``limit`` and ``offset`` of the address choose a part of them."""
     first, number = _number(call, "offset", 0), _number(call, "limit", _MOST_ROWS)

@@ -27,6 +27,10 @@ _BASE = "/trails"
 _ONE = f"{_BASE}/{{trail}}"
 _FILES = f"{_ONE}/sequences"
 _FIRST, _LAST = 0, 999_999_999
+_DETAILS = {"details": "show all facts of each trail"}
+_FOLDER = {"path": "the folder of the trail"}
+_FORCED = {**_FOLDER, "force": "delete files that a reader still needs"}
+_RANGE = {**_FORCED, "first": "the first sequence number", "last": "the last sequence number"}
 
 
 class TrailBody(Body):
@@ -56,7 +60,13 @@ class TrailBody(Body):
         return {key: value for key, value in given.items() if value is not None}
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the trails that groups use, and those with files in dirdat")
+@resource(
+    "GET",
+    _BASE,
+    role=Role.USER,
+    summary="List the trails that groups use, and those with files in dirdat",
+    query=_DETAILS,
+)
 def list_trails(call: Call) -> Answer:
     """List the trails; with ``details`` in the address, all facts of each."""
     detailed = "details" in call.request.query
@@ -74,7 +84,7 @@ def _item(call: Call, found: FoundTrail, *, detailed: bool) -> Object:
     return entry
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a trail; its folder is named with path")
+@resource("GET", _ONE, role=Role.USER, summary="Show a trail", query=_FOLDER)
 def get_trail(call: Call, trail: str) -> Answer:
     return Answer(trail_details(find_trail(call, trail)))
 
@@ -91,7 +101,14 @@ def create_trail(call: Call, trail: str) -> Answer:
     return Answer(status=201)
 
 
-@resource("PATCH", _ONE, role=Role.ADMINISTRATOR, summary="Change the description or the file size", body=TrailBody)
+@resource(
+    "PATCH",
+    _ONE,
+    role=Role.ADMINISTRATOR,
+    summary="Change the description or the file size",
+    body=TrailBody,
+    query=_FOLDER,
+)
 def update_trail(call: Call, trail: str) -> Answer:
     body: TrailBody = call.body
     found = find_trail(call, trail)
@@ -119,7 +136,9 @@ def _document_name(call: Call, found: FoundTrail) -> str | None:
     return next((name for name in documents.names() if documents.find(name) == found.document), None)
 
 
-@resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Delete a trail that no group uses, with its files")
+@resource(
+    "DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Delete a trail that no group uses, with its files", query=_FOLDER
+)
 def delete_trail(call: Call, trail: str) -> Answer:
     found = find_trail(call, trail)
     if found.uses:
@@ -132,14 +151,14 @@ def delete_trail(call: Call, trail: str) -> Answer:
     return Answer()
 
 
-@resource("GET", _FILES, role=Role.USER, summary="List the sequence numbers of a trail's files")
+@resource("GET", _FILES, role=Role.USER, summary="List the sequence numbers of a trail's files", query=_FOLDER)
 def list_sequences(call: Call, trail: str) -> Answer:
     found = find_trail(call, trail)
     base = call.url(f"{_BASE}/{quote(trail, safe='')}/sequences")
     return Answer(collection(item(base, str(seqno)) for seqno in found.name.sequences()))
 
 
-@resource("DELETE", _FILES, role=Role.ADMINISTRATOR, summary="Delete the files from first to last")
+@resource("DELETE", _FILES, role=Role.ADMINISTRATOR, summary="Delete the files from first to last", query=_RANGE)
 def delete_sequences(call: Call, trail: str) -> Answer:
     query = call.request.query
     if not {"first", "last"} <= set(query):
@@ -148,7 +167,7 @@ def delete_sequences(call: Call, trail: str) -> Answer:
     return _delete(call, trail, first, last)
 
 
-@resource("GET", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Show a file of a trail")
+@resource("GET", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Show a file of a trail", query=_FOLDER)
 def get_sequence(call: Call, trail: str, sequence: str) -> Answer:
     found, seqno = find_trail(call, trail), _number(sequence)
     header = header_of(found.name, seqno)
@@ -170,7 +189,9 @@ def create_sequence(call: Call, trail: str, sequence: str) -> Answer:
     raise not_here("the upload of trail files", "use a distribution path")
 
 
-@resource("DELETE", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Delete a file of a trail")
+@resource(
+    "DELETE", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Delete a file of a trail", query=_FORCED
+)
 def delete_sequence(call: Call, trail: str, sequence: str) -> Answer:
     seqno = _number(sequence)
     return _delete(call, trail, seqno, seqno)
