@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ggshell.cli.execute import execute, located, parse
+from ggshell.cli.execute import execute, leave_home_if_connecting, located, parse
 from ggshell.cli.options import DONE, FAILED, SYNTAX_ERROR
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.output.writer import Output
@@ -77,6 +77,8 @@ def run_steps(session: Session, output: Output, steps: list[Step]) -> bool:
         shown = statement.shown
         session.remember(shown)
         output.echo(session, shown)
+        if isinstance(parsed, Outcome):
+            leave_home_if_connecting(session, statement.text)
         outcome = parsed if isinstance(parsed, Outcome) else execute(session, statement.text, parsed)
         for error in outcome.errors:
             located(error, statement)

@@ -22,13 +22,12 @@ PASSWORD: Final = "GGSHELL_PASSWORD"  # noqa: S105 - the name of a variable
 def connect_at_start(session: Session) -> Remote:
     """Connect as the options of the command line say. Raises GgsError."""
     options = session.options
-    url = parse_url(options.connect)
-    return connect(session, url, StoredLogin("", options.user), options.deployment)
+    return connect(session, options.connect, StoredLogin("", options.user), options.deployment)
 
 
 def connect(
     session: Session,
-    url: ServiceUrl,
+    address: str,
     given: StoredLogin,
     deployment: str = "",
     proxy: str = "",
@@ -40,8 +39,8 @@ def connect(
     ``given``: what CONNECT names: a user or the name of stored credentials, a password, a token; the rest is looked up or
     asked for. ``accept``: pin a certificate that is not known, and send a password without TLS. Raises GgsError.
     """
-    session.disconnect()
-    session.wants_connection = True
+    session.leave_home()
+    url = parse_url(address)
     _require_encryption(url, accept=accept)
     login = _completed(session, given)
     trust = None

@@ -60,6 +60,12 @@ _FILES_ONLY: Final = frozenset(f"DELETE {kind}" for kind in _KINDS)
 """Statements that do not change what a copied group has in a database, and say so."""
 
 
+def leave_home_if_connecting(session: Session, text: str) -> None:
+    """After a CONNECT that failed, even with a syntax error, the next statements must not reach the home of the shell."""
+    if text.split(None, 1)[:1] and text.split(None, 1)[0].upper() == "CONNECT":
+        session.leave_home()
+
+
 def changes_something(parsed: Parsed) -> bool:
     """Whether the error log records the statement: as in GGSCI, only statements that change something."""
     words = parsed.key.split()
@@ -103,6 +109,7 @@ def _carried_out(session: Session, text: str, shown: str, parsed: Parsed | None,
             _note(session, shown)
         return Outcome(shown, result, getattr(result, "errors", ()), getattr(result, "notes", ()))
     except GgsError as error:
+        leave_home_if_connecting(session, text)
         return Outcome(shown, None, (_clean(error, text),))
     except MemoryError:
         return Outcome(shown, None, (GgsError(OUT_OF_MEMORY, code="GGS-00807"),))

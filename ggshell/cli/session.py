@@ -65,6 +65,11 @@ class Session:
         """Whether statements go to another home: after CONNECT, and always in the Admin Client."""
         return self.wants_connection or self.options.admin_client
 
+    def leave_home(self) -> None:
+        """Statements from now on are meant for another home, whether or not the connection to it succeeds."""
+        self.disconnect()
+        self.wants_connection = True
+
     def disconnect(self) -> None:
         """End the connection to another home, if there is one."""
         remote, self.remote = self.remote, None

@@ -74,7 +74,8 @@ class Application:
         required(principal, route.role)
         body = await self._body(request, route)
         call = Call(self._state, self._request(request, address, body), principal)
-        future = self._state.workers.submit(self._handled, route, call, values)
+        workers = self._state.statement_workers if route.statements else self._state.workers
+        future = workers.submit(self._handled, route, call, values)
         answer = await self._awaited(future, route, call)
         return self._response(request, call, answer)
 

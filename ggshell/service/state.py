@@ -47,7 +47,10 @@ class LongRequest(NamedTuple):
 
 
 class ServiceState:
-    """What the requests of a service share. Any thread can use it."""
+    """What the requests of a service share. Any thread can use it.
+
+    ``statement_workers``: statements of shells may take long, so they do not use the threads of the other requests.
+    """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
         self.home = home
@@ -58,6 +61,7 @@ class ServiceState:
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
         self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
+        self.statement_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="statement")
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
@@ -103,4 +107,5 @@ class ServiceState:
     def close(self) -> None:
         self.tasks.close()
         self.shells.close_all()
-        self.workers.shutdown(wait=False, cancel_futures=True)
+        for workers in (self.workers, self.statement_workers):
+            workers.shutdown(wait=False, cancel_futures=True)

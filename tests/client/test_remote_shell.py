@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+from cli.terminal import Terminal
 from command_line import run_ggshell
 from remote_shell import RemoteShell
 from service_client import PASSWORD, RunningService
@@ -107,12 +110,21 @@ def test_the_admin_client_has_its_own_prompt_and_no_home(service: RunningService
     assert PASSWORD not in out
 
 
-def test_statements_after_a_failed_connect_do_not_reach_the_local_home(remote: RemoteShell) -> None:
-    out = remote.session(
-        "CONNECT http://127.0.0.1:9 AS admin\nADD CREDENTIALSTORE\nDISCONNECT\nADD CREDENTIALSTORE\nEXIT\n"
-    )
+@pytest.mark.parametrize(
+    "connect",
+    ["CONNECT http://127.0.0.1:9 AS admin", "connect nonsense as admin", "CONNECT http://h:1 WONDER", "CONNECT"],
+)
+def test_statements_after_a_failed_connect_do_not_reach_the_local_home(remote: RemoteShell, connect: str) -> None:
+    out = remote.session(f"{connect}\nADD CREDENTIALSTORE\nDISCONNECT\nADD CREDENTIALSTORE\nEXIT\n")
     assert "GGSCI (not connected) 2> ERROR: not connected to a service." in out
     assert "Credential store created" in out.partition("4> ")[2]
+
+
+def test_a_batch_that_continues_after_a_failed_connect_does_not_reach_the_local_home(remote: RemoteShell) -> None:
+    for connect in ("CONNECT http://127.0.0.1:9 AS admin", "CONNECT http://h:1 WONDER"):
+        done = remote.start("--continue-on-error", "-c", f"{connect}; ADD CREDENTIALSTORE")
+        assert (done.returncode, "not connected to a service" in done.stderr) == (1, True)
+        assert not remote.home.exists()
 
 
 def test_a_question_of_a_session_is_asked_here(service: RunningService, remote: RemoteShell) -> None:
@@ -174,6 +186,27 @@ def test_a_service_that_has_gone_is_reported_and_a_new_one_is_signed_in_to(
 
 def _shell(service: RunningService, statement: str) -> list[str]:
     return [sys.executable, "-m", "ggshell.cli.main", "--home", str(service.home), "-c", f"'{statement}'"]
+
+
+def test_a_database_login_lasts_from_one_statement_to_the_next(service: RunningService, remote: RemoteShell) -> None:
+    login = f"DBLOGIN SOURCEDB duckdb://{service.home}/target.duckdb"
+    statements = f"{login}\nADD CHECKPOINTTABLE main.ck\nINFO CHECKPOINTTABLE main.ck"
+    out = remote.session(f"CONNECT {service.url} AS admin\n{statements}\nEXIT\n")
+    assert re.search(rf"GGSCI \({service.url} Local as \S*target\S*\) 3> ", out)
+    assert "main.ck" in out.partition("4> ")[2]
+    assert "ERROR" not in out
+
+
+def test_ctrl_c_ends_the_wait_for_a_statement(service: RunningService, remote: RemoteShell, tmp_path: Path) -> None:
+    terminal = Terminal(remote.home, tmp_path, **remote.environment)
+    terminal.type(f"connect {service.url} as admin", "2> ")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        statement = f"dblogin userid u@127.0.0.1:{silent.getsockname()[1]}/d, password x"
+        os.write(terminal.descriptor, f"{statement}\r".encode())
+        with silent.accept()[0]:
+            assert "Interrupted." in terminal.interrupt()
+            assert "another statement of this session is still being carried out" in terminal.type("info all", "4> ")
+    assert terminal.end() == 0
 
 
 def test_json_output_can_be_read_line_by_line(remote: RemoteShell) -> None:

@@ -17,7 +17,6 @@ from ggshell.cli.remote_edit import file_name
 from ggshell.cli.session import Session
 from ggshell.cli.status_bar import overview
 from ggshell.client.credentials import StoredLogin
-from ggshell.client.service_url import parse_url
 from ggshell.errors import UsageError
 
 
@@ -91,7 +90,7 @@ def test_completion_and_the_status_bar_are_about_the_other_home(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     service.run("ADD EXTRACT done1, SOURCEISTABLE")
     session = Session(Options(home=str(tmp_path / "home")))
-    connect(session, parse_url(service.url), StoredLogin("", "uma", PASSWORD))
+    connect(session, service.url, StoredLogin("", "uma", PASSWORD))
     names = LiveNames(session)
     assert [each.text for each in candidates("STOP EXTRACT do", names)] == ["done1"]
     assert [each.text for each in candidates("STOP REPLICAT do", names)] == []

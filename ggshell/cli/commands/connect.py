@@ -26,10 +26,9 @@ def connect(
 ) -> Message:
     """Connect to a service. From now on, statements work on its home; DISCONNECT ends this."""
     from ggshell.cli import connecting
-    from ggshell.client.service_url import parse_url
 
     given = StoredLogin("", as_, password, token)
-    remote = connecting.connect(session, parse_url(server_url), given, deployment, proxy, accept=force)
+    remote = connecting.connect(session, server_url, given, deployment, proxy, accept=force)
     text = (
         f"Connected to {remote.url}, deployment {remote.deployment}, as {remote.user} with role {remote.role.upper()}."
     )
