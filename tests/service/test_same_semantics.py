@@ -7,16 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from command_line import run_ggshell
+from home_content import home_content
 from service_client import RunningService, add_users
 
-from ggshell.groups.home_wallet import wallet_of
-from ggshell.home.catalog import Catalog
-from ggshell.home.credential import CredentialStore
-from ggshell.home.home import Home
-from ggshell.home.users import Users
-
 pytestmark = pytest.mark.slow
-FOLDERS = ("dirchk", "dirprm", "dirdat", "dirdb/groups", "dirwlt", "dircrd")
 
 
 class Case(NamedTuple):
@@ -174,31 +168,4 @@ def test_a_request_leaves_the_home_that_its_statement_leaves(case: Case, tmp_pat
     (told / "dirprm" / "service.prm").touch()
     done = run_ggshell("--home", told, "-c", "\n".join([*case.before, *case.statements]))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert content(asked.home) == content(told)
-
-
-def content(root: Path) -> dict[str, Any]:
-    """What a home holds, without times and random values."""
-    home = Home(root)
-    names = {folder: sorted(path.name for path in (root / folder).glob("*")) for folder in FOLDERS}
-    groups = [entry.checkpoint for entry in home.groups()]
-    zero = {"created": 0, "updated": 0, "begin_time": 0}
-    plain = [
-        group._replace(**zero, options=group.options._replace(row_keys="")) for group in groups if group is not None
-    ]
-    store = CredentialStore(home)
-    logins = [(*entry, store.resolve(entry.alias, entry.domain)) for entry in store.entries()] if store.exists else []
-    wallet = wallet_of(home)
-    keys = [(each.number, each.status) for each in wallet.versions()] if wallet.exists else []
-    return {
-        "files": names,
-        "groups": plain,
-        "logins": logins,
-        "keys": keys,
-        "users": Users(home).all(),
-        "catalog": _catalog(home),
-    }
-
-
-def _catalog(home: Home) -> Any:
-    return sorted(str(each) for each in Catalog(home).credentials()) if home.catalog.exists() else []
+    assert home_content(asked.home) == home_content(told)
