@@ -11,15 +11,18 @@ from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.users import Users
 
-FOLDERS = ("dirchk", "dirprm", "dirdat", "dirdb/groups", "dirdb/service", "dirwlt", "dircrd")
+FOLDERS = ("dirchk", "dirprm", "dirdat", "dirdb/groups", "dirwlt", "dircrd")
 
 
-def home_content(root: Path) -> dict[str, Any]:
-    """The files by folder, the groups, the logins with their passwords, the master keys, the users and the catalog's aliases."""
+def home_content(root: Path, *, documents: bool = False) -> dict[str, Any]:
+    """The files by folder, the groups, the logins with their passwords, the keys, the users and the catalog's aliases.
+
+    ``documents``: also the files of what only the API keeps.
+    """
     home = Home(root)
     names = {
         folder: sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*") if path.is_file())
-        for folder in FOLDERS
+        for folder in (*FOLDERS, *(("dirdb/service",) if documents else ()))
     }
     groups = [entry.checkpoint for entry in home.groups()]
     zero = {"created": 0, "updated": 0, "begin_time": 0}

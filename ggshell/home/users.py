@@ -17,10 +17,11 @@ from ggshell.errors import ConflictError, NotFoundError, UsageError
 from ggshell.home.home import Home
 from ggshell.home.sealed_file import SealedFile
 
-_COST: Final = 1 << 15
+_COST: Final = 1 << 14
 _BLOCK_SIZE: Final = 8
+_PARALLEL: Final = 5
 _MEMORY: Final = 2 * 128 * _COST * _BLOCK_SIZE
-"""scrypt needs 128 * N * r bytes; OpenSSL's limit must be above it."""
+"""scrypt needs 128 * N * r bytes (16 MiB); OpenSSL's limit must be above it."""
 _SALT_BYTES: Final = 16
 SHORTEST_PASSWORD: Final = 8
 LONGEST_PASSWORD: Final = 1024
@@ -136,8 +137,9 @@ class Users:
         stored = self._load().get(name)
         expected = stored["hash"] if stored else ""
         salt, _, wanted = expected.partition(":")
-        found = _scrypt(password.encode()[:LONGEST_PASSWORD], bytes.fromhex(salt) or bytes(_SALT_BYTES))
-        right = bool(wanted) and hmac.compare_digest(found, wanted)
+        given = password.encode()
+        found = _scrypt(given[:LONGEST_PASSWORD], bytes.fromhex(salt) or bytes(_SALT_BYTES))
+        right = bool(wanted) and len(given) <= LONGEST_PASSWORD and hmac.compare_digest(found, wanted)
         return _user(name, stored) if stored and right else None
 
     def _load(self) -> StoredUsers:
@@ -179,4 +181,4 @@ def _hash_of(name: str, password: str) -> str:
 
 
 def _scrypt(password: bytes, salt: bytes) -> str:
-    return hashlib.scrypt(password, salt=salt, n=_COST, r=_BLOCK_SIZE, p=1, maxmem=_MEMORY).hex()
+    return hashlib.scrypt(password, salt=salt, n=_COST, r=_BLOCK_SIZE, p=_PARALLEL, maxmem=_MEMORY).hex()

@@ -33,6 +33,8 @@ from ggshell.service.state import ServiceState
 LONGEST_BODY: Final = 1 << 20
 BODY_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 25.0
+MOST_WAITING: Final = 50
+"""How many requests may wait for the check of a password. One thread checks them, since each check needs memory and time."""
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 PeerName = Callable[[tuple[str, int]], str]
 """Returns the common name of the certificate that a client connection presented, empty for none."""
@@ -47,6 +49,7 @@ class Application:
         self._state = state
         self._peer_name = peer_name
         self._deadline = deadline
+        self._waiting_for_password = 0
         endpoint = HttpRoute("/{path:path}", self._endpoint, methods=_METHODS)
         self.asgi = Starlette(routes=[endpoint])
 
@@ -112,12 +115,19 @@ class Application:
         found = sign_in.quick(request.headers, host, name)
         if found is not None:
             return found
+        if self._waiting_for_password >= MOST_WAITING:
+            raise HttpError(
+                503, "too many passwords are being checked at the same time", hint="repeat the request later"
+            )
+        self._waiting_for_password += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._state.workers, sign_in.slow, request.headers, host)
+            return await loop.run_in_executor(self._state.password_worker, sign_in.slow, request.headers, host)
         except HttpError as error:
             self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}")
             raise
+        finally:
+            self._waiting_for_password -= 1
 
     async def _body(self, request: HttpRequest, route: routes.Route) -> Any:
         """Read and decode the body. Raises HttpError (400, 408, 413)."""

@@ -60,6 +60,7 @@ class ServiceState:
         self.users = Users(home)
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
         self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
+        self.password_worker = ThreadPoolExecutor(1, thread_name_prefix="sign-in")
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
         self.statement_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="statement")
         self.tasks = TaskScheduler(home, clock)
@@ -107,5 +108,5 @@ class ServiceState:
     def close(self) -> None:
         self.tasks.close()
         self.shells.close_all()
-        for workers in (self.workers, self.statement_workers):
+        for workers in (self.password_worker, self.workers, self.statement_workers):
             workers.shutdown(wait=False, cancel_futures=True)

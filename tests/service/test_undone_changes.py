@@ -56,10 +56,10 @@ def slots(dsn: str) -> list[str]:
 def test_nothing_is_left_of_an_extract_that_could_not_be_created(
     service: RunningService, client: ServiceClient, source: str, change: dict[str, Any]
 ) -> None:
-    before = home_content(service.home)
+    before = home_content(service.home, documents=True)
     reply = client.post("/extracts/EXT1", {**BODY, **change})
     assert 400 <= reply.status < 500 or reply.status == 503, reply.text
-    assert home_content(service.home) == before
+    assert home_content(service.home, documents=True) == before
     assert slots(source) == []
 
 
@@ -67,11 +67,11 @@ def test_a_parameter_file_that_is_refused_leaves_the_former_one(
     service: RunningService, client: ServiceClient, source: str
 ) -> None:
     assert client.post("/extracts/EXT1", BODY).status == 201
-    before = home_content(service.home)
+    before = home_content(service.home, documents=True)
     file = service.home / "dirprm" / "ext1.prm"
     text = file.read_text()
     assert client.patch("/extracts/EXT1", {"config": ["EXTRACT ext1", "BAD"], "description": "x"}).status == 400
-    assert (file.read_text(), home_content(service.home)) == (text, before)
+    assert (file.read_text(), home_content(service.home, documents=True)) == (text, before)
     assert client.delete("/extracts/EXT1").status == 200
     assert slots(source) == []
 
@@ -83,19 +83,19 @@ def test_a_source_that_does_not_answer_gives_503_and_leaves_nothing(
     hole.swallow()
     login = f"postgresql://u@127.0.0.1:{hole.port}/x"
     client.post("/credentials/OracleGoldenGate/hole", {"userid": login, "password": "x"})
-    before = home_content(service.home)
+    before = home_content(service.home, documents=True)
     reply = client.post("/extracts/EXT1", {**BODY, "credentials": {"alias": "hole"}})
     hole.close()
     assert (reply.status, "retry-after" in reply.headers) == (503, True), reply.text
-    assert home_content(service.home) == before
+    assert home_content(service.home, documents=True) == before
     client.delete("/credentials/OracleGoldenGate/hole")
 
 
 def test_a_group_that_exists_is_not_changed_by_another_creation(service: RunningService, client: ServiceClient) -> None:
     body = {"source": "tables", "config": ["EXTRACT load1", "TABLE s.*;"]}
     assert client.post("/extracts/LOAD1", body).status == 201
-    before = home_content(service.home)
+    before = home_content(service.home, documents=True)
     reply = client.post("/extracts/LOAD1", {"source": "tables", "config": ["EXTRACT load1", "TABLE t.*;"]})
-    assert (reply.status, home_content(service.home)) == (409, before)
+    assert (reply.status, home_content(service.home, documents=True)) == (409, before)
     assert (service.home / "dirprm" / "load1.prm").read_text().splitlines()[1] == "TABLE s.*;"
     client.delete("/extracts/LOAD1")
