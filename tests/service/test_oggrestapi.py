@@ -124,7 +124,18 @@ def test_a_replication_is_built_used_and_removed(api: OGGRestAPI, databases: tup
     shown(api)
     asked_everything(api)
     changed(api, north, south)
+    recreated(api, north, south)
     removed(api, north)
+
+
+def recreated(api: OGGRestAPI, north: str, south: str) -> None:
+    """Delete the path and the Extract, and create them again; rows inserted afterwards arrive, and no row twice."""
+    api.recreate_wait_seconds = 0
+    for create in (path, extract):
+        assert create(api, if_exists="recreate")["status"] == "recreated"
+    assert api.create_heartbeat_table(connection=NORTH, frequency=1, if_exists="recreate")["status"] == "recreated"
+    insert(north, 151, 160)
+    until("the rows arrive again", lambda: count(south) == 160)
 
 
 def shown(api: OGGRestAPI) -> None:

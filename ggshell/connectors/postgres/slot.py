@@ -146,7 +146,9 @@ def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting |
 
 
 def unregister(connection: psycopg.Connection[Any], group: str) -> bool:
-    """Drop an Extract's slot, and the publication if it was the last slot. Return whether the publication was dropped.
+    """Drop an Extract's slot, and the publication if no slot and no table needs it. Return whether that was dropped.
+
+    Tables stay published: TRANDATA belongs to the tables, and an Extract that is added again would otherwise miss them.
 
     Raises NotFoundError when the slot does not exist, DatabaseError when it belongs to another database, ConflictError
     while it is being read.
@@ -165,7 +167,9 @@ def unregister(connection: psycopg.Connection[Any], group: str) -> bool:
     execute(connection, "SELECT pg_drop_replication_slot(%s)", [name])
     others = execute(
         connection,
-        "SELECT 1 FROM pg_replication_slots WHERE slot_name LIKE 'ggs\\_%%' AND database = current_database()",
+        "SELECT 1 FROM pg_replication_slots WHERE slot_name LIKE 'ggs\\_%%' AND database = current_database()"
+        " UNION ALL SELECT 1 FROM pg_publication_tables WHERE pubname = %s",
+        [PUBLICATION],
     )
     if not others:
         execute(connection, f"DROP PUBLICATION IF EXISTS {PUBLICATION}")

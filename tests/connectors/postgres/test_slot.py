@@ -130,3 +130,13 @@ def test_a_table_whose_old_rows_are_not_logged_is_refused_with_a_hint(north: str
         with pytest.raises(DatabaseError, match=r"public\.items .* REPLICA IDENTITY|identity is NOTHING") as caught:
             trandata.require_capturable(trandata.info(connection, ITEMS))
     assert "ADD TRANDATA public.items" in caught.value.hint
+
+
+def test_tables_stay_published_without_a_slot(north: str) -> None:
+    with session.connect(north) as connection:
+        connection.execute("CREATE TABLE kept (id int PRIMARY KEY)")
+        slot.register(connection, "EXT1")
+        trandata.add(connection, TableName("public", "kept"))
+        assert not slot.unregister(connection, "EXT1")
+        published = connection.execute("SELECT tablename FROM pg_publication_tables").fetchall()
+        assert published == [("kept",)]
