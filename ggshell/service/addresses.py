@@ -31,6 +31,7 @@ def parse_address(path: str, deployment: str) -> Address | None:
 
     ``deployment``: the name of this deployment. Raises HttpError for another deployment or another version.
     """
+    path = re.sub("/{2,}", "/", path)  # public scripts write deployments//north
     if path.rstrip("/") == "/services":
         return Address(f"/services/{VERSION}", "/")
     if not path.startswith("/services/"):

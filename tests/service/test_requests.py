@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
         "//services/adminsrvr/v2/extracts",
         "//services/Local/adminsrvr/v2/extracts",
         "//services/ServiceManager/v2/extracts",
+        "//services/v2//extracts",
     ],
 )
 def test_every_form_of_address_leads_to_the_resource(client: ServiceClient, form: str) -> None:

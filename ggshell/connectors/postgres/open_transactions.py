@@ -10,8 +10,10 @@ from ggshell.connectors.source import Unread
 if TYPE_CHECKING:
     import psycopg
 
+# Without pg_read_all_stats, the server hides when the transactions of other users began: they count as just begun.
 _OPEN = """
-SELECT backend_xid::text::bigint, extract(epoch FROM xact_start) * 1000000, pid, coalesce(usename::text, '')
+SELECT backend_xid::text::bigint, extract(epoch FROM coalesce(xact_start, clock_timestamp())) * 1000000, pid,
+       coalesce(usename::text, '')
   FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND datname = current_database()
  UNION ALL
 SELECT transaction::text::bigint, extract(epoch FROM prepared) * 1000000, 0, owner::text

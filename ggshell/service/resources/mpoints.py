@@ -87,17 +87,17 @@ def _process(call: Call, found: Process) -> Object:
 @resource("GET", f"{_BASE}/{{item}}", role=Role.USER, summary="List the measuring points of a process")
 def list_kinds(call: Call, name: str) -> Answer:
     _find(call, name)
-    return Answer(collection(item(call.url(f"{_BASE}/{name}"), kind) for kind in sorted(_KINDS)))
+    return Answer(collection(item(call.url(f"{_BASE}/{name}"), kind) for kind in sorted(KINDS)))
 
 
 @resource("GET", f"{_BASE}/{{item}}/{{kind}}", role=Role.USER, summary="Show a measuring point of a process")
 def get_point(call: Call, name: str, kind: str) -> Answer:
     """Return the values of a measuring point; one that the process does not have is empty and says so."""
-    if kind in _WITHOUT_MEANING:
-        raise not_here(f"the measuring point {kind}", _WITHOUT_MEANING[kind])
-    point = _KINDS.get(kind)
+    if kind in WITHOUT_MEANING:
+        raise not_here(f"the measuring point {kind}", WITHOUT_MEANING[kind])
+    point = KINDS.get(kind)
     if point is None:
-        raise NotFoundError(f"measuring point {kind} does not exist", hint=f"use one of {', '.join(sorted(_KINDS))}")
+        raise NotFoundError(f"measuring point {kind} does not exist", hint=f"use one of {', '.join(sorted(KINDS))}")
     found = _find(call, name)
     return Answer({"$schema": f"mpoints:{kind}", **point(call, found)})
 
@@ -230,8 +230,8 @@ def _trail_output(call: Call, found: Process) -> Object:
     return {"trailOutput": trails}
 
 
-def _ask(found: Process, verb: str, **arguments: Any) -> dict[str, Any]:
-    """Return what the process answers, empty if it does not run or does not know the request."""
+def _ask(call: Call, found: Process, verb: str, **arguments: Any) -> dict[str, Any]:
+    """Return what the process answers, empty if it does not run; a refusal becomes a message of the answer."""
     from ggshell.groups.control import request
     from ggshell.service.group_snapshot import ANSWER_SECONDS
 
@@ -240,22 +240,23 @@ def _ask(found: Process, verb: str, **arguments: Any) -> dict[str, Any]:
         return {}
     try:
         return request(process.socket, verb, timeout=ANSWER_SECONDS, **arguments)
-    except GgsError:
+    except GgsError as error:
+        call.said.append(Said(error.code, str(error), "WARNING"))
         return {}
 
 
 def _cache(call: Call, found: Process) -> Object:
-    return {"cacheStatistics": _ask(found, "CACHEMGR")}
+    return {"cacheStatistics": _ask(call, found, "CACHEMGR")}
 
 
 def _open_transactions(call: Call, found: Process) -> Object:
-    answer = _ask(found, "SHOWTRANS", xid="", count=None, duration=0.0, detail=False)
+    answer = _ask(call, found, "SHOWTRANS", xid="", count=None, duration=0.0, detail=False)
     rows = [
         {
             "xid": str(each.get("xid", "")),
             "extract": found.name,
             "redoThread": each.get("thread", 1),
-            "startTime": utc_text(int(each.get("begin_time") or each.get("start_time") or 0)),
+            "startTime": str(each["start_time"]).replace("+00:00", "Z"),
             "scn": str(each.get("scn") or each.get("lsn") or ""),
             "redoSeq": each.get("seqno", 0),
             "redoRba": each.get("rba", 0),
@@ -264,7 +265,7 @@ def _open_transactions(call: Call, found: Process) -> Object:
         }
         for each in answer.get("transactions", ())
     ]
-    if not rows:
+    if not rows and not call.said:
         call.said.append(Said("OGG-25166", f"{found.name} has no open transactions."))
     return {"currentInflightTransactions": rows}
 
@@ -343,12 +344,12 @@ def _heartbeat(call: Call, found: Process) -> Object:
 
 
 def _appliers(call: Call, found: Process) -> Object:
-    answer = _ask(found, "STATUS")
+    answer = _ask(call, found, "STATUS")
     return {"status": answer.get("status", found.state), "appliers": answer.get("appliers", answer.get("threads", []))}
 
 
 Point = Callable[[Call, Process], Object]
-_KINDS: Final[dict[str, Point]] = {
+KINDS: Final[dict[str, Point]] = {
     "process": _process,
     "processPerformance": _performance,
     "threadPerformance": _threads,
@@ -375,7 +376,7 @@ _KINDS: Final[dict[str, Point]] = {
     "brPoolsInfo": _bounded_pools,
 }
 _STATISTICS: Final = "use statisticsExtract or statisticsReplicat"
-_WITHOUT_MEANING: Final = {
+WITHOUT_MEANING: Final = {
     "batchSqlStatistics": _STATISTICS,
     "configurationEr": "use config/files",
     "configurationManager": "use config/files",
