@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
-from ggshell.errors import StoreError
+from ggshell.errors import StateError, StoreError
 from ggshell.files import write_atomically
 from ggshell.home.home import Home
 
@@ -76,6 +76,16 @@ def read_certificate(path: Path) -> CertificateFacts:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it has no valid certificate in PEM format"
         raise StoreError(f"certificate {path} cannot be read: {reason}", code=_UNREADABLE) from error
+
+
+def require_valid(certificate: Path, clock: Clock) -> None:
+    """Raise StateError if a certificate has expired, StoreError if it cannot be read."""
+    if read_certificate(certificate).not_after < clock.now():
+        raise StateError(
+            f"certificate {certificate} has expired",
+            code="GGS-00916",
+            hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
+        )
 
 
 def certificate_facts(pem: bytes) -> CertificateFacts:

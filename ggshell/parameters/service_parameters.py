@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 from collections.abc import Sequence
 from enum import StrEnum
@@ -51,6 +52,11 @@ class ServiceParameters(NamedTuple):
     metrics: MetricsAccess = MetricsAccess.USERS
     metrics_token: str = ""
     statsd: StatsdSettings | None = None
+
+    @property
+    def digest(self) -> str:
+        """A checksum by which a process and a file compare their settings without showing the token."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
 
     @property
     def is_local(self) -> bool:

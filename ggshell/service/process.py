@@ -7,19 +7,19 @@ import resource
 import socket
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import GgsError, ProcessError, StateError
+from ggshell.errors import GgsError, ProcessError
 from ggshell.files import locked
 from ggshell.groups.control import ControlServer, Meanwhile
 from ggshell.groups.lifecycle import signal_ready
 from ggshell.groups.report import Report
-from ggshell.home.certificate import ensure_certificate, read_certificate, server_context
+from ggshell.groups.service_setup import listen, tls_context
+from ggshell.home.certificate import CERTIFICATE, ensure_certificate, read_certificate
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, own_process_file, write_process_file
@@ -32,7 +32,6 @@ from ggshell.service.task_commands import start_tasks
 
 GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
-_BACKLOG: Final = 2048
 
 
 class CertifiedProtocol(H11Protocol):
@@ -79,8 +78,17 @@ class Server(uvicorn.Server):
 class _Control(Meanwhile):
     """Answers the requests of the control socket; none of them needs the server's thread."""
 
-    def __init__(self, settings: ServiceParameters) -> None:
-        self._settings = settings
+    def __init__(self, settings: ServiceParameters, fingerprint: str) -> None:
+        """``fingerprint``: of the certificate that the service presents, empty without TLS."""
+        self._status = {
+            "address": settings.address,
+            "port": settings.port,
+            "plaintext": settings.plaintext,
+            "deployment": settings.deployment,
+            "metrics": settings.metrics.value,
+            "fingerprint": fingerprint,
+            "digest": settings.digest,
+        }
         self.server: Server | None = None
 
     def at_once(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -88,7 +96,7 @@ class _Control(Meanwhile):
             self.server.should_exit = True
             return {"pid": os.getpid()}
         if verb == "STATUS":
-            return {"pid": os.getpid(), "address": self._settings.address, "port": self._settings.port}
+            return {"pid": os.getpid(), **self._status}
         raise ProcessError(f"the service does not support the request {verb}")
 
 
@@ -112,8 +120,8 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     state = ServiceState(home, settings, clock)
     _raise_descriptor_limit()
     context = _tls(home, settings, clock, report)
-    listener = _listen(settings)
-    control = _Control(settings)
+    listener = listen(settings)
+    control = _Control(settings, _fingerprint(home, settings))
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""))
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
     entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
@@ -163,48 +171,18 @@ def _tls(home: Home, settings: ServiceParameters, clock: Clock, report: Report) 
     """
     if settings.plaintext:
         return None
-    if settings.certificate:
-        certificate, key = home.resolve(settings.certificate), home.resolve(settings.key)
-    else:
-        certificate, key, made = ensure_certificate(home, clock)
+    if not settings.certificate:
+        certificate, _, made = ensure_certificate(home, clock)
         if made:
             text = f"Certificate {certificate} made. Its fingerprint is {read_certificate(certificate).fingerprint}."
             report.event(Severity.INFO, "GGS-00912", text)
-    _require_valid(certificate, clock)
-    authority = home.resolve(settings.client_authority) if settings.client_authority else None
-    return server_context(certificate, key, authority, required=settings.client_certificate_required)
+    return tls_context(home, settings, clock)
 
 
-def _require_valid(certificate: Path, clock: Clock) -> None:
-    facts = read_certificate(certificate)
-    if facts.not_after < clock.now():
-        raise StateError(
-            f"certificate {certificate} has expired",
-            code="GGS-00916",
-            hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
-        )
-
-
-def _listen(settings: ServiceParameters) -> socket.socket:
-    """Return the listening socket. Raises ProcessError.
-
-    It names its protocol, because asyncio sets TCP_NODELAY only on connections that do. Otherwise each answer would wait
-    40 ms for the acknowledgement of its headers.
-    """
-    where = f"{settings.address}:{settings.port}"
-    try:
-        family = socket.getaddrinfo(settings.address, settings.port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(family[4])
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        raise ProcessError(
-            f"the service cannot listen on {where}: {error.strerror}",
-            code="GGS-00907",
-            hint="set another PORT or ADDRESS in dirprm/service.prm",
-        ) from error
-    return listener
+def _fingerprint(home: Home, settings: ServiceParameters) -> str:
+    if settings.plaintext:
+        return ""
+    return read_certificate(home.resolve(settings.certificate or CERTIFICATE)).fingerprint
 
 
 def _raise_descriptor_limit() -> None:

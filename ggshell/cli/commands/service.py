@@ -5,8 +5,9 @@ from __future__ import annotations
 from ggshell.cli import supervision
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, NamedValues, Note
+from ggshell.cli.service_facts import ServiceFacts, file_facts, fingerprint_of_file, running_facts, url_of
 from ggshell.cli.session import Session
-from ggshell.errors import StateError
+from ggshell.errors import GgsError, StateError
 from ggshell.groups.control import request
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, state_of
@@ -17,8 +18,10 @@ from ggshell.parameters.service_parameters import ServiceParameters
 @command("START SERVICE")
 def start_service(session: Session, *, service_name: str = "") -> Message:
     """Start the service if it is not running, and say how to create the first user."""
-    if running(session.home) is not None:
-        return Message(("The service is already running.",))
+    entry = running(session.home)
+    if entry is not None:
+        facts = running_facts(entry)
+        return Message(("The service is already running.",), notes=facts.notes_about(session.home))
     from ggshell.groups.launch import spawn
     from ggshell.home.users import Users
 
@@ -45,26 +48,48 @@ def stop_service(session: Session, *, service_name: str = "") -> Message:
 
 @command("RESTART SERVICE")
 def restart_service(session: Session, *, service_name: str = "") -> Message:
-    """Stop the service if it is running, and start it with its present parameters."""
-    if running(session.home) is not None:
+    """Stop the service if it is running, and start it with its present parameters.
+
+    Raises GgsError, and leaves the service running, if it could not start with them.
+    """
+    entry = running(session.home)
+    if entry is not None:
+        try:
+            _check(session, running_facts(entry))
+        except GgsError as error:
+            error.message = f"the service was not restarted and keeps running with its former settings: {error.message}"
+            raise
         stop_service(session)
     return start_service(session)
+
+
+def _check(session: Session, facts: ServiceFacts) -> None:
+    """Check that the service can start with its parameter file. Raises GgsError."""
+    from ggshell.groups.service_setup import check_setup
+
+    settings = load_service(session.home.parameters("service"))
+    check_setup(session.home, settings, (facts.shown.address, facts.shown.port), session.clock)
 
 
 @command("INFO SERVICE")
 @command("STATUS SERVICE")
 def info_service(session: Session, *, service_name: str = "") -> NamedValues:
-    """Show the state, the address and the users of the service."""
-    state, entry = state_of(session.home.service)
-    settings = load_service(session.home.parameters("service"))
-    pairs = [("status", str(state)), ("url", url_of(settings)), ("deployment", settings.deployment)]
+    """Show the state, the address and the users of the service: of the running process, or else of its parameter file."""
+    home = session.home
+    state, entry = state_of(home.service)
+    if state is ProcessState.RUNNING and entry is not None:
+        facts = running_facts(entry)
+        notes = facts.notes_about(home)
+    else:
+        facts, notes = file_facts(home)
+    pairs = [("status", str(state)), ("url", url_of(facts.shown)), ("deployment", facts.shown.deployment)]
     if state is ProcessState.RUNNING and entry is not None:
         pairs.append(("pid", str(entry.pid)))
-    pairs += [("metrics", str(settings.metrics)), ("users", str(_user_count(session.home)))]
-    pairs += _fingerprint(session.home, settings)
+    pairs += [("metrics", str(facts.shown.metrics)), ("users", str(_user_count(home)))]
+    pairs += [("fingerprint", facts.fingerprint)] if facts.fingerprint else []
     width = max(len(name) for name, _ in pairs) + 2
     lines = "".join(f"{name.capitalize():<{width}}{value}\n" for name, value in pairs)
-    return NamedValues(tuple(pairs), f"\n{lines}")
+    return NamedValues(tuple(pairs), f"\n{lines}", notes)
 
 
 def running(home: Home) -> ProcessFile | None:
@@ -73,29 +98,15 @@ def running(home: Home) -> ProcessFile | None:
     return entry if state is ProcessState.RUNNING else None
 
 
-def url_of(settings: ServiceParameters) -> str:
-    """Return the URL at which the service listens."""
-    host = f"[{settings.address}]" if ":" in settings.address else settings.address
-    return f"{'http' if settings.plaintext else 'https'}://{host}:{settings.port}"
-
-
 def _user_count(home: Home) -> int:
     from ggshell.home.users import Users
 
     return len(Users(home).all())
 
 
-def _fingerprint(home: Home, settings: ServiceParameters) -> list[tuple[str, str]]:
-    from ggshell.home.certificate import CERTIFICATE, read_certificate
-
-    path = home.resolve(settings.certificate or CERTIFICATE)
-    if settings.plaintext or not path.exists():
-        return []
-    return [("fingerprint", read_certificate(path).fingerprint)]
-
-
 def _certificate_lines(home: Home, settings: ServiceParameters) -> list[str]:
-    return [f"The fingerprint of its certificate is {value}." for _, value in _fingerprint(home, settings)]
+    value = fingerprint_of_file(home, settings)
+    return [f"The fingerprint of its certificate is {value}."] if value else []
 
 
 def _supervision_note(home: Home) -> tuple[Note, ...]:

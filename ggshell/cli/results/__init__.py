@@ -135,6 +135,7 @@ class NamedValues(NamedTuple):
 
     pairs: tuple[tuple[str, str], ...]
     layout: str
+    notes: tuple[Note, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

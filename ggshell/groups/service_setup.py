@@ -1,0 +1,69 @@
+"""What the service requires before it can serve: its socket and its certificate. RESTART SERVICE checks both first."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Final
+
+from ggshell.clock import Clock
+from ggshell.errors import ProcessError
+from ggshell.home.certificate import CERTIFICATE, KEY, require_valid, server_context
+from ggshell.home.home import Home
+from ggshell.parameters.service_parameters import ServiceParameters
+
+_BACKLOG: Final = 2048
+
+
+def listen(settings: ServiceParameters) -> socket.socket:
+    """Return the listening socket. Raises ProcessError.
+
+    It names its protocol, because asyncio sets TCP_NODELAY only on connections that do. Otherwise each answer would wait
+    40 ms for the acknowledgement of its headers.
+    """
+    where = f"{settings.address}:{settings.port}"
+    try:
+        family = socket.getaddrinfo(settings.address, settings.port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    except OSError as error:
+        raise _unusable(where, error) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(family[4])
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _unusable(where, error) from error
+    return listener
+
+
+def _unusable(where: str, error: OSError) -> ProcessError:
+    return ProcessError(
+        f"the service cannot listen on {where}: {error.strerror}",
+        code="GGS-00907",
+        hint="set another PORT or ADDRESS in dirprm/service.prm",
+    )
+
+
+def tls_context(home: Home, settings: ServiceParameters, clock: Clock) -> ssl.SSLContext:
+    """Return the TLS settings. Raises StateError for an expired certificate, StoreError for one that cannot be used."""
+    certificate = home.resolve(settings.certificate or CERTIFICATE)
+    key = home.resolve(settings.key) if settings.certificate else home.root / KEY
+    require_valid(certificate, clock)
+    authority = home.resolve(settings.client_authority) if settings.client_authority else None
+    return server_context(certificate, key, authority, required=settings.client_certificate_required)
+
+
+def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, int], clock: Clock) -> None:
+    """Check that a service with these settings could start in place of the running one.
+
+    ``running``: the address and the port of the running service. Raises ProcessError, StateError, StoreError.
+    """
+    makes_its_own = not settings.certificate and not (home.root / CERTIFICATE).exists()
+    if not settings.plaintext and not makes_its_own:
+        tls_context(home, settings, clock)
+    address, port = running
+    if settings.port != port:
+        listen(settings).close()
+    elif settings.address != address:
+        listen(settings._replace(port=0)).close()  # the running service holds the port

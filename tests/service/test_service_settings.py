@@ -1,0 +1,81 @@
+"""RESTART SERVICE checks the new settings before it stops the service; INFO SERVICE shows those of the running process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from service_client import RunningService, free_port
+
+pytestmark = pytest.mark.slow
+DIFFER = "settings in service.prm differ: RESTART SERVICE applies them"
+
+
+@pytest.fixture
+def configured(service: RunningService) -> Iterator[RunningService]:
+    """A running service; its parameter file is restored afterwards."""
+    file = service.home / "dirprm" / "service.prm"
+    before = file.read_text()
+    yield service
+    file.write_text(before)
+
+
+def configure(service: RunningService, text: str) -> None:
+    (service.home / "dirprm" / "service.prm").write_text(text)
+
+
+def answers(service: RunningService) -> bool:
+    return service.client("").get("/version").status == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ("PORT {port}\nPLAINTEXT\nNOSUCH 7\n", "NOSUCH"),
+        ("PORT {port}\nPLAINTEXT\nADDRESS 0.0.0.0\n", "PLAINTEXT is not allowed"),
+        ("PORT {taken}\nPLAINTEXT\n", "cannot listen on"),
+        ("PORT {port}\nADDRESS 192.0.2.1\n", "cannot listen on"),
+        ("PORT {port}\nCERTIFICATE dirwlt/none.crt\n", "No such file"),
+        ("PORT {port}\nCERTIFICATE ggserr.log\n", "no valid certificate"),
+    ],
+)
+def test_settings_that_the_service_cannot_start_with_leave_it_running(
+    configured: RunningService, settings: str, named: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        configure(configured, settings.format(port=configured.port, taken=other.getsockname()[1]))
+        said = configured.run("RESTART SERVICE", code=1)
+    assert named in said
+    assert "keeps running with its former settings" in said
+    assert answers(configured)
+    shown = configured.run("INFO SERVICE")
+    assert f"http://127.0.0.1:{configured.port}" in shown
+    assert "service.prm" in shown
+
+
+def test_the_service_is_stopped_and_shown_whatever_its_file_says(configured: RunningService) -> None:
+    before = (configured.home / "dirprm" / "service.prm").read_text()
+    configure(configured, "NOSUCH 7\n")
+    assert "NOSUCH" in configured.run("INFO SERVICE")
+    assert "Service stopped." in configured.run("STOP SERVICE")
+    shown = configured.run("INFO SERVICE")
+    assert ("STOPPED" in shown, "NOSUCH" in shown) == (True, True)
+    configure(configured, before)
+    configured.run("START SERVICE")
+    assert answers(configured)
+
+
+def test_changed_settings_are_announced_and_applied_by_restart(configured: RunningService) -> None:
+    port = free_port()
+    assert DIFFER not in configured.run("INFO SERVICE")
+    former, configured.port = configured.port, port
+    configure(configured, f"PORT {port}\nPLAINTEXT\nDEPLOYMENT South\nMETRICS OFF\n")
+    for statement in ("INFO SERVICE", "START SERVICE"):
+        assert DIFFER in configured.run(statement)
+    shown = configured.run("INFO SERVICE")
+    assert (f":{former}" in shown, "South" in shown, "OPEN" in shown) == (True, False, True)
+    configured.run("RESTART SERVICE")
+    assert answers(configured)
+    shown = configured.run("INFO SERVICE")
+    assert (f":{port}" in shown, "South" in shown, DIFFER in shown) == (True, True, False)
