@@ -12,6 +12,7 @@ from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body
 from ggshell.service.call import Call, Steps, quoted, word
 from ggshell.service.group_changes import GroupCommand
@@ -139,7 +140,7 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
         return
     if isinstance(source, dict) and "name" in source:
         trail = known_trail(call.home, str(source["name"]), str(source.get("path", "")))
-        text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{_begin(body.begin, log=False)}{description}"
+        text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{begin_options(body.begin)}{description}"
         steps.run(text, undo=undo, told=True)
         return
     if source != "tranlogs" and not (isinstance(source, dict) and "tranlogs" in source):
@@ -149,7 +150,7 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
         call.log_in(credentials.connection)
         if body.registration not in (None, "none"):
             _register(call, steps, name)
-    text = f"ADD EXTRACT {word(name)}, TRANLOG{_begin(body.begin or 'now', log=True)}{description}"
+    text = f"ADD EXTRACT {word(name)}, TRANLOG{begin_options(body.begin or 'now', log=True)}{description}"
     steps.run(text, undo=undo, told=True)
 
 
@@ -178,20 +179,6 @@ def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None
     steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
 
 
-def _begin(begin: str | Object | None, *, log: bool) -> str:
-    """Return the options of a start position: ``now``, a time, a CSN, or a file and an RBA."""
-    if begin is None:
-        return ""
-    if isinstance(begin, str):
-        return ", BEGIN NOW" if begin.lower() == "now" else f", BEGIN {quoted(begin)}"
-    at = begin.get("at", begin)
-    if isinstance(at, dict) and "csn" in at and log:
-        return f", LSN {word(str(at['csn']))}"
-    if "sequence" in begin:
-        return f", EXTSEQNO {int(begin['sequence'])}, EXTRBA {int(begin.get('offset', 0))}"
-    raise UsageError("begin must be now, a time, {at: {csn}}, or {sequence, offset}")
-
-
 @resource("PATCH", f"{_BASE}/{{extract}}", role=Role.OPERATOR, summary="Change an Extract", body=ExtractBody)
 def update_extract(call: Call, extract: str) -> Answer:
     """Change what differs from the Extract as GET shows it; a ``begin`` that it has already does not move it."""
@@ -200,7 +187,7 @@ def update_extract(call: Call, extract: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, found.group, GroupKind.EXTRACT, body.config)
-        moved = "" if body.begin == begin_field(found) else _begin(body.begin, log=True)
+        moved = moved_options(call, found, body.begin, log=True)
         options = f"{moved}{', ETROLLOVER' if body.rollover else ''}"
         if body.description is not None and body.description != found.checkpoint.description:
             options += f", DESC {quoted(body.description)}"

@@ -8,6 +8,7 @@ from ggshell.home.checkpoint import GroupKind, ReplicatKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_changes import GroupCommand
@@ -123,17 +124,7 @@ def _added(call: Call, name: str, body: ReplicatBody, source: TrailSource) -> st
     if body.description:
         options += f", DESC {quoted(body.description)}"
     trail = known_trail(call.home, source.name, source.path)
-    return f"ADD REPLICAT {word(name)}{kind}, EXTTRAIL {word(trail)}{options}{_begin(body.begin)}"
-
-
-def _begin(begin: str | Object | None) -> str:
-    if begin is None:
-        return ""
-    if isinstance(begin, str):
-        return ", BEGIN NOW" if begin.lower() == "now" else f", BEGIN {quoted(begin)}"
-    if "sequence" in begin:
-        return f", EXTSEQNO {int(begin['sequence'])}, EXTRBA {int(begin.get('offset', 0))}"
-    raise UsageError("begin must be now, a time, or {sequence, offset}")
+    return f"ADD REPLICAT {word(name)}{kind}, EXTTRAIL {word(trail)}{options}{begin_options(body.begin)}"
 
 
 @resource("PATCH", f"{_BASE}/{{replicat}}", role=Role.OPERATOR, summary="Change a Replicat", body=ReplicatBody)
@@ -155,7 +146,7 @@ def update_replicat(call: Call, replicat: str) -> Answer:
 
 def _altered(call: Call, found: View, body: ReplicatBody) -> str:
     """Return the options of ALTER REPLICAT for what differs."""
-    options = "" if body.begin == begin_field(found) else _begin(body.begin)
+    options = moved_options(call, found, body.begin)
     trail = known_trail(call.home, body.source.name, body.source.path) if body.source is not None else ""
     if trail and trail != found.checkpoint.read.trail:
         options += f", EXTTRAIL {word(trail)}"
