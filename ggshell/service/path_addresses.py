@@ -36,7 +36,7 @@ def target_trail(call: Call, url: str, source: str) -> str:
             f"{url[:200]} is not a target of a path", hint="use ws, wss or ogg, or trail:// for a local trail"
         )
     name = f"{parts.netloc}{parts.path}" if parts.scheme == "file" and not parts.query else _trail(parts, url)
-    return known_trail(call.home, name, otherwise=str(trail_fields(source).get("path", "")))
+    return known_trail(call.home, name, otherwise=str(trail_fields(source).get("path", "")), files=False)
 
 
 def _split(url: str) -> SplitResult:

@@ -1,16 +1,19 @@
 """Names of trails: the API gives a name and a folder, statements give a path.
 
-A name without a folder means the trail that a group of the home already writes or reads under this name, whether it is in the
-home's folder or in ``dirdat``.
+A name without a folder means the trail that a group of the home already writes or reads under this name, or that has files,
+whether it is in the home's folder or in ``dirdat``. For a trail that an Extract is to write, it means the one that the
+Extract's parameter file names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from ggshell.errors import UsageError
+from ggshell.errors import GgsError, UsageError
 from ggshell.home.home import Home
+from ggshell.parameters.loading import load_extract
 from ggshell.service.answers import Object
+from ggshell.trail.name import TrailName
 
 LONGEST, LONGEST_PART = 1000, 60
 FOLDERS = ("", "./dirdat")
@@ -31,26 +34,49 @@ def trail_text(name: str, path: str) -> str:
     return text
 
 
-def trails_of_groups(home: Home) -> Iterator[str]:
-    """Return the trails that the home's groups read and write, as their statements named them."""
-    for entry in home.groups():
-        if entry.checkpoint is not None:
-            yield from (each.trail for each in entry.checkpoint.write)
-            if entry.checkpoint.read.trail:
-                yield entry.checkpoint.read.trail
+def written_trails(home: Home) -> list[str]:
+    """Return the trails that the home's groups write, as their statements named them."""
+    return [each.trail for entry in home.groups() if entry.checkpoint is not None for each in entry.checkpoint.write]
 
 
-def known_trail(home: Home, name: str, path: str = "", otherwise: str = "") -> str:
-    """Return a trail as the home's groups name it.
+def read_trails(home: Home) -> list[str]:
+    """Return the trails that the home's groups read, as their statements named them."""
+    found = [entry.checkpoint.read.trail for entry in home.groups() if entry.checkpoint is not None]
+    return [trail for trail in found if trail]
 
-    ``otherwise``: the folder of a trail without a folder that no group uses.
+
+def known_trail(home: Home, name: str, path: str = "", otherwise: str = "", *, files: bool = True) -> str:
+    """Return a trail as the home's groups name it: the one that a group writes, that has files, or that a group reads.
+
+    ``otherwise``: the folder of a trail without a folder that does not exist yet. ``files``: whether files alone count; not
+    for a trail that is to be written.
     """
     if path or "/" in name:
         return trail_text(name, path)
-    known = list(dict.fromkeys(trails_of_groups(home)))
-    for folder in FOLDERS:
-        wanted = home.resolve(trail_text(name, folder))
-        found = [trail for trail in known if home.resolve(trail) == wanted]
-        if found:
-            return found[0]
-    return trail_text(name, otherwise)
+    found = named(home, name, written_trails(home))
+    if found is None and files:
+        found = next((trail_text(name, folder) for folder in FOLDERS if _has_files(home, name, folder)), None)
+    return found or named(home, name, read_trails(home)) or trail_text(name, otherwise)
+
+
+def named(home: Home, name: str, trails: Iterable[str]) -> str | None:
+    """Return the one of some trails that has a name without a folder, first the one in the home's folder."""
+    known = {home.resolve(trail): trail for trail in reversed(list(trails))}
+    places = [home.resolve(trail_text(name, folder)) for folder in FOLDERS]
+    return next((known[place] for place in places if place in known), None)
+
+
+def _has_files(home: Home, name: str, folder: str) -> bool:
+    try:
+        return bool(TrailName.parse(trail_text(name, folder), home.root).sequences())
+    except UsageError:
+        return False
+
+
+def trail_of_file(home: Home, group: str, name: str) -> str | None:
+    """Return the trail of this name, in any folder, that a group's parameter file writes; None if there is none."""
+    try:
+        statements = load_extract(home.parameters(group)).trails
+    except GgsError:  # START reports what is wrong with the file
+        return None
+    return next((each.trail for each in statements if trail_fields(each.trail)["name"] == name), None)

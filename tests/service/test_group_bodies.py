@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from service_client import RunningService, ServiceClient
+from trail.trail_kit import small, write_trail
+
+from ggshell.trail.name import TrailName
 
 pytestmark = pytest.mark.slow
 PUMP: dict[str, Any] = {"source": {"name": "ea", "path": "dirdat/"}}
@@ -58,3 +61,51 @@ def test_a_begin_that_the_group_has_already_says_that_nothing_moved(client: Serv
     reply = client.patch(f"/{kind}/G1", {"begin": "now"})
     assert (reply.status, reply.codes) == (200, ["GGS-00932"])
     assert f"ALTER {kind[:-1].upper()} G1, BEGIN NOW moves it" in reply.text
+
+
+def targets(client: ServiceClient) -> list[tuple[str, str]]:
+    found = client.get("/extracts/G1").response["targets"]
+    return [(each.get("path", ""), each["name"]) for each in found]
+
+
+def test_a_trail_without_a_folder_is_the_one_of_the_parameter_file(client: ServiceClient) -> None:
+    config = ["EXTRACT g1", "EXTTRAIL ./dirdat/ec", "TABLE s.*;"]
+    body = {**PUMP, "config": config, "targets": [{"name": "ec", "sizeMB": 5}]}
+    assert client.post("/extracts/G1", body).status == 201
+    assert targets(client) == [("./dirdat", "ec")]
+    for _ in range(2):
+        assert client.patch("/extracts/G1", {"targets": [{"name": "ec", "sizeMB": 7}]}).status == 200
+    config[1] = "EXTTRAIL dirdat/ec"
+    assert client.patch("/extracts/G1", {"config": config, "targets": [{"name": "ec", "sizeMB": 8}]}).status == 200
+    assert [each["sizeMB"] for each in client.get("/extracts/G1").response["targets"]] == [8]
+    assert client.patch("/extracts/G1", {"targets": [{"name": "ed"}]}).status == 200
+    assert targets(client) == [("./dirdat", "ec"), ("", "ed")]
+
+
+def test_a_replicat_reads_the_trail_that_has_files_or_a_writer(client: ServiceClient, service: RunningService) -> None:
+    without = {**REPLICAT, "source": {"name": "eb"}}
+    client.post("/replicats/G2", without)
+    write_trail(TrailName.parse("./dirdat/eb", service.home), [small(1, rows=1, size=10)])
+    client.post("/replicats/G3", without)
+    client.post("/replicats/G4", {**REPLICAT, "source": {"name": "ef"}})
+    client.post("/extracts/G1", {**PUMP, "targets": [{"name": "ef", "path": "dirdat/"}]})
+    client.post("/replicats/G5", {**REPLICAT, "source": {"name": "ef"}})
+    read = [client.get(f"/replicats/G{number}").response["source"] for number in (2, 3, 4, 5)]
+    assert read == [
+        {"name": "eb"},
+        {"name": "eb", "path": "./dirdat"},
+        {"name": "ef"},
+        {"name": "ef", "path": "dirdat"},
+    ]
+    assert client.delete("/trails/eb").status == 409
+
+
+def test_a_trail_is_removed_from_its_extract(client: ServiceClient) -> None:
+    client.post("/extracts/G1", {**PUMP, "targets": [{"name": "eg"}, {"name": "eg", "path": "dirdat"}]})
+    refused = client.delete("/trails/eg")
+    assert (refused.status, "?extract=" in refused.text) == (409, True)
+    assert client.delete("/trails/eg?extract=OTHER").status == 404
+    assert client.delete("/trails/eg?extract=g1").status == 200
+    assert targets(client) == [("dirdat", "eg")]
+    assert client.delete("/trails/eg?path=dirdat&extract=g1").status == 200
+    assert targets(client) == []

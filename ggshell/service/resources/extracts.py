@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from ggshell.service.group_facts import (
     target_fields,
 )
 from ggshell.service.routes import resource
-from ggshell.service.trail_names import known_trail, trail_fields, trail_text
+from ggshell.service.trail_names import known_trail, trail_fields, trail_of_file, trail_text
 
 _BASE = "/extracts"
 
@@ -43,9 +44,12 @@ class TrailTarget(Body):
     sequence_length_flip: bool = False
     remote: Any = None
 
-    @property
-    def trail(self) -> str:
-        return trail_text(self.name, self.path)
+    def trail(self, call: Call, group: str, present: Iterable[str] = ()) -> str:
+        """Return the trail's name in statements: without a folder, that of the parameter file or of a ``present`` trail."""
+        if self.path or "/" in self.name:
+            return trail_text(self.name, self.path)
+        of_group = next((each for each in present if trail_fields(each)["name"] == self.name), None)
+        return trail_of_file(call.home, group, self.name) or of_group or trail_text(self.name, "")
 
 
 class ExtractBody(Body):
@@ -174,8 +178,9 @@ def _register(call: Call, steps: Steps, name: str) -> None:
 
 def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None:
     """Add a trail, and the folder that holds it."""
-    call.home.resolve(target.trail).parent.mkdir(parents=True, exist_ok=True)
-    text = f"ADD EXTTRAIL {word(target.trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
+    trail = target.trail(call, name)
+    call.home.resolve(trail).parent.mkdir(parents=True, exist_ok=True)
+    text = f"ADD EXTTRAIL {word(trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
     steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
 
 
@@ -205,11 +210,14 @@ def update_extract(call: Call, extract: str) -> Answer:
 
 
 def _alter_trail(call: Call, steps: Steps, found: View, target: TrailTarget) -> None:
-    present = {each.trail: each for each in found.checkpoint.write}
-    if target.trail not in present:
+    written = found.checkpoint.write
+    trail = target.trail(call, found.group, [each.trail for each in written])
+    present = {call.home.resolve(each.trail): each.megabytes for each in written}
+    place = call.home.resolve(trail)
+    if place not in present:
         _add_trail(call, steps, found.group, target)
-    elif present[target.trail].megabytes != target.size_mb:
-        text = f"ALTER EXTTRAIL {word(target.trail)}, EXTRACT {word(found.group)}, MEGABYTES {target.size_mb}"
+    elif present[place] != target.size_mb:
+        text = f"ALTER EXTTRAIL {word(trail)}, EXTRACT {word(found.group)}, MEGABYTES {target.size_mb}"
         call.run(text, told=True)
 
 

@@ -100,7 +100,9 @@ def create_replicat(call: Call, replicat: str) -> Answer:
     name = replicat.upper()
     group_changes.require_new_group(call, REPLICAT, name)
     if body.source is None:
-        raise UsageError("source is required: the trail that the Replicat reads", hint='"source": {"name": "ea"}')
+        raise UsageError(
+            "source is required: the trail that the Replicat reads", hint='"source": {"name": "ea", "path": "dirdat/"}'
+        )
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)

@@ -29,6 +29,7 @@ _FILES = f"{_ONE}/sequences"
 _FIRST, _LAST = 0, 999_999_999
 _DETAILS = {"details": "show all facts of each trail"}
 _FOLDER = {"path": "the folder of the trail"}
+_REMOVED = {**_FOLDER, "extract": "the Extract that is no longer to write the trail"}
 _FORCED = {**_FOLDER, "force": "delete files that a reader still needs"}
 _RANGE = {**_FORCED, "first": "the first sequence number", "last": "the last sequence number"}
 
@@ -137,17 +138,36 @@ def _document_name(call: Call, found: FoundTrail) -> str | None:
 
 
 @resource(
-    "DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Delete a trail that no group uses, with its files", query=_FOLDER
+    "DELETE",
+    _ONE,
+    role=Role.ADMINISTRATOR,
+    summary="Delete a trail that no group uses, with its files; or remove it from an Extract and keep its files",
+    query=_REMOVED,
 )
 def delete_trail(call: Call, trail: str) -> Answer:
     found = find_trail(call, trail)
+    if "extract" in call.request.query:
+        return _remove(call, found, call.request.query["extract"])
     if found.uses:
         users = ", ".join(use.name for use in found.uses)
-        raise StateError(f"trail {found.text} is used by {users}", hint="delete these groups first")
+        hint = "delete these groups first, or add ?extract=NAME to remove the trail from a stopped Extract"
+        raise StateError(f"trail {found.text} is used by {users}", hint=hint)
     name = _document_name(call, found) if found.document else None
     if name is not None:
         Documents(call.home, KIND).delete(name)
     _tell(call, remove_trail(found.name))
+    return Answer()
+
+
+def _remove(call: Call, found: FoundTrail, extract: str) -> Answer:
+    """Remove a trail from the Extract that writes it; the files are kept. Raises NotFoundError, StateError if it runs."""
+    writers = [use for use in found.uses if use.write is not None and use.entry.type is GroupKind.EXTRACT]
+    mine = [use.write for use in writers if use.entry.group == extract.upper()]
+    if not mine or mine[0] is None:
+        raise NotFoundError(
+            f"EXTRACT {extract[:80]} does not write trail {found.text}", hint="see targets of the Extract"
+        )
+    call.run(f"DELETE {'RMTTRAIL' if mine[0].remote else 'EXTTRAIL'} {word(found.text)}", told=True)
     return Answer()
 
 
