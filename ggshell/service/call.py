@@ -12,18 +12,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ggshell.cli.execute import execute
+from ggshell.cli.execute import execute, parse
 from ggshell.cli.options import Options
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, UsageError
 from ggshell.service.answers import Said
 from ggshell.service.connection_names import connection_of
+from ggshell.service.permissions import require_places
 from ggshell.service.sign_in import Principal
 from ggshell.service.told import messages_of
 
 if TYPE_CHECKING:
     from ggshell.home.home import Home
+    from ggshell.language.grammar import Parsed
     from ggshell.service.state import ServiceState
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_$#*?./:\\-]+")
@@ -81,15 +83,25 @@ class Call:
     def run(self, statement: str, *, told: bool = False) -> Outcome:
         """Carry out a statement; its notes become messages of the answer.
 
-        ``told``: the lines of its result become messages too. Raises GgsError if it failed.
+        ``told``: the lines of its result become messages too. Raises GgsError if it failed, HttpError 403 for a file or a
+        trail outside the home that the user may not name.
         """
-        outcome = execute(self.session, statement)
+        outcome = execute(self.session, statement, self._permitted(statement))
         self.said += [Said(note.code, note.message, "WARNING") for note in outcome.notes]
         if outcome.errors:
             raise outcome.errors[0]
         if told and outcome.result is not None:
             self.said += messages_of(str(row[0]) for row in outcome.result.rows if row and row[0])
         return outcome
+
+    def _permitted(self, statement: str) -> Parsed | None:
+        """Return a parsed statement if the user may name its files; None for a syntax error, which ``execute`` reports."""
+        try:
+            parsed = parse(statement)
+        except GgsError:
+            return None
+        require_places(self.principal, parsed, self.home)
+        return parsed
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
         """Carry out a statement and return its result's rows as objects. Raises GgsError."""

@@ -7,12 +7,14 @@ from typing import Any, Final
 from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.errors import ConflictError, HttpError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.users import Role
 from ggshell.parameters.loading import load
 from ggshell.service.answers import DONE, Answer, Object, Said
 from ggshell.service.bodies import Body, lines_of
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
+from ggshell.service.sign_in import required
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
 STATUSES: Final = ("running", "stopped", "killed")
@@ -24,6 +26,16 @@ class GroupCommand(Body):
     command: str
     arguments: str = ""
     is_reported: bool = True
+
+
+def require_role(call: Call, *added: object) -> None:
+    """Check that the user may change what the fields of a PATCH add: a parameter file, trails.
+
+    Altering a group requires OPERATOR; PUT of a parameter file and ADD EXTTRAIL require ADMINISTRATOR, and so do these fields.
+    Raises HttpError 403.
+    """
+    if any(each is not None for each in added):
+        required(call.principal, Role.ADMINISTRATOR)
 
 
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
@@ -107,9 +119,6 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
         reply = request(found.process.socket, _REPLIES[verb])
         return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": []})
     if verb in _CHANGING:
-        from ggshell.home.users import Role
-        from ggshell.service.sign_in import required
-
         required(call.principal, Role.OPERATOR)
         if verb == "KILL":
             call.run(f"KILL {found.type} {word(found.group)}")

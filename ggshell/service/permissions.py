@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ggshell.cli.local_statements import AT_THE_HOME, LOCAL, at_the_home
 from ggshell.errors import UsageError
 from ggshell.home.users import Role
+from ggshell.service.named_files import is_outside
 from ggshell.service.sign_in import Principal, required
 
 if TYPE_CHECKING:
@@ -103,8 +104,6 @@ _WRITING: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Options of statements, by verb, that write a file or change something: they require ADMINISTRATOR."""
 
-_CLOSED: Final = ("dircrd", "dirwlt", "dirpcs", "dirdb")
-"""Folders of the home whose files no statement may name: secrets, sockets and the catalog."""
 _LOGIN_SIGNS: Final = ("@", "://", "=")
 
 
@@ -128,6 +127,14 @@ def require_permission(principal: Principal, parsed: Parsed, home: Home) -> None
     required(principal, max(role, _role_of_options(parsed, home)))
 
 
+def require_places(principal: Principal, parsed: Parsed, home: Home) -> None:
+    """Check the files and trails that a statement names, for a statement that carries out a request.
+
+    The route has checked the role for the rest. Raises HttpError 403, UsageError.
+    """
+    required(principal, _role_of_files(parsed, home))
+
+
 def _changes_own_user(principal: Principal, parsed: Parsed) -> bool:
     """Whether users change their own password or description."""
     return parsed.key == "ALTER USER" and parsed.args.get("user_name") == principal.name and "role" not in parsed.args
@@ -140,9 +147,12 @@ def _role_of_options(parsed: Parsed, home: Home) -> Role:
         role = Role.ADMINISTRATOR
     if any(sign in text for text in _databases(arguments) for sign in _LOGIN_SIGNS):
         role = Role.ADMINISTRATOR
-    if any(_is_outside(home, text) for text in _files(parsed)):
-        role = Role.SECURITY
-    return role
+    return max(role, _role_of_files(parsed, home))
+
+
+def _role_of_files(parsed: Parsed, home: Home) -> Role:
+    """Return SECURITY for a statement that names a file outside the home. Raises UsageError for a file with secrets."""
+    return Role.SECURITY if any(is_outside(home, text) for text in _files(parsed)) else Role.ANYONE
 
 
 def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -153,18 +163,12 @@ def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _files(parsed: Parsed) -> list[str]:
-    """Return the files that a statement reads or writes by name; trails are not among them."""
-    if parsed.key == "ADD REPLICAT EXTFILE":
+    """Return the files and trails that a statement reads or writes by name, with what may be one: the names of databases."""
+    arguments, key = parsed.args, parsed.key
+    if key in ("INFO EXTTRAIL", "INFO RMTTRAIL"):  # a pattern: they show the trails of groups
         return []
-    names = ("file", "directory", "repair", *(("to",) if parsed.key == "LAG REPORT" else ()))
-    return [str(parsed.args[name]) for name in names if parsed.args.get(name)]
-
-
-def _is_outside(home: Home, text: str) -> bool:
-    """Whether a file is outside the home. Raises UsageError for a file in a folder with secrets."""
-    path = home.resolve(text)
-    if ".." in path.parts or not path.is_relative_to(home.root):
-        return True
-    if path.relative_to(home.root).parts[:1] and path.relative_to(home.root).parts[0].lower() in _CLOSED:
-        raise UsageError(f"the service does not show files of {path.relative_to(home.root).parts[0]}")
-    return False
+    names = ["file", "directory", "repair", "trail", "exttrail", "exttrailsource"]
+    names += ["to"] if key == "LAG REPORT" else []
+    names += ["source", "target"] if key in ("ADD DISTPATH", "COMPARE TO") else []
+    found = [str(arguments[name]) for name in names if arguments.get(name)]
+    return [*found, *map(str, arguments.get("from_", ()))]

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_line import run_ggshell
 
 from ggshell.cli.execute import parse
 from ggshell.cli.local_statements import AT_THE_HOME, LOCAL
@@ -74,6 +75,19 @@ def test_help_security_shows_the_table() -> None:
         ("DBLOGIN USERIDALIAS north", Role.USER),
         ("DBLOGIN USERID u@h:1/d, PASSWORD x", Role.ADMINISTRATOR),
         ("TRAIL SQL 'SELECT 1', FROM ./dirdat/ea", Role.SECURITY),
+        ("TRAIL COUNT FROM ./dirdat/ea", Role.USER),
+        ("TRAIL COUNT FROM ./dirdat/ea, /tmp/x/ea", Role.SECURITY),
+        ("TRAIL GAPS FROM /tmp/x/ea", Role.SECURITY),
+        ("TRAIL ASOF CSN 1, TABLE s.t, FROM ../east/dirdat/ea", Role.SECURITY),
+        ("LAG REPORT FROM ../east/dirlag", Role.SECURITY),
+        ("LAG REPORT FROM ./dirlag", Role.USER),
+        ("COMPARE /tmp/a TO south, TABLE shop.*", Role.SECURITY),
+        ("INFO EXTTRAIL *", Role.USER),
+        ("ADD EXTTRAIL ./dirdat/ea, EXTRACT e1", Role.ADMINISTRATOR),
+        ("ADD EXTTRAIL /tmp/x/ea, EXTRACT e1", Role.SECURITY),
+        ("ADD REPLICAT r1, EXTTRAIL /tmp/x/ea", Role.SECURITY),
+        ("ADD REPLICAT r1 EXTFILE /tmp/x/ea", Role.SECURITY),
+        ("ADD DISTPATH d1 SOURCE ./dirdat/ea TARGET /tmp/x/ea", Role.SECURITY),
         ("ALTER USER uma, PASSWORD another-horse", Role.USER),
         ("ALTER USER uma, ROLE SECURITY", Role.SECURITY),
         ("ALTER USER jane, PASSWORD another-horse", Role.SECURITY),
@@ -96,3 +110,31 @@ def test_statements_of_a_shell_are_refused_for_every_role(tmp_path: Path, statem
 def test_files_with_secrets_are_refused_for_every_role(tmp_path: Path, file: str) -> None:
     with pytest.raises(UsageError, match="does not show files"):
         require_permission(Principal("admin", Role.SECURITY), parse(f"VIEW REPORT {file}"), Home(tmp_path))
+
+
+def test_symbolic_links_lead_out_of_the_home_except_its_own_folders(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    for folder in (home / "dirrpt", home / "dirwlt", other / "trails"):
+        folder.mkdir(parents=True)
+    (other / "ea000000000").touch()
+    (home / "dirdat").symlink_to(other / "trails")
+    assert required_role("TRAIL COUNT FROM ./dirdat/ea", home) is Role.USER
+    (home / "link").symlink_to(other)
+    (home / "dirdat" / "ra000000000").symlink_to(other / "ea000000000")
+    (home / "dirrpt" / "circle").symlink_to("circle")
+    for trail in ("./link/ea", "./l*/ea", "./l*/e*", "./dirdat/ra", "./dirdat", "./dirdat/r*", "./dirrpt/circle"):
+        assert required_role(f"TRAIL COUNT FROM {trail}", home) is Role.SECURITY, trail
+    assert required_role("VIEW REPORT link/ea000000000", home) is Role.SECURITY
+    (home / "dirrpt" / "x.rpt").symlink_to(home / "dirwlt" / "users.ggs")
+    with pytest.raises(UsageError, match="does not show files of dirwlt"):
+        required_role("VIEW REPORT dirrpt/x.rpt", home)
+
+
+def test_the_trails_of_groups_belong_to_the_home_wherever_they_are(tmp_path: Path) -> None:
+    home, trail = tmp_path / "home", tmp_path / "other" / "ea"
+    statements = f"CREATE SUBDIRS; ADD EXTRACT e1, SOURCEISTABLE; ADD EXTTRAIL {trail}, EXTRACT e1"
+    assert run_ggshell("--home", home, "-c", statements).returncode == 0
+    assert required_role(f"TRAIL COUNT FROM {trail}", home) is Role.USER
+    assert required_role(f"TRAIL COUNT FROM {trail}000000003", home) is Role.USER
+    assert required_role(f"TRAIL COUNT FROM {trail.parent}", home) is Role.SECURITY
+    assert required_role(f"TRAIL COUNT FROM {trail.parent}/eb", home) is Role.SECURITY

@@ -73,13 +73,13 @@ CASES = {
         (
             ("POST", "/authorizations/Operator/nina", {"credential": "long-enough-1", "info": "night shift"}),
             ("POST", "/authorizations/User/ivan", {"credential": "long-enough-2"}),
-            ("PATCH", "/authorizations/Administrator/ivan", {"info": "deputy"}),
+            ("PATCH", "/authorizations/User/ivan", {"info": "deputy"}),
             ("DELETE", "/authorizations/User/uma", None),
         ),
         (
             "ADD USER nina, ROLE OPERATOR, PASSWORD long-enough-1, INFO night shift",
             "ADD USER ivan, ROLE USER, PASSWORD long-enough-2",
-            "ALTER USER ivan, ROLE ADMINISTRATOR, INFO deputy",
+            "ALTER USER ivan, INFO deputy",
             "DELETE USER uma",
         ),
     ),

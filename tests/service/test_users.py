@@ -21,3 +21,30 @@ def test_several_users_are_added_or_none(service: RunningService, client: Servic
     assert client.post("/authorizations/User", {"users": again}).status == 409
     assert client.post("/authorizations/User", {"users": [{"credential": PASSWORD}]}).status == 400
     assert "other" not in names(client)
+
+
+def roles(client: ServiceClient) -> dict[str, str]:
+    return {each["name"]: each["role"] for each in client.get("/authorizations/all").response["items"]}
+
+
+def test_no_request_changes_a_role(service: RunningService, client: ServiceClient) -> None:
+    before = roles(client)
+    for address in ("/authorizations/user/admin", "/authorizations/Security/uma"):
+        assert (client.get(address).status, client.delete(address).status) == (404, 404)
+        refused = client.patch(address, {"info": "me"})
+        assert (refused.status, "ALTER USER" in refused.text) == (404, True)
+        existing = client.post(address, {"credential": PASSWORD})
+        assert (existing.status, "ROLE" in existing.text) == (409, True)
+    assert service.client("uma").patch("/authorizations/Security/uma", {"credential": PASSWORD}).status == 404
+    assert client.patch("/authorizations/nonsense/admin", {"info": "me"}).status == 400
+    assert client.patch("/authorizations/User/nobody", {"info": "me"}).status == 404
+    assert roles(client) == before
+
+
+def test_a_user_is_changed_with_the_own_role_or_all(service: RunningService, client: ServiceClient) -> None:
+    for role in ("User", "all"):
+        assert client.patch(f"/authorizations/{role}/uma", {"info": f"by {role}"}).status == 200
+        assert client.get("/authorizations/User/uma/info").response["info"] == f"by {role}"
+    assert service.client("uma").patch("/authorizations/user/uma", {"credential": "battery-staple-8"}).status == 200
+    assert service.client("uma", "battery-staple-8").get("/currentuser").status == 200
+    assert client.patch("/authorizations/User/uma", {"credential": PASSWORD}).status == 200

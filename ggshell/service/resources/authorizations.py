@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ggshell.errors import NotFoundError, UsageError
+from ggshell.errors import ConflictError, NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
 from ggshell.service.answers import Answer, Object, Said, collection, item
 from ggshell.service.bodies import Body
@@ -57,6 +57,7 @@ def get_user_info(call: Call, role: str, user: str) -> Answer:
     "POST", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Add a user", body=AuthorizationBody, status=201
 )
 def create_user(call: Call, role: str, user: str) -> Answer:
+    _require_new(call, user)
     call.run(_addition(role, user, call.body))
     return Answer(status=201)
 
@@ -71,6 +72,7 @@ def create_users(call: Call, role: str) -> Answer:
         for each in body.users:
             if not each.user:
                 raise UsageError("user is required: the name of each user")
+            _require_new(call, each.user)
             steps.run(_addition(role, each.user, each), undo=f"DELETE USER {word(each.user)}")
     return Answer(status=201)
 
@@ -90,16 +92,15 @@ def _addition(role: str, user: str, body: AuthorizationBody) -> str:
     body=AuthorizationBody,
 )
 def update_user(call: Call, role: str, user: str) -> Answer:
-    """Change a user. Users may change their own password; the role in the address becomes the user's role."""
+    """Change a user. Users may change their own password and description. Nothing here changes a role."""
     body: AuthorizationBody = call.body
-    found = call.state.users.find(user)
-    wanted = parse_role(role) if role.lower() != _EVERY else None
-    if user != call.principal.name or (found is not None and wanted not in (None, found.role)):
+    if user != call.principal.name:
         required(call.principal, Role.SECURITY)
-    options = f", ROLE {wanted.name}" if wanted is not None else ""
-    options += f", PASSWORD {quoted(body.credential)}" if body.credential is not None else ""
+    found = _find(call, role, user)
+    options = f", PASSWORD {quoted(body.credential)}" if body.credential is not None else ""
     options += f", INFO {_line(body.info)}" if body.info is not None else ""
-    call.run(f"ALTER USER {word(user)}{options}")
+    if options:
+        call.run(f"ALTER USER {word(found.name)}{options}")
     return Answer()
 
 
@@ -143,11 +144,26 @@ def issue_token(call: Call) -> Answer:
 
 
 def _find(call: Call, role: str, name: str) -> User:
-    """Return a user who has the role. Raises NotFoundError."""
+    """Return a user who has the role. Raises NotFoundError, UsageError for a word that is not a role."""
     user = call.state.users.find(name)
-    if user is None or (role.lower() != _EVERY and user.role is not parse_role(role)):
-        raise NotFoundError(f"user {name} with role {role} does not exist", hint="list the users with INFO USERS")
+    wanted = user.role if user is not None and role.lower() == _EVERY else parse_role(role)
+    if user is None:
+        raise NotFoundError(f"user {name} does not exist", hint="list the users with INFO USERS")
+    if user.role is not wanted:
+        raise NotFoundError(f"user {name} does not have the role {wanted.title}", hint=_remedy(user))
     return user
+
+
+def _require_new(call: Call, name: str) -> None:
+    """Raise ConflictError if a user exists, with the role, which a client cannot change with this resource."""
+    user = call.state.users.find(name)
+    if user is not None:
+        raise ConflictError(f"user {name} already exists with the role {user.role.title}", hint=_remedy(user))
+
+
+def _remedy(user: User) -> str:
+    """Return how to change a user's role: a request never changes it as a side effect."""
+    return f"ALTER USER {user.name}, ROLE … changes the role; a client deletes the user and adds the user again"
 
 
 def _fields(user: User) -> Object:

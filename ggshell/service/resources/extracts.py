@@ -186,8 +186,12 @@ def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None
 
 @resource("PATCH", f"{_BASE}/{{extract}}", role=Role.OPERATOR, summary="Change an Extract", body=ExtractBody)
 def update_extract(call: Call, extract: str) -> Answer:
-    """Change what differs from the Extract as GET shows it; a ``begin`` that it has already does not move it."""
+    """Change what differs from the Extract as GET shows it; a ``begin`` that it has already does not move it.
+
+    ``config`` and ``targets`` require Administrator.
+    """
     body: ExtractBody = call.body
+    group_changes.require_role(call, body.config, body.targets)
     found = find_group(call, EXTRACT, extract)
     with call.steps() as steps:
         if body.config is not None:

@@ -131,7 +131,9 @@ def _added(call: Call, name: str, body: ReplicatBody, source: TrailSource) -> st
 
 @resource("PATCH", f"{_BASE}/{{replicat}}", role=Role.OPERATOR, summary="Change a Replicat", body=ReplicatBody)
 def update_replicat(call: Call, replicat: str) -> Answer:
+    """Change a Replicat. ``config`` requires Administrator."""
     body: ReplicatBody = call.body
+    group_changes.require_role(call, body.config)
     found = find_group(call, REPLICAT, replicat)
     with call.steps() as steps:
         if body.config is not None:
