@@ -144,9 +144,9 @@ def read_arrivals(folder: Path, since: int, remote: str = "") -> list[Arrival]:
 def newest(folder: Path, since: int) -> dict[str, int]:
     """Return when each group received its last heartbeat after a time (both in microseconds since 1970).
 
-    Reads only the last file of each group. Raises StoreError.
+    Reads only the last file of each group on its last day. Raises DiskError.
     """
-    last = {file.stem.partition("-")[0]: file for file in sorted(_files(folder, since), key=lambda file: file.name)}
+    last = {file.stem.partition("-")[0]: file for file in _files(folder, since)}
     found = {}
     with _engine() as engine:
         for group, file in last.items():

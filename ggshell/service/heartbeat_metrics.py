@@ -16,6 +16,9 @@ from ggshell.home.home import Home
 
 KEPT_SECONDS: Final = 15.0
 _WINDOW: Final = 3_600_000_000
+"""The age of the oldest heartbeat that counts, in microseconds."""
+_ARRIVALS_WINDOW: Final = 7 * 24 * _WINDOW
+"""How long the last heartbeat of a group is reported. It is longer, so that an alert does not end while it holds."""
 
 
 class HeartbeatMetrics:
@@ -42,14 +45,15 @@ class HeartbeatMetrics:
             return []
         from ggshell.monitoring.lag_archive import newest, spreads
 
-        since = self._clock.now() - _WINDOW
+        now = self._clock.now()
         try:
-            found, last = spreads(folder, "HOUR", since), newest(folder, since)
+            found, last = spreads(folder, "HOUR", now - _WINDOW), newest(folder, now - _ARRIVALS_WINDOW)
+            groups = {name for name, _ in self._home.group_names()}
         except GgsError:
             return []
         lag = Metric("ggshell_heartbeat_lag_seconds", "The lag of recent heartbeats, at most one hour old.", "summary")
         for each in {(each.remote, each.path, each.hop): each for each in found}.values():
-            labels = {"remote": each.remote, "path": each.path, "hop": each.hop}
+            labels = {"remote": each.remote, "path": _label(each.path), "hop": each.hop}
             for rank, value in (("0.5", each.p50), ("0.95", each.p95), ("0.99", each.p99), ("1", each.longest)):
                 lag.add_sample("ggshell_heartbeat_lag_seconds", {**labels, "quantile": rank}, value)
         arrived = GaugeMetricFamily(
@@ -58,5 +62,11 @@ class HeartbeatMetrics:
             labels=["group"],
         )
         for group, moment in last.items():
-            arrived.add_metric([group], moment / 1e6)
+            if group in groups:
+                arrived.add_metric([group], moment / 1e6)
         return [lag, arrived]
+
+
+def _label(path: str) -> str:
+    """Return a path as the value of a label: ``EXT1/PMP1/REP1``."""
+    return path.removeprefix("==> ").removesuffix(" ==>").replace(" ==> ", "/")

@@ -47,6 +47,14 @@ def test_files_of_past_days_are_merged_and_no_row_counts_twice(tmp_path: Path) -
     assert lag_archive.gather(tmp_path, "REP1", "2023-11-14") == []
 
 
+def test_the_newest_heartbeat_is_of_today_after_the_files_of_yesterday_were_merged(tmp_path: Path) -> None:
+    for received in (NOON, NOON + SECOND):
+        lag_archive.write(tmp_path, "REP1", [row(received)])
+    lag_archive.write(tmp_path, "REP1", [row(NOON + DAY)])
+    lag_archive.gather(tmp_path, "REP1", "2023-11-15")
+    assert lag_archive.newest(tmp_path, NOON) == {"REP1": NOON + DAY}
+
+
 def test_a_missing_archive_is_empty(tmp_path: Path) -> None:
     assert lag_archive.read_arrivals(tmp_path / "none", 0) == []
     assert lag_archive.spreads(tmp_path / "none", "DAY", 0) == []
