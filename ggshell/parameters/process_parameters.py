@@ -182,10 +182,11 @@ class PurgeRule(NamedTuple):
 
 
 class ManagerParameters(NamedTuple):
-    """Manager's parameters. ``autostart``: (kind, pattern) pairs."""
+    """Manager's parameters. ``autostart``: (kind, pattern) pairs. ``starts_service``: AUTOSTART SERVICE."""
 
     port: int = 7809
     autostart: tuple[tuple[str, str], ...] = ()
+    starts_service: bool = False
     autorestart: tuple[RestartRule, ...] = ()
     purge: tuple[PurgeRule, ...] = ()
 
@@ -291,10 +292,12 @@ def _suppresses(found: list[Parameter]) -> bool:
 
 def manager_parameters(found: list[Parameter]) -> ManagerParameters:
     """Manager's parameters."""
-    autostart = tuple((_kind(item), item.args["group_name"]) for item in _named(found, "AUTOSTART"))
+    given = _named(found, "AUTOSTART")
+    autostart = tuple((_kind(item), item.args["group_name"]) for item in given if "group_name" in item.args)
     return ManagerParameters(
         port=_last(found, "PORT", "number", 7809),
         autostart=autostart,
+        starts_service=any("group_name" not in item.args for item in given),
         autorestart=tuple(_restart(item) for item in _named(found, "AUTORESTART")),
         purge=tuple(_purge(item) for item in _named(found, "PURGEOLDEXTRACTS")),
     )

@@ -227,7 +227,9 @@ def session_builder(log: Path) -> Any:
             from pyspark.sql import SparkSession
         except ImportError as error:
             raise NotFoundError(
-                f"pyspark is not installed ({error})", code="GGS-00706", hint="pip install 'ggshell[spark]'"
+                f"pyspark is not installed ({error})",
+                code="GGS-00706",
+                hint="pip install -e '.[spark]' in the clone of ggshell",
             ) from error
     log.parent.mkdir(parents=True, exist_ok=True)
     for name in _LOGGERS:  # they would write to the terminal
@@ -335,7 +337,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     raise StateError(
         f"Spark needs Java {LEAST} or newer; {'; '.join(seen) if seen else 'there is none'}",
         code="GGS-00701",
-        hint=f"install a Java {LEAST}+ and set JAVA_HOME, or: pip install 'ggshell[java]'",
+        hint=f"install a Java {LEAST}+ and set JAVA_HOME, or: pip install -e '.[java]' in the clone of ggshell",
     )
 
 

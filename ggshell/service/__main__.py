@@ -21,7 +21,9 @@ def _run(kind: str, home: Home, group: str) -> int:
     missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise ProcessError(
-            f"the service requires {', '.join(missing)}", code="GGS-00913", hint="pip install 'ggshell[service]'"
+            f"the service requires {', '.join(missing)}",
+            code="GGS-00913",
+            hint="pip install -e '.[service]' in the clone of ggshell",
         )
     from ggshell.service import process
 

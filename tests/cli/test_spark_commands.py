@@ -141,7 +141,7 @@ def test_missing_java_is_reported_with_two_remedies(
     answer = shell.run("--engine", "spark", "-c", COUNT)
     assert answer.code == 1
     assert "Spark needs Java 17 or newer; there is none" in answer.err
-    assert "set JAVA_HOME, or: pip install 'ggshell[java]'" in answer.err + answer.out
+    assert "set JAVA_HOME, or: pip install -e '.[java]'" in answer.err + answer.out
 
 
 def test_an_external_server_is_not_started(shell: Shell) -> None:

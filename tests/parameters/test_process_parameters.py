@@ -51,7 +51,9 @@ def test_manager_and_globals_files_become_typed_parameters(tmp_path: Path) -> No
         write(tmp_path, "PORT 7810\nAUTOSTART ER *\nAUTORESTART EXTRACT e*, RETRIES 5, WAITSECONDS 1, RESETMINUTES 60\n"
               "PURGEOLDEXTRACTS ./dirdat/*, USECHECKPOINTS, MINKEEPDAYS 2\n")
     )  # fmt: skip
-    assert (manager.port, manager.autostart) == (7810, (("ER", "*"),))
+    assert (manager.port, manager.autostart, manager.starts_service) == (7810, (("ER", "*"),), False)
+    write(tmp_path, "AUTOSTART SERVICE\n")
+    assert load_manager(tmp_path / "x.prm").starts_service
     assert manager.autorestart[0][:4] == ("EXTRACT", "E*", 5, 1)
     assert manager.purge[0].keep_hours == 48
     assert (

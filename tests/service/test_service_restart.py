@@ -1,4 +1,4 @@
-"""Manager restarts a service that failed, and leaves one alone that was stopped."""
+"""Manager restarts a service that failed, leaves one alone that was stopped, and starts one with AUTOSTART SERVICE."""
 
 from __future__ import annotations
 
@@ -50,6 +50,39 @@ def test_a_stopped_service_stays_stopped_and_can_be_started_again(supervised: Ru
     assert "not running" in supervised.run("STOP SERVICE", code=1)
     supervised.run("START SERVICE")
     assert answers(supervised)
+
+
+def test_autostart_starts_a_stopped_service_with_manager(tmp_path: Path) -> None:
+    running = RunningService(tmp_path)
+    try:
+        running.run("STOP SERVICE")
+        (tmp_path / "dirprm" / "mgr.prm").write_text("PORT 7809\nAUTOSTART SERVICE\nAUTOSTART ER *\n")
+        running.run("START MANAGER")
+        until("the service answers", lambda: answers(running))
+        running.run("STOP SERVICE")
+        running.run("STOP MANAGER !")
+        running.run("START MANAGER")
+        until("the service answers again", lambda: answers(running))
+        assert "GGS-00917" not in (tmp_path / "ggserr.log").read_text()
+    finally:
+        running.close()
+
+
+def test_autostart_is_tried_again_until_the_service_runs(tmp_path: Path) -> None:
+    running = RunningService(tmp_path)
+    parameters = tmp_path / "dirprm" / "service.prm"
+    right = parameters.read_text()
+    try:
+        running.run("STOP SERVICE")
+        parameters.write_text(f"{right}UNKNOWN\n")
+        (tmp_path / "dirprm" / "mgr.prm").write_text("AUTOSTART SERVICE\n")
+        running.run("START MANAGER")
+        log = tmp_path / "ggserr.log"
+        until("the start fails", lambda: "The service was not started" in log.read_text())
+        parameters.write_text(right)
+        until("the service answers", lambda: answers(running))
+    finally:
+        running.close()
 
 
 def test_a_port_in_use_is_named_with_the_remedy(

@@ -57,6 +57,6 @@ def lake_target(home: Home, text: str) -> LakeTarget:
         raise NotFoundError(
             f"TARGET {text}: {form} tables require {', '.join(missing)}, which is not installed",
             code="GGS-00732",
-            hint="pip install 'ggshell[lakes]'",
+            hint="pip install -e '.[lakes]' in the clone of ggshell",
         )
     return LakeTarget(form, home.resolve(place))

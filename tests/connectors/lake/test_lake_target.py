@@ -55,7 +55,7 @@ def test_a_form_whose_package_is_missing_is_refused_with_the_package_to_install(
     assert main(["--home", str(tmp_path), "-c", statement]) == 1
     said = "".join(capsys.readouterr())
     assert f"{package}, which is not installed" in said
-    assert "pip install 'ggshell[lakes]'" in said
+    assert "pip install -e '.[lakes]'" in said
     assert not list((tmp_path / "dirchk").glob("*.cpr"))
 
 
