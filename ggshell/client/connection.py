@@ -75,9 +75,11 @@ class Connection:
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a request and return its answer.
 
-        Raises ConnectionLostError if there is no answer, HttpError (502) for an answer that is not a service's, and the
-        errors of a certificate that is not trusted.
+        A request that only reads is sent again over a new connection if the service closed the old one at that moment; a
+        change never is. Raises ConnectionLostError if there is no answer, HttpError (502) for an answer that is not a
+        service's, and the errors of a certificate that is not trusted.
         """
+        reused = self._http
         try:
             connection = self._opened()
         except (OSError, http.client.HTTPException) as error:
@@ -86,6 +88,9 @@ class Connection:
             answer, data = self._exchange(connection, method, path, body, headers or {})
         except BaseException as error:
             self.close()
+            closed = isinstance(error, ConnectionError) and connection is reused  # RemoteDisconnected is one
+            if closed and method in ("GET", "HEAD"):
+                return self.send(method, path, body, headers)
             if isinstance(error, OSError | http.client.HTTPException):
                 raise self._lost(error, "the connection to {url} was lost before the answer came") from error
             raise
