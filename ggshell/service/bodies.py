@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any, Final, Literal, get_args, get_origin
+
 import msgspec
 
 from ggshell.errors import UsageError
 from ggshell.service.call import word
+
+_FIELD: Final = re.compile(r"`\$\.(\w+)`$")
 
 
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -35,3 +40,12 @@ def lines_of(config: list[str] | str) -> str:
     if "\0" in text:
         raise UsageError("a parameter file must not contain NUL characters")
     return text if text.endswith("\n") else f"{text}\n"
+
+
+def choices(body: Any, refusal: str) -> str:
+    """Return the values of the field that a refusal of msgspec names, as a hint; empty if the field takes others too."""
+    named = _FIELD.search(refusal)
+    for field in msgspec.structs.fields(body) if named is not None else ():
+        if named is not None and field.encode_name == named[1] and get_origin(field.type) is Literal:
+            return f"{field.encode_name} is one of {', '.join(get_args(field.type))}"
+    return ""

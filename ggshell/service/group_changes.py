@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ggshell.cli.groups import LONGEST_PATH, Kinds, View
+from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, HttpError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
@@ -101,6 +102,9 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
         stop(call, found)
     call.run(f"DELETE {found.type} {word(found.group)} !", told=True)
     forget_settings(call, found.name)
+    file = call.home.parameters(found.group)
+    if file.exists():
+        call.said.append(Said(DONE, f"Parameter file dirprm/{file.name} is kept."))
     return found
 
 
@@ -117,7 +121,8 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
         raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
     if verb in _REPLIES:
         reply = request(found.process.socket, _REPLIES[verb])
-        return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": []})
+        lines = _lines(call.run(f"STATS {found.type} {word(found.group)}")) if verb == "STATS" else []
+        return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": lines})
     if verb in _CHANGING:
         required(call.principal, Role.OPERATOR)
         if verb == "KILL":
@@ -129,11 +134,16 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
         )
     statement = f"{verb} {body.arguments}".strip()
     outcome = call.run(f"SEND {found.type} {word(found.group)} {statement}")
-    lines = [] if outcome.result is None else [line for line in outcome.result.layout.splitlines() if line.strip()]
+    lines = _lines(outcome)
     rows: list[Object] = []
     if outcome.result is not None:
         rows = [dict(zip(outcome.result.columns, row, strict=True)) for row in outcome.result.rows]
     return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": lines})
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    """Return the lines of a statement's output in the layout of GGSCI."""
+    return [] if outcome.result is None else [line for line in outcome.result.layout.splitlines() if line.strip()]
 
 
 _REPLIES: Final = {"STATUS": "STATUS", "GETLAG": "GETLAG", "STATS": "STATS", "LOGEND": "GETLAG"}

@@ -11,6 +11,7 @@ from ggshell.errors import DiskError, GgsError, HttpError
 from ggshell.home.events import Severity
 from ggshell.service import routes
 from ggshell.service.answers import Answer
+from ggshell.service.bodies import choices
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug
 from ggshell.service.sign_in import Principal, required
@@ -70,4 +71,4 @@ def _body(route: routes.Route, command: dict[str, Any]) -> Any:
     try:
         return msgspec.convert(command, route.body)
     except msgspec.ValidationError as error:
-        raise HttpError(400, f"the command is not valid: {error}") from error
+        raise HttpError(400, f"the command is not valid: {error}", hint=choices(route.body, str(error))) from error

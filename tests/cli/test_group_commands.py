@@ -218,6 +218,13 @@ def test_the_slot_of_the_last_run_is_shown(shell: Shell) -> None:
     assert "WAL held back        1.0 MB" in shell.batch("INFO EXTRACT ext1, DETAIL").out
 
 
+def test_a_slot_that_retains_less_each_hour_does_not_grow(shell: Shell) -> None:
+    watch = SlotFacts("ggs_ext1", 1 << 20, growth_per_hour=-5.0)
+    shell.save(log_extract("EXT1", options=GroupOptions(slot="ggs_ext1", watch=watch)))
+    result = shell.run("--format", "json", "-c", "INFO EXTRACT ext1").objects[0]
+    assert result["rows"][0][result["columns"].index("wal_bytes_per_hour")] == 0
+
+
 def test_credentials(shell: Shell) -> None:
     out = shell.batch(
         "ADD CREDENTIALSTORE",

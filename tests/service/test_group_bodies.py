@@ -109,3 +109,42 @@ def test_a_trail_is_removed_from_its_extract(client: ServiceClient) -> None:
     assert targets(client) == [("dirdat", "eg")]
     assert client.delete("/trails/eg?path=dirdat&extract=g1").status == 200
     assert targets(client) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "remedy"),
+    [
+        ("/extracts/G1", {}, "USERIDALIAS to config"),
+        ("/replicats/G1", {"source": {"name": "ea"}}, '\\"checkpoint\\": {\\"table\\"'),
+        ("/replicats/G1", {}, '\\"path\\": \\"dirdat/\\"'),
+        ("/replicats/G1", {**REPLICAT, "mode": {"type": "parallel"}}, '\\"parallel\\": true'),
+        ("/extracts/G1", {**PUMP, "registration": "yes"}, "default, none"),
+        ("/commands/execute", {"name": "purge"}, '\\"purgeType\\": \\"trails\\"'),
+        ("/commands/execute", {"name": "report"}, "checkpointTables"),
+        ("/tasks/t1", {"command": {"name": "dance"}}, "name is one of start, stop, kill, restart, report, purge"),
+    ],
+)
+def test_a_refusal_names_the_remedy(client: ServiceClient, address: str, body: dict[str, Any], remedy: str) -> None:
+    reply = client.post(address, body)
+    assert (reply.status in (400, 409), remedy in reply.text) == (True, True), reply.text
+
+
+def test_a_deleted_group_leaves_its_parameter_file_and_says_so(client: ServiceClient, service: RunningService) -> None:
+    config = ["EXTRACT g1", "EXTTRAIL ./dirdat/ec", "TABLE s.*;"]
+    client.post("/extracts/G1", {**PUMP, "config": config})
+    assert "Parameter file dirprm/g1.prm is kept." in client.delete("/extracts/G1").text
+    assert (service.home / "dirprm" / "g1.prm").exists()
+    (service.home / "dirprm" / "g1.prm").unlink()
+    client.post("/extracts/G1", PUMP)
+    assert "is kept" not in client.delete("/extracts/G1").text
+
+
+def test_statistics_are_data_and_text(client: ServiceClient, service: RunningService) -> None:
+    write_trail(TrailName.parse("./dirdat/eh", service.home), [small(1, rows=3, size=10)])
+    config = ["EXTRACT g1", "PASSTHRU", "EXTTRAIL ./dirdat/ei", "TABLE *.*;"]
+    source = {"name": "eh", "path": "./dirdat"}
+    body = {"source": source, "config": config, "targets": [{"name": "ei"}], "status": "running"}
+    assert client.post("/extracts/G1", body).status == 201
+    found = client.post("/extracts/G1/command", {"command": "STATS"}).response
+    assert "tables" in found["replyData"]
+    assert any("G1" in line for line in found["reply"])

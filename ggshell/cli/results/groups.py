@@ -66,7 +66,8 @@ def _group_row(info: GroupInfo) -> Row:
     found, slot = info.checkpoint, info.slot
     position = found.read.current
     place = (position[0], position[1])
-    held = (slot.name, slot.retained, slot.growth_per_hour, slot.seconds_left) if slot else (None, None, None, None)
+    growth = None if slot is None or slot.growth_per_hour is None else max(0, slot.growth_per_hour)
+    held = (slot.name, slot.retained, growth, slot.seconds_left) if slot else (None, None, None, None)
     return (
         *(
             str(found.type),

@@ -117,14 +117,19 @@ def _report(call: Call, body: Command) -> Object:
     report = connected.get(body.report_type or "")
     if report is None:
         names = ", ".join(["lag", *connected])
-        raise UsageError(f"{str(body.report_type)[:80]} is not a supported reportType", hint=f"use one of {names}")
+        wrong = (
+            "report requires reportType" if body.report_type is None else f"{body.report_type[:80]} is not supported"
+        )
+        raise UsageError(wrong, hint=f"use one of these values of reportType: {names}")
     if body.credentials is None:
         raise UsageError(f"the report {body.report_type} requires credentials")
     return report(call, body.credentials.connection, body.specification)
 
 
 def _purge(call: Call, body: Command) -> Object:
+    if body.purge_type is None:
+        raise UsageError("purge requires purgeType", hint='add "purgeType": "trails"')
     if body.purge_type != "trails":
-        raise UsageError(f"{str(body.purge_type)[:80]} is not a supported purgeType", hint="use trails")
+        raise UsageError(f"{body.purge_type[:80]} is not a supported purgeType", hint="use trails")
     removed = purge_trails(call, body.trails or [], body.keep or [], use_checkpoints=body.use_checkpoints)
     return {"$schema": "ogg:commandResult", "name": body.name, "purged": removed}

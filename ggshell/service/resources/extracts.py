@@ -12,7 +12,7 @@ from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body
 from ggshell.service.call import Call, Steps, quoted, word
@@ -25,6 +25,13 @@ from ggshell.service.group_facts import (
     parameter_text,
     status_text,
     target_fields,
+)
+from ggshell.service.registration import (
+    CREDENTIALS_HINT,
+    change_registration,
+    check_registration,
+    register,
+    unregister_deleted,
 )
 from ggshell.service.routes import resource
 from ggshell.service.trail_names import known_trail, trail_fields, trail_of_file, trail_text
@@ -114,6 +121,7 @@ def _source_field(found: View) -> Any:
 def create_extract(call: Call, extract: str) -> Answer:
     body: ExtractBody = call.body
     name = extract.upper()
+    check_registration(body.registration)
     group_changes.require_new_group(call, EXTRACT, name)
     with call.steps() as steps:
         if body.config is not None:
@@ -153,27 +161,20 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
     if credentials is not None:
         call.log_in(credentials.connection)
         if body.registration not in (None, "none"):
-            _register(call, steps, name)
+            register(call, steps, name)
     text = f"ADD EXTRACT {word(name)}, TRANLOG{begin_options(body.begin or 'now', log=True)}{description}"
-    steps.run(text, undo=undo, told=True)
+    try:
+        steps.run(text, undo=undo, told=True)
+    except GgsError as error:
+        if error.code == "GGS-00204":
+            error.hint = CREDENTIALS_HINT
+        raise
 
 
 def _credentials_in(call: Call, name: str) -> Alias | None:
     """Return the alias of the group's parameter file."""
     found = credentials_of(parameter_text(call, name))
     return Alias(**found) if found is not None else None
-
-
-def _register(call: Call, steps: Steps, name: str) -> None:
-    """Register the Extract. A slot that exists already, from an earlier attempt, is used."""
-    try:
-        steps.run(f"REGISTER EXTRACT {word(name)} DATABASE", undo=f"UNREGISTER EXTRACT {word(name)} DATABASE")
-    except GgsError as error:
-        if "already" not in error.message:
-            raise
-        call.said.append(Said(error.code, str(error), "WARNING"))
-        return
-    call.said.append(Said("OGG-02003", f"Extract group {name} successfully registered with database."))
 
 
 def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None:
@@ -205,6 +206,7 @@ def update_extract(call: Call, extract: str) -> Answer:
             call.log_in(credentials.connection)
         if options:
             call.run(f"ALTER EXTRACT {word(found.group)}{options}", told=True)
+        change_registration(call, steps, found, body.registration, credentials)
         for target in body.targets or ():
             _alter_trail(call, steps, found, target)
         group_changes.keep_settings(call, found.name, _settings(body))
@@ -231,17 +233,8 @@ def delete_extract(call: Call, extract: str) -> Answer:
     credentials = credentials_of(parameter_text(call, name))
     found = group_changes.delete(call, EXTRACT, name)
     if found.checkpoint.read.source is SourceType.LOG and credentials is not None:
-        _unregister(call, found.group, Alias(**credentials))
+        unregister_deleted(call, found.group, Alias(**credentials))
     return Answer()
-
-
-def _unregister(call: Call, name: str, credentials: Alias) -> None:
-    """Release the source's log. If that fails, the answer says so: the slot would retain log forever."""
-    try:
-        call.log_in(credentials.connection)
-        call.run(f"UNREGISTER EXTRACT {word(name)} DATABASE")
-    except GgsError as error:
-        call.said.append(Said(error.code, f"EXTRACT {name} is deleted but still registered: {error}", "WARNING"))
 
 
 @resource(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ggshell.cli.commands.checkpoint_table import default_table
 from ggshell.cli.groups import REPLICAT, View
 from ggshell.errors import UsageError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind
@@ -119,9 +120,13 @@ def _added(call: Call, name: str, body: ReplicatBody, source: TrailSource) -> st
     mode = body.mode or Mode()
     kinds = {"integrated": ", INTEGRATED", "coordinated": ", COORDINATED"}
     if mode.type not in ("nonintegrated", *kinds):
-        raise UsageError(f"{mode.type[:80]} is not a valid mode", hint="use nonintegrated, integrated or coordinated")
+        hint = 'use nonintegrated, integrated or coordinated; "mode": {"parallel": true} makes it parallel'
+        raise UsageError(f"{mode.type[:80]} is not a valid mode", hint=hint)
     kind = ", PARALLEL" if mode.parallel else kinds.get(mode.type, "")
     table = body.checkpoint.table if body.checkpoint is not None else ""
+    if not table and default_table(call.session) is None:
+        hint = 'add "checkpoint": {"table": "schema.table"}, or CHECKPOINTTABLE to GLOBALS for all groups'
+        raise UsageError("checkpoint is required: the table that holds the position of the Replicat", hint=hint)
     options = f", CHECKPOINTTABLE {word(table)}" if table else ""
     if body.description:
         options += f", DESC {quoted(body.description)}"
