@@ -28,6 +28,7 @@ def list_logs(call: Call) -> Answer:
 
 @resource("GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log")
 def list_events(call: Call) -> Answer:
+    """Show the same events as ``messages``, which every user may read: the vendor's API requires Administrator here."""
     found = events(call.home, wanted(call.request.query))
     items = [event_fields(call, event) for event in found]
     return Answer({**_log_fields(call.home.event_log), "items": items}, text=text_of_log(call))

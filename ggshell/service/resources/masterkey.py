@@ -32,7 +32,11 @@ def list_versions(call: Call) -> Answer:
 
 @resource("POST", _BASE, role=Role.ADMINISTRATOR, summary="Add a version; with the first, the wallet", status=201)
 def create_version(call: Call) -> Answer:
-    """Add a version of the master key, which groups use from their next start."""
+    """Add a version of the master key, which groups use from their next start.
+
+    The vendor's API lets an Administrator do this, also with the first version, although CREATE WALLET requires SECURITY: a
+    wallet that exists is never replaced.
+    """
     wallet = wallet_of(call.home)
     if not wallet.exists:
         call.run("CREATE WALLET", told=True)
