@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
 from ggshell.client.connection import Connection
 from ggshell.client.credentials import StoredLogin, StoredLogins
@@ -13,16 +14,24 @@ from ggshell.client.pins import Pins
 from ggshell.client.remote import Remote, ShellChoices
 from ggshell.client.service_url import ServiceUrl, parse_url
 from ggshell.client.trust import Confirm, Trust
-from ggshell.errors import UsageError
+from ggshell.errors import GgsError, UsageError
+from ggshell.language.redaction import redacted
 
 PASSWORD: Final = "GGSHELL_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable with the password of the user, for scripts."""
 
 
-def connect_at_start(session: Session) -> Remote:
-    """Connect as the options of the command line say. Raises GgsError."""
+def connect_at_start(session: Session) -> Outcome:
+    """Connect as the options of the command line say, and return the outcome, as of CONNECT."""
     options = session.options
-    return connect(session, options.connect, StoredLogin("", options.user), options.deployment)
+    user = f" AS {options.user}" if options.user else ""
+    deployment = f" DEPLOYMENT {options.deployment}" if options.deployment else ""
+    statement = redacted(f"CONNECT {options.connect}{deployment}{user}")
+    try:
+        connect(session, options.connect, StoredLogin("", options.user), options.deployment)
+    except GgsError as error:
+        return Outcome(statement, errors=(error,))
+    return Outcome(statement)
 
 
 def connect(
@@ -42,18 +51,20 @@ def connect(
     session.leave_home()
     url = parse_url(address)
     _require_encryption(url, accept=accept)
-    login = _completed(session, given)
     trust = None
     if url.is_secure:
         confirm = _confirmation(session) if session.interactive else None
         statement = _accepting(url, deployment, given)
         pins = Pins(required_folder(os.environ))
         trust = Trust(url, pins, os.environ, confirm=confirm, accept=accept, statement=statement)
-    remote = Remote(Connection(url, trust, proxy, session.clock), login, deployment)
+    connection = Connection(url, trust, proxy, session.clock)
     try:
+        if url.is_secure:
+            connection.open()  # a password is asked for only after the certificate is trusted
+        remote = Remote(connection, _completed(session, given), deployment)
         remote.sign_in(ShellChoices(session.options.engine, session.options.auto_manager))
     except BaseException:
-        remote.close()
+        connection.close()
         raise
     session.remote = remote
     return remote

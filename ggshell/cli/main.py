@@ -15,6 +15,7 @@ from ggshell.errors import OUT_OF_MEMORY, DiskError, GgsError, UsageError
 from ggshell.files import close_to_others
 
 if TYPE_CHECKING:
+    from ggshell.cli.outcome import Outcome
     from ggshell.cli.session import Session
     from ggshell.logdump.state import LogdumpSession as DumpSession
 
@@ -155,7 +156,9 @@ def _with_session(session: Session) -> int:
     if options.connect and (options.commands or options.files or not at_terminal):
         from ggshell.cli.connecting import connect_at_start
 
-        connect_at_start(session)
+        connected = connect_at_start(session)
+        if connected.failed:
+            return _not_connected(session, connected)
     if options.commands or options.files:
         from ggshell.cli import batch
 
@@ -172,6 +175,17 @@ def _with_session(session: Session) -> int:
 
         return repl.run(session)
     return conversation.run_lines(session, (line.rstrip("\n") for line in iter(sys.stdin.readline, "")))
+
+
+def _not_connected(session: Session, outcome: Outcome) -> int:
+    """Show why ``--connect`` failed, as JSON if that is the format, and return the exit code. Raises GgsError otherwise."""
+    error = outcome.errors[0]
+    if session.options.format != "json":
+        raise error
+    from ggshell.cli.output.tables import json_line
+
+    sys.stdout.write(json_line(outcome))
+    return USAGE_ERROR if isinstance(error, UsageError) else FAILED
 
 
 if __name__ == "__main__":

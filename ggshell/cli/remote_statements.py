@@ -43,9 +43,10 @@ def carried_out(session: Session, parsed: Parsed, text: str, shown: str) -> Outc
         raise at_the_home(parsed.key)
     remote = connected(session)
     outcome = outcome_of(remote.run(text, session.ask, interactive=session.interactive), shown)
-    if not remote.take_renewal():
+    lost = remote.take_renewal()
+    if lost is None:
         return outcome
-    said = f"The session at {remote.url} had ended: signed in again, without the database login of DBLOGIN."
+    said = f"The session at {remote.url} had ended: signed in again{f', without the database login {lost}' if lost else ''}."
     return outcome._replace(notes=(Note("GGS-00926", said), *outcome.notes))
 
 

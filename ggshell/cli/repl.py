@@ -131,7 +131,8 @@ def run(session: Session) -> int:
     if session.options.connect:
         from ggshell.cli.connecting import connect_at_start
 
-        connect_at_start(session)
+        for error in connect_at_start(session).errors:
+            raise error
     if not is_dumb():
         session.busy, session.progress = working.line, working.progress
     history = _Discreet(str(history_file()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ggshell.cli.options import Options
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import DiskError, NotFoundError, StateError, StoreError
+from ggshell.errors import DiskError, NotFoundError, StateError, StoreError, UsageError
 from ggshell.home.home import Home
 
 if TYPE_CHECKING:
@@ -194,13 +194,22 @@ class Session:
         if self.ask(f"{question} (y/n)? ", False).strip().lower() not in ("y", "yes"):
             raise StateError("not done.")
 
-    def secret(self, what: str) -> str:
+    def secret(self, what: str, hint: str = "specify it, or an alias of the credential store") -> str:
         """Prompt for a password that the statement omits. Raises StateError if the shell is not interactive."""
+        return self._asker(what, hint)("Password: ", True)
+
+    def new_secret(self, what: str, hint: str) -> str:
+        """Prompt twice for a password that is set. Raises StateError as ``secret`` does, UsageError if the two differ."""
+        ask = self._asker(what, hint)
+        first = ask("New password: ", True)
+        if ask("Repeat the password: ", True) != first:
+            raise UsageError("the two passwords differ", hint="enter the statement again")
+        return first
+
+    def _asker(self, what: str, hint: str) -> Callable[[str, bool], str]:
         if self.ask is None or not self.interactive:
-            raise StateError(
-                f"a password is required for {what}", hint="specify it, or an alias of the credential store"
-            )
-        return self.ask("Password: ", True)
+            raise StateError(f"a password is required for {what}", hint=hint)
+        return self.ask
 
     def close(self) -> None:
         self.stop_spooling()

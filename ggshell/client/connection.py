@@ -30,11 +30,16 @@ _NO_ANSWER: Final = "GGS-00921"
 
 
 class ServiceMessage(NamedTuple):
-    """A message of an answer. ``severity``: INFO, WARNING or ERROR."""
+    """A message of an answer. ``title``: the whole text; ``text`` and ``hint``: its parts, empty for a message without a hint.
+
+    ``severity``: INFO, WARNING or ERROR.
+    """
 
     code: str
     title: str
     severity: str
+    text: str
+    hint: str
 
 
 class Reply(NamedTuple):
@@ -80,10 +85,7 @@ class Connection:
         service's, and the errors of a certificate that is not trusted.
         """
         reused = self._http
-        try:
-            connection = self._opened()
-        except (OSError, http.client.HTTPException) as error:
-            raise self._lost(error, "the service at {url} cannot be reached") from error
+        connection = self.open()
         try:
             answer, data = self._exchange(connection, method, path, body, headers or {})
         except BaseException as error:
@@ -99,6 +101,13 @@ class Connection:
             self.close()
         named = {name.lower(): value for name, value in answer.getheaders()}
         return Reply(answer.status, named, self._decoded(answer.status, data))
+
+    def open(self) -> http.client.HTTPConnection:
+        """Return an open connection. Raises ConnectionLostError, and the errors of a certificate that is not trusted."""
+        try:
+            return self._opened()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._lost(error, "the service at {url} cannot be reached") from error
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

@@ -40,7 +40,7 @@ class Remote:
         self._login = login
         self._base = connection.url.base(deployment)
         self._cookie = ""
-        self._renewed = False
+        self._lost_login: str | None = None
         self._lock = threading.Lock()
         self._choices = ShellChoices()
         self.deployment = deployment
@@ -86,10 +86,13 @@ class Remote:
                 return fields
             answers.append(ask(str(question.get("text", "")), bool(question.get("hidden"))))
 
-    def take_renewal(self) -> bool:
-        """Whether the client had to sign in again since the last call."""
-        renewed, self._renewed = self._renewed, False
-        return renewed
+    def take_renewal(self) -> str | None:
+        """Return the database login that the session lost when the client signed in again since the last call.
+
+        It is empty if there was no login, None if the client did not have to sign in again.
+        """
+        lost, self._lost_login = self._lost_login, None
+        return lost
 
     def names(self, path: str) -> list[str]:
         """Return the names of a collection of the REST API. Raises ConnectionLostError, HttpError."""
@@ -128,8 +131,8 @@ class Remote:
         reply = self._connection.send(method, f"{self._base}{path}", body, {**more, "Cookie": self._cookie})
         if reply.status != _UNAUTHORIZED or self._login.token:
             return reply
+        self._lost_login = self._lost_login or self.login
         self.sign_in(self._choices)
-        self._renewed = True
         return self._connection.send(method, f"{self._base}{path}", body, {**more, "Cookie": self._cookie})
 
     def _followed(self, reply: Reply) -> Reply:
@@ -153,10 +156,10 @@ class Remote:
             return
         if not reply.messages:
             raise self._foreign(reply)
-        code, title, _ = reply.messages[0]
-        if signing_in and reply.status == 404 and "not a resource" in title:
-            raise NotFoundError(f"{self.url} is not a service of ggshell: {title}")
-        raise HttpError(reply.status, title, code=code or None)
+        found = reply.messages[0]
+        if signing_in and reply.status == 404 and "not a resource" in found.title:
+            raise NotFoundError(f"{self.url} is not a service of ggshell: {found.title}")
+        raise HttpError(reply.status, found.text or found.title, code=found.code or None, hint=found.hint)
 
     def _foreign(self, reply: Reply) -> HttpError:
         return HttpError(

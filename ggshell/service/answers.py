@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from ggshell.errors import GgsError
 
 JSON: Final = "application/json"
 Object = dict[str, Any]
@@ -18,11 +21,22 @@ DONE: Final = "OGG-08100"
 
 
 class Said(NamedTuple):
-    """A message of an answer. ``severity``: INFO, WARNING or ERROR."""
+    """A message of an answer. ``severity``: INFO, WARNING or ERROR. ``hint``: the action to take, for an error."""
 
     code: str
     title: str
     severity: str = "INFO"
+    hint: str = ""
+
+    @classmethod
+    def of(cls, error: GgsError, severity: str = "ERROR") -> Said:
+        """Return the message of an error."""
+        return cls(error.code, error.located, severity, error.hint)
+
+    @property
+    def text(self) -> str:
+        """The message with its hint: clients of the vendor's API show the title only."""
+        return f"{self.title.removesuffix('.')} - {self.hint}" if self.hint else self.title
 
 
 class Answer(NamedTuple):
@@ -70,10 +84,14 @@ def collection(items: Iterable[Object]) -> Object:
 
 
 def message(said: Said, issued: int, base: str) -> Object:
-    """Return a message of the envelope. ``base``: the address of the API, for the link to the message's page."""
+    """Return a message of the envelope. ``base``: the address of the API, for the link to the message's page.
+
+    ``text`` and ``hint``, which a connected shell shows, are ggshell's own fields.
+    """
     return {
         "$schema": "ogg:message",
-        "title": said.title,
+        "title": said.text,
+        **({"text": said.title, "hint": said.hint} if said.hint else {}),
         "code": said.code,
         "severity": said.severity,
         "issued": datetime.fromtimestamp(issued / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

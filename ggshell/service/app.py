@@ -61,10 +61,10 @@ class Application:
         except GgsError as error:
             if status_of(error) == 500:
                 self._state.event(Severity.ERROR, error.code, f"{request.method} {request.url.path}: {error}")
-            said = (Said(error.code, masked(str(error)), "ERROR"),)
+            said = (Said(error.code, masked(error.located), "ERROR", masked(error.hint)),)
             status, headers = status_of(error), headers_of(error)
         if plain:
-            return Response(f"{said[0].code} {said[0].title}\n", status, headers, "text/plain")
+            return Response(f"{said[0].code} {said[0].text}\n", status, headers, "text/plain")
         found = envelope(str(request.url), base, said, self._state.clock.now(), None)
         return Response(msgspec.json.encode(found), status, headers, JSON)
 

@@ -25,7 +25,7 @@ def lag_report(call: Call, thresholds: list[Threshold]) -> Object:
         found, errors = select(call.session, ANY, "*")
     except NotFoundError:
         return collection(())
-    call.said += [Said(error.code, str(error), "WARNING") for error in errors]
+    call.said += [Said.of(error, "WARNING") for error in errors]
     levels = sorted(thresholds, key=lambda each: each.seconds)
     return collection(_lag(call, each, levels) for each in found)
 

@@ -20,6 +20,8 @@ _MESSAGE: Final = {
     "properties": {
         "code": {"type": "string"},
         "title": {"type": "string"},
+        "text": {"type": "string"},
+        "hint": {"type": "string"},
         "severity": {"enum": ["INFO", "WARNING", "ERROR"]},
         "issued": {"type": "string"},
         "type": {"type": "string"},

@@ -29,7 +29,7 @@ def register(call: Call, steps: Steps, name: str) -> None:
     except GgsError as error:
         if "already" not in error.message:
             raise
-        call.said.append(Said(error.code, str(error), "WARNING"))
+        call.said.append(Said.of(error, "WARNING"))
         return
     call.said.append(Said("OGG-02003", f"Extract group {name} successfully registered with database."))
 

@@ -27,8 +27,11 @@ _LONGEST_WAIT: Final = 600.0
 _LONGEST_OUTPUT: Final = 4096
 DEFAULT_HISTORY: Final = 10
 
-Execute = Callable[[dict[str, Any], str], str]
-"""Carries out a command for the user who created its task; returns what it reports. Raises GgsError."""
+Execute = Callable[[str, dict[str, Any], str], str]
+"""Carries out a command: the name of its task, the command, the user who created the task; returns what it reports.
+
+Raises GgsError.
+"""
 
 
 class Schedule(NamedTuple):
@@ -176,7 +179,11 @@ class TaskScheduler:
 
     def _carry_out(self, name: str, task: dict[str, Any], execute: Execute) -> None:
         try:
-            result = {"status": "stopped", "exitCode": 0, "output": execute(task["command"], task.get("owner", ""))}
+            result = {
+                "status": "stopped",
+                "exitCode": 0,
+                "output": execute(name, task["command"], task.get("owner", "")),
+            }
         except GgsError as error:
             result = {"status": "abended", "exitCode": 1, "output": f"{error.code}  {error}"}
         with self._lock:

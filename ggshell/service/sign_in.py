@@ -23,6 +23,7 @@ FREE_FAILURES: Final = 5
 LONGEST_WAIT_SECONDS: Final = 300.0
 _MOST_SESSIONS: Final = 10_000
 _MOST_FAILURES: Final = 100_000
+_BASIC_FORM: Final = "they are user:password in Base64"
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'}
 
 
@@ -94,14 +95,24 @@ class SignIn:
             known = self._checked.get(self._digest(name, password))
             return self._basic_principal(known, client) if known in self._known else None
         if scheme:
-            raise HttpError(401, f"{scheme[:20]} is not a supported method to sign in", headers=_CHALLENGE)
+            raise HttpError(
+                401,
+                f"{scheme[:20]} is not a supported method to sign in",
+                hint="use Basic or Bearer",
+                headers=_CHALLENGE,
+            )
         token = _cookie(headers.get("cookie", ""))
         if token:
             return self._of_session(token, "the session has ended")
         if certificate:
             user = self._known.get(certificate)
             if user is None:
-                raise HttpError(401, f"the certificate's name {certificate[:80]} is not a user", headers=_CHALLENGE)
+                raise HttpError(
+                    401,
+                    f"the certificate's name {certificate[:80]} is not a user",
+                    hint="use the certificate of a user, or add a user with this name",
+                    headers=_CHALLENGE,
+                )
             return Principal(user.name, user.role)
         return ANONYMOUS
 
@@ -116,7 +127,13 @@ class SignIn:
                 self._failures.pop((name, client), None)
                 self._checked[self._digest(name, password)] = name
         if user is None:
-            raise HttpError(401, "the user name or the password is not valid", code="GGS-00906", headers=_CHALLENGE)
+            raise HttpError(
+                401,
+                "the user name or the password is not valid",
+                code="GGS-00906",
+                hint="check both, or ask a user with the role SECURITY for a new password",
+                headers=_CHALLENGE,
+            )
         return self._basic_principal(name, client)
 
     def token(self, principal: Principal) -> tuple[str, int]:
@@ -225,9 +242,9 @@ def _basic(value: str) -> tuple[str, str]:
     try:
         name, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     except (binascii.Error, ValueError) as error:
-        raise HttpError(401, "the Basic credentials are not valid", headers=_CHALLENGE) from error
+        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=_CHALLENGE) from error
     if not colon or len(name) > LONGEST_PASSWORD or len(password) > LONGEST_PASSWORD:
-        raise HttpError(401, "the Basic credentials are not valid", headers=_CHALLENGE)
+        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=_CHALLENGE)
     return name, password
 
 
@@ -245,7 +262,9 @@ def required(principal: Principal, role: Role) -> None:
     if principal.role >= role:
         return
     if principal.role is Role.ANYONE:
-        raise HttpError(401, "sign in to use this resource", headers=_CHALLENGE)
+        raise HttpError(
+            401, "sign in to use this resource", hint="send a user name and a password, or a token", headers=_CHALLENGE
+        )
     raise HttpError(
         403,
         f"user {principal.name} has the role {principal.role.title}; this requires {role.title}",

@@ -37,11 +37,22 @@ def start_tasks(state: ServiceState) -> None:
         with contextlib.suppress(DiskError):  # on a full disk there is nowhere to write
             state.event(Severity.ERROR, error.code, f"task: {error}")
 
-    state.tasks.start(lambda command, owner: execute(state, command, owner), report)
+    state.tasks.start(lambda name, command, owner: execute(state, name, command, owner), report)
 
 
-def execute(state: ServiceState, command: dict[str, Any], owner: str) -> str:
-    """Carry out a command as its owner; return its messages, one a line. Raises GgsError."""
+def execute(state: ServiceState, name: str, command: dict[str, Any], owner: str) -> str:
+    """Carry out the command of a task as its owner; return its messages, one a line.
+
+    A failure is recorded in ggserr.log with the name of the task. Raises GgsError.
+    """
+    try:
+        return _carried_out(state, command, owner)
+    except GgsError as error:
+        state.event(Severity.ERROR, error.code, f"task {name} of {owner}: {error}")
+        raise
+
+
+def _carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> str:
     route, user = _route(), state.users.find(owner)
     if user is None:
         raise HttpError(403, f"user {owner}, who created the task, does not exist", hint="create the task again")
@@ -52,15 +63,14 @@ def execute(state: ServiceState, command: dict[str, Any], owner: str) -> str:
     try:
         with state.exclusive(_COMMANDS, _WAIT_SECONDS):
             answer = routes.handle(route, call, ())
-    except GgsError as error:
-        state.event(Severity.ERROR, error.code, f"task of {owner}: {error}")
+    except GgsError:
         raise
     except Exception as error:
         raise bug(error) from error
     finally:
         call.close()
     said = (*call.said, *(answer.messages if isinstance(answer, Answer) else ()))
-    return "\n".join(f"{each.code}  {each.title}" for each in said)
+    return "\n".join(f"{each.code}  {each.text}" for each in said)
 
 
 def _route() -> routes.Route:

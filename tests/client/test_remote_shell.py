@@ -154,8 +154,33 @@ def test_a_wrong_password_or_deployment_is_refused(service: RunningService, remo
     done = remote.run("-c", "INFO ALL", user="jane", GGSHELL_PASSWORD="wrong-horse-7")
     assert (done.returncode, done.stdout) == (1, "")
     assert "GGS-00906" in done.stderr
+    assert "is not valid - check both, or ask a user" in done.stderr
     done = remote.run("--deployment", "South", "-c", "INFO ALL")
     assert (done.returncode, "deployment South does not exist" in done.stderr) == (1, True)
+
+
+def test_the_hint_of_a_refused_request_is_apart_from_its_message(service: RunningService, remote: RemoteShell) -> None:
+    out = remote.session(f"CONNECT {service.url} DEPLOYMENT South AS admin\nEXIT\n")
+    assert "ERROR: deployment South does not exist\n  Hint: use Local\n" in out
+
+
+def test_a_failed_connection_is_json_where_json_is_asked_for(remote: RemoteShell) -> None:
+    for words, password, code, status in (
+        (("--deployment", "South"), PASSWORD, "GGS-00902", 1),
+        ((), "wrong-horse-7", "GGS-00906", 1),
+        ((), "", "GGS-00002", 2),
+    ):
+        done = remote.run("--format", "json", *words, "-c", "INFO ALL", user="uma", GGSHELL_PASSWORD=password)
+        found = json.loads(done.stdout)
+        assert (done.returncode, done.stderr, found["status"], found["code"]) == (status, "", "error", code)
+        assert found["statement"].startswith(f"CONNECT {remote.url} ")
+        assert found["hint"]
+
+
+def test_hints_about_a_missing_password_fit_the_statement(remote: RemoteShell) -> None:
+    done = remote.start("-c", "ADD CREDENTIALS prod USER admin")
+    assert "specify it with PASSWORD" in done.stderr
+    assert "credential store" not in done.stderr
 
 
 def test_a_role_that_is_too_low_is_refused_and_changes_are_recorded(
@@ -181,7 +206,15 @@ def test_a_service_that_has_gone_is_reported_and_a_new_one_is_signed_in_to(
     assert f"ERROR: the service at {service.url} cannot be reached: Connection refused" in third
     assert "signed in again" in fifth
     assert "Manager is DOWN" in fifth
+    assert "database login" not in fifth
     assert "signed in again" not in sixth
+
+
+def test_a_database_login_that_ended_with_its_session_is_named(service: RunningService, remote: RemoteShell) -> None:
+    login = f"duckdb://{service.home}/lost.duckdb"
+    restart = f"SHELL {' '.join(_shell(service, 'RESTART SERVICE'))}"
+    out = remote.session(f"CONNECT {service.url} AS admin\nDBLOGIN SOURCEDB {login}\n{restart}\nSTATUS MANAGER\nEXIT\n")
+    assert re.search(r"signed in again, without the database login \S*lost", out)
 
 
 def _shell(service: RunningService, statement: str) -> list[str]:

@@ -38,20 +38,27 @@ def terminal(secure_remote: RemoteShell, tmp_path: Path) -> Terminal:
 def test_a_certificate_and_a_password_are_asked_for(
     secure: RunningService, secure_remote: RemoteShell, terminal: Terminal
 ) -> None:
-    terminal.type(f"connect {secure.url} as admin", "Password: ")
-    asked = terminal.type(PASSWORD, r"connect \(yes/no\)\? ")
+    asked = terminal.type(f"connect {secure.url} as admin", r"connect \(yes/no\)\? ")
     assert "SHA-256 fingerprint is\r\n" in asked
-    assert PASSWORD not in asked
+    assert "Password" not in asked
     assert "the certificate was not accepted" in terminal.type("no", "2> ")
     assert not secure_remote.pins.exists()
-    terminal.type(f"connect {secure.url} as admin", "Password: ")
-    terminal.type(PASSWORD, r"connect \(yes/no\)\? ")
-    assert f"GGSCI ({secure.url} Local) 3> " in terminal.type("yes", "3> ")
+    terminal.type(f"connect {secure.url} as admin", r"connect \(yes/no\)\? ")
+    terminal.type("yes", "Password: ")
+    connected = terminal.type(PASSWORD, "3> ")
+    assert f"GGSCI ({secure.url} Local) 3> " in connected
+    assert PASSWORD not in connected
     assert secure_remote.pins.exists()
     asked = terminal.type("alter credentialstore add user u@h:1/d alias a", "Password: ")
     answered = terminal.type("hunter2secret", "4> ")
     assert "altered" in answered
     assert "hunter2secret" not in answered
+    terminal.type("add user nina", "New password: ")
+    terminal.type("hunter2secret", "Repeat the password: ")
+    assert "the two passwords differ" in terminal.type("hunter3secret", "5> ")
+    terminal.type("add user nina", "New password: ")
+    terminal.type("hunter2secret", "Repeat the password: ")
+    assert "User nina added" in terminal.type("hunter2secret", "6> ")
     assert terminal.end() == 0
     assert "hunter2secret" not in (secure.home / "ggserr.log").read_text()
 

@@ -35,6 +35,13 @@ def test_an_operator_alters_groups_but_no_parameter_file(service: RunningService
 
 
 @pytest.mark.usefixtures("groups")
+def test_the_message_and_the_hint_of_an_error_are_one_sentence(client: ServiceClient) -> None:
+    found = client.post("/extracts/OP1", {"source": {"name": "ea"}}).body["messages"][0]
+    assert found["title"] == "EXTRACT OP1 already exists - use PATCH to change it"
+    assert (found["text"], found["hint"]) == ("EXTRACT OP1 already exists.", "use PATCH to change it")
+
+
+@pytest.mark.usefixtures("groups")
 def test_a_trail_outside_the_home_requires_security_over_http_too(
     service: RunningService, client: ServiceClient
 ) -> None:

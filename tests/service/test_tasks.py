@@ -33,7 +33,7 @@ class Ran:
     def restart(self) -> None:
         self.scheduler = TaskScheduler(self.home, self.clock)
 
-    def execute(self, command: dict[str, Any], owner: str) -> str:
+    def execute(self, name: str, command: dict[str, Any], owner: str) -> str:
         if command["name"] == "fail":
             raise NotFoundError("EXTRACT X does not exist.")
         self.done.append(f"{command['name']} by {owner}")
@@ -143,7 +143,7 @@ def test_a_failure_is_in_the_history_which_keeps_the_newest_without_passwords(ra
 def test_an_execution_that_a_crash_interrupted_is_recorded(ran: Ran) -> None:
     ran.scheduler.put("t", task(HOURLY))
 
-    def crash(command: dict[str, Any], owner: str) -> str:
+    def crash(name: str, command: dict[str, Any], owner: str) -> str:
         raise KeyboardInterrupt
 
     ran.clock.advance(HOUR)
@@ -167,7 +167,7 @@ def test_a_damaged_document_does_not_stop_other_tasks(ran: Ran) -> None:
 def test_a_deleted_task_leaves_nothing(ran: Ran) -> None:
     ran.scheduler.put("t", task(HOURLY))
 
-    def deleting(command: dict[str, Any], owner: str) -> str:
+    def deleting(name: str, command: dict[str, Any], owner: str) -> str:
         ran.scheduler.delete("t")
         return ""
 
@@ -222,3 +222,13 @@ def test_the_service_runs_a_task_at_its_time_in_the_name_of_its_creator(service:
     assert client.patch("/tasks/soon", {"status": "running"}).status == 200
     until("the task runs again", lambda: len(history()) == 2)
     assert client.get("/tasks/soon").response["status"] == "stopped"
+
+
+@pytest.mark.slow
+def test_a_failure_is_logged_with_the_name_of_the_task(service: RunningService, client: ServiceClient) -> None:
+    command = {"name": "start", "processName": "NOSUCH"}
+    schedule = {"once": "2020-01-01T00:00:00Z"}
+    assert client.post("/tasks/nightly", {"command": command, "schedule": schedule}).status == 201
+    log = service.home / "ggserr.log"
+    until("the failure is logged", lambda: "task nightly of admin: " in log.read_text())
+    assert client.delete("/tasks/nightly").status == 200

@@ -52,7 +52,7 @@ def add_credentials(
     session: Session, *, credentials_name: str, userid: str = "", password: str = "", access_token: str = ""
 ) -> Message:
     """Store a login under a name; prompts for a missing password."""
-    given = "" if access_token else password or session.secret(userid)
+    given = "" if access_token else password or session.secret(userid, "specify it with PASSWORD")
     _stored().add(StoredLogin(credentials_name, userid, given, access_token))
     return Message((f"Credentials {credentials_name} added.",), apart=True)
 

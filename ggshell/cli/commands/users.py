@@ -21,7 +21,9 @@ def add_user(
 ) -> Message:
     """Add a user; prompts for a missing password, unless the user signs in with a certificate."""
     session.home.ensure()
-    given = None if certificate else password or session.secret(user_name)
+    given = (
+        None if certificate else password or session.new_secret(user_name, "specify it with PASSWORD, or CERTIFICATE")
+    )
     user = Users(session.home).add(user_name, parse_role(role), given, info)
     return Message((f"User {user.name} added with role {user.role.name}.",), apart=True)
 

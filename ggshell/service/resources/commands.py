@@ -72,7 +72,7 @@ def _processes(call: Call, body: Command) -> Object:
             errors.append(error)
     if errors and len(errors) >= len(found):
         raise errors[0]
-    call.said += [Said(error.code, str(error), "ERROR") for error in errors]
+    call.said += [Said.of(error, "ERROR") for error in errors]
     return {"$schema": "ogg:commandResult", "name": body.name, "processes": [each.group for each in found]}
 
 

@@ -205,7 +205,7 @@ def _check(call: Call, found: _Found, text: str) -> None:
     if loaded.refusals and process:
         raise first_of(loaded.refusals)
     for error in loaded.refusals:
-        call.said.append(Said(error.code, str(error), "WARNING"))
+        call.said.append(Said.of(error, "WARNING"))
     if not loaded.refusals:
         call.said.append(Said("OGG-10183", f"Parameter file {found.path.name} passed validity check."))
 

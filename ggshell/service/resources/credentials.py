@@ -75,7 +75,7 @@ def is_valid(call: Call, domain: str, alias: str) -> Answer:
     try:
         call.log_in(f"{domain}.{alias}")
     except GgsError as error:
-        call.said.append(Said(error.code, str(error), "WARNING"))
+        call.said.append(Said.of(error, "WARNING"))
         return Answer({"$schema": "ogg:credentialsValid", "valid": False})
     return Answer({"$schema": "ogg:credentialsValid", "valid": True})
 

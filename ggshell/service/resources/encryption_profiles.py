@@ -36,7 +36,7 @@ def is_valid(call: Call, profile: str) -> Answer:
     try:
         call.run("OPEN WALLET")
     except GgsError as error:
-        call.said.append(Said(error.code, str(error), "WARNING"))
+        call.said.append(Said.of(error, "WARNING"))
         return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": False})
     return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": True})
 

@@ -241,7 +241,7 @@ def _ask(call: Call, found: Process, verb: str, **arguments: Any) -> dict[str, A
     try:
         return request(process.socket, verb, timeout=ANSWER_SECONDS, **arguments)
     except GgsError as error:
-        call.said.append(Said(error.code, str(error), "WARNING"))
+        call.said.append(Said.of(error, "WARNING"))
         return {}
 
 
