@@ -124,7 +124,7 @@ def server_context(certificate: Path, key: Path, authority: Path | None, *, requ
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL asks at the terminal
         if authority is not None:
             context.load_verify_locations(authority)
             context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL

@@ -6,7 +6,12 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from service_client import RunningService, free_port
+
+from ggshell.clock import SystemClock
+from ggshell.home.certificate import ensure_certificate
+from ggshell.home.home import Home
 
 pytestmark = pytest.mark.slow
 DIFFER = "settings in service.prm differ: RESTART SERVICE applies them"
@@ -52,6 +57,17 @@ def test_settings_that_the_service_cannot_start_with_leave_it_running(
     shown = configured.run("INFO SERVICE")
     assert f"http://127.0.0.1:{configured.port}" in shown
     assert "service.prm" in shown
+
+
+def test_a_key_with_a_passphrase_is_refused_without_asking(configured: RunningService) -> None:
+    certificate, key, _ = ensure_certificate(Home(configured.home), SystemClock())
+    secret = serialization.load_pem_private_key(key.read_bytes(), None)
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    locked = secret.private_bytes(pem, pkcs8, serialization.BestAvailableEncryption(b"correct-horse"))
+    (configured.home / "locked.key").write_bytes(locked)
+    configure(configured, f"PORT {configured.port}\nCERTIFICATE {certificate}, KEY locked.key\n")
+    assert "cannot be used" in configured.run("RESTART SERVICE", code=1)
+    assert answers(configured)
 
 
 def test_the_service_is_stopped_and_shown_whatever_its_file_says(configured: RunningService) -> None:
