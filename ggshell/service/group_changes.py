@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ggshell.cli.execute import parse
 from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, HttpError, StateError, UsageError
@@ -15,6 +16,7 @@ from ggshell.service.bodies import Body, lines_of
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
+from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
@@ -111,34 +113,46 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
 def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
     """Send a request to a group's process and return its reply.
 
-    A user with the role User may send requests that read; those that change the process require Operator.
+    It requires the role that the same SEND requires as a statement. Raises HttpError 403, StatementError.
     """
     from ggshell.groups.control import request
 
     found = find_group(call, kinds, name)
     verb = body.command.strip().upper()
+    statement = _statement(call, found, verb, body.arguments)
     if found.process is None or not found.runs:
         raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
     if verb in _REPLIES:
         reply = request(found.process.socket, _REPLIES[verb])
-        lines = _lines(call.run(f"STATS {found.type} {word(found.group)}")) if verb == "STATS" else []
+        lines = _lines(call.run(statement)) if verb == "STATS" else []
         return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": lines})
-    if verb in _CHANGING:
-        required(call.principal, Role.OPERATOR)
-        if verb == "KILL":
-            call.run(f"KILL {found.type} {word(found.group)}")
-            return Answer({"$schema": "er:commandResult", "replyData": {}, "reply": []})
-    elif verb not in _READING:
-        raise HttpError(
-            400, f"{verb[:80]} is not a supported command", hint="see HELP SEND EXTRACT, HELP SEND REPLICAT"
-        )
-    statement = f"{verb} {body.arguments}".strip()
-    outcome = call.run(f"SEND {found.type} {word(found.group)} {statement}")
-    lines = _lines(outcome)
+    outcome = call.run(statement)
+    if verb == "KILL":
+        return Answer({"$schema": "er:commandResult", "replyData": {}, "reply": []})
     rows: list[Object] = []
     if outcome.result is not None:
         rows = [dict(zip(outcome.result.columns, row, strict=True)) for row in outcome.result.rows]
-    return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": lines})
+    return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": _lines(outcome)})
+
+
+def _statement(call: Call, found: View, verb: str, arguments: str) -> str:
+    """Return the statement that means the same as a command, after a check that the user may run it.
+
+    Raises HttpError (400, 403), StatementError for arguments that the command does not have.
+    """
+    if verb in _CHANGING:
+        required(call.principal, Role.OPERATOR)
+    elif verb not in _READING and verb not in _REPLIES:
+        raise HttpError(
+            400, f"{verb[:80]} is not a supported command", hint="see HELP SEND EXTRACT, HELP SEND REPLICAT"
+        )
+    group = f"{found.type} {word(found.group)}"
+    if verb in ("KILL", "STATS"):
+        statement = f"{verb} {group}"
+    else:
+        statement = f"SEND {group} {verb}" if verb in _REPLIES else f"SEND {group} {verb} {arguments}".strip()
+    require_permission(call.principal, parse(statement), call.home)
+    return statement
 
 
 def _lines(outcome: Outcome) -> list[str]:

@@ -148,3 +148,31 @@ def test_statistics_are_data_and_text(client: ServiceClient, service: RunningSer
     found = client.post("/extracts/G1/command", {"command": "STATS"}).response
     assert "tables" in found["replyData"]
     assert any("G1" in line for line in found["reply"])
+
+
+@pytest.mark.parametrize(
+    ("user", "command", "arguments", "status"),
+    [
+        ("uma", "GETPARAMINFO", "", 409),
+        ("uma", "GETPARAMINFO", "FILE dirprm/x.prm", 403),
+        ("otto", "SHOWTRANS", "FILE dirprm/x.prm", 403),
+        ("jane", "SHOWTRANS", "FILE dirprm/x.prm", 409),
+        ("jane", "SHOWTRANS", "FILE /tmp/x.prm", 403),
+        ("admin", "SHOWTRANS", "FILE dirwlt/users.ggs", 400),
+        ("uma", "BR", "BRSTATS", 409),
+        ("uma", "BR", "BRSTOP", 403),
+        ("otto", "BR", "BRSTOP", 409),
+        ("uma", "STATUS", "STOP", 409),
+        ("uma", "KILL", "", 403),
+        ("uma", "SHOWTRANS", "; STOP EXTRACT G1", 400),
+        ("uma", "GETPARAMINFO", "\nSTOP", 400),
+    ],
+)
+def test_a_command_requires_the_role_of_its_statement(
+    client: ServiceClient, service: RunningService, user: str, command: str, arguments: str, status: int
+) -> None:
+    """The group does not run, so a command that passes the check answers 409."""
+    client.post("/extracts/G1", PUMP)
+    reply = service.client(user).post("/extracts/G1/command", {"command": command, "arguments": arguments})
+    assert reply.status == status, reply.text
+    assert not (service.home / "dirprm" / "x.prm").exists()
