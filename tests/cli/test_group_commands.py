@@ -242,6 +242,19 @@ def test_credentials(shell: Shell) -> None:
     assert "a password is required for x" in shell.batch("ALTER CREDENTIALSTORE ADD USER x ALIAS y").err
 
 
+@pytest.mark.parametrize("style", ["ggsci", "json", "csv"])
+def test_a_password_in_a_user_id_is_not_shown(shell: Shell, style: str) -> None:
+    """A user ID can be a connection string."""
+    shell.batch(
+        "ADD CREDENTIALSTORE",
+        "ALTER CREDENTIALSTORE ADD USER 'host=h user=u password=hunter2' PASSWORD x ALIAS a1",
+        "ALTER CREDENTIALSTORE ADD USER 'postgresql://u:hunter3@h/d' PASSWORD x ALIAS a2",
+    )
+    out = shell.run("--format", style, "-c", "INFO CREDENTIALSTORE").out
+    assert "a1" in out and "a2" in out
+    assert "hunter" not in out
+
+
 def test_reports_parameters_and_events_are_shown(with_groups: Shell) -> None:
     home = with_groups.home
     home.report("EXT1").write_text("the present one\n")

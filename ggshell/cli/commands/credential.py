@@ -59,9 +59,9 @@ def _note(session: Session, store: CredentialStore) -> None:
 
 @command("INFO CREDENTIALSTORE")
 def info_store(session: Session, *, domain: str = "") -> CredentialList:
-    """List the aliases, without their passwords."""
-    entries = CredentialStore(session.home).entries()
-    lines = [CredentialLine(*entry) for entry in entries if not domain or entry.domain == domain]
+    """List the aliases, without their passwords. User IDs are masked, since they may be connection strings."""
+    entries = [entry for entry in CredentialStore(session.home).entries() if not domain or entry.domain == domain]
+    lines = [CredentialLine(entry.domain, entry.alias, masked(entry.userid)) for entry in entries]
     return CredentialList(_FOLDER, tuple(lines))
 
 
