@@ -172,10 +172,13 @@ def word(value: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """Return a value in quotes. Raises UsageError for a control character, or both kinds of quotes."""
+    """Return a value in quotes.
+
+    Raises UsageError for a control character, or both kinds of quotes; it does not quote the value, which can be a password.
+    """
     if _UNQUOTABLE.search(value):
-        raise UsageError(f"{value[:80]!a} contains a control character")
+        raise UsageError("a value of the request contains a control character")
     for quote in ('"', "'"):
         if quote not in value:
             return f"{quote}{value}{quote}"
-    raise UsageError(f"{value[:80]!a} contains both kinds of quotes")
+    raise UsageError("a value of the request contains both kinds of quotes")

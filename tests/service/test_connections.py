@@ -37,6 +37,12 @@ def test_an_alias_is_a_connection_and_a_connection_an_alias(client: ServiceClien
     assert client.delete("/connections/Lab.west").status == 404
 
 
+@pytest.mark.parametrize("password", ["hunter\"2'", "hunter\n2"])
+def test_a_password_that_is_refused_is_not_repeated(client: ServiceClient, password: str) -> None:
+    reply = client.post("/credentials/Lab/quotes", {"userid": "jane", "password": password})
+    assert (reply.status, "hunter" in reply.text) == (400, False), reply.text
+
+
 def test_a_connection_can_be_another_name_of_an_alias(client: ServiceClient) -> None:
     client.post("/credentials/Lab/east", {"userid": "postgresql://jane@127.0.0.1:1/x", "password": "p-1"})
     body = {"credentials": {"domain": "Lab", "alias": "east"}}
