@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
 from ggshell.errors import UsageError
+from ggshell.service.answers import Object
 from ggshell.service.call import word
 
 _FIELD: Final = re.compile(r"`\$\.(\w+)`$")
+
+
+def described(text: str, *values: str) -> msgspec.Meta:
+    """Return what the OpenAPI document says about a field; ``values``: those that its handler accepts, if they are few.
+
+    The handler checks them, because its message names the remedy.
+    """
+    return msgspec.Meta(description=text, extra_json_schema={"enum": list(values)} if values else None)
+
+
+GroupStatus = Annotated[str, described("Starts, stops or kills the group.", "running", "stopped", "killed")]
+Config = Annotated[list[str] | str | None, described("The parameter file, as lines or as one text.")]
+Begin = Annotated[
+    str | Object | None,
+    described(
+        "The start position: now, a time (2030-01-31T08:00:00Z), {sequence, offset} in a trail,"
+        " or {at: {csn}} in the log of an Extract's source."
+    ),
+]
 
 
 class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):

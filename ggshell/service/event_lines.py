@@ -72,6 +72,15 @@ class Wanted(NamedTuple):
     limit: int = _USUAL
 
 
+EVENT_QUERY: Final = {
+    "fromID": "the number of the first message",
+    "toID": "the number of the last message",
+    "offset": "how many messages to leave out, of those that fit",
+    "limit": f"the most messages in the answer: {_USUAL} if left out, at most {MOST}; without fromID and offset, the newest",
+}
+"""What the parameters that ``wanted`` reads mean."""
+
+
 def wanted(query: Mapping[str, str]) -> Wanted:
     """Read the parameters of an address: fromID, toID, offset, limit. Raises UsageError."""
     first, last, offset, limit = (_number(query, name) for name in ("fromID", "toID", "offset", "limit"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ggshell.cli.execute import parse
 from ggshell.cli.groups import LONGEST_PATH, Kinds, View
@@ -12,7 +12,7 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.parameters.loading import load
 from ggshell.service.answers import DONE, Answer, Object, Said
-from ggshell.service.bodies import Body, lines_of
+from ggshell.service.bodies import Body, described, lines_of
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
@@ -23,11 +23,22 @@ _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-1544
 STATUSES: Final = ("running", "stopped", "killed")
 
 
+_REPLIES: Final = {"STATUS": "STATUS", "GETLAG": "GETLAG", "STATS": "STATS", "LOGEND": "GETLAG"}
+_READING: Final = frozenset(
+    {"SHOWTRANS", "CACHEMGR", "GETPARAMINFO", "GETPORTINFO", "BR", "REPORTCOUNT", "CHILDSTATUS"}
+)
+_CHANGING: Final = frozenset(
+    {"STOP", "FORCESTOP", "KILL", "RESUME", "ROLLOVER", "REPORT", "SKIPTRANS", "FORCETRANS"}
+    | {"HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "TRACE", "TRACE2"}
+)
+_SUPPORTED: Final = sorted({*_REPLIES, *_READING, *_CHANGING})
+
+
 class GroupCommand(Body):
     """The body of ``command``: a request to the process, as SEND sends it."""
 
-    command: str
-    arguments: str = ""
+    command: Annotated[str, described(f"The request, as in SEND: {', '.join(_SUPPORTED)}; in any case.")]
+    arguments: Annotated[str, described("The options that follow the request in SEND.")] = ""
     is_reported: bool = True
 
 
@@ -158,16 +169,6 @@ def _statement(call: Call, found: View, verb: str, arguments: str) -> str:
 def _lines(outcome: Outcome) -> list[str]:
     """Return the lines of a statement's output in the layout of GGSCI."""
     return [] if outcome.result is None else [line for line in outcome.result.layout.splitlines() if line.strip()]
-
-
-_REPLIES: Final = {"STATUS": "STATUS", "GETLAG": "GETLAG", "STATS": "STATS", "LOGEND": "GETLAG"}
-_READING: Final = frozenset(
-    {"SHOWTRANS", "CACHEMGR", "GETPARAMINFO", "GETPORTINFO", "BR", "REPORTCOUNT", "CHILDSTATUS"}
-)
-_CHANGING: Final = frozenset(
-    {"STOP", "FORCESTOP", "KILL", "RESUME", "ROLLOVER", "REPORT", "SKIPTRANS", "FORCETRANS"}
-    | {"HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "TRACE", "TRACE2"}
-)
 
 
 def _reply(verb: str, reply: dict[str, Any]) -> Object:

@@ -86,7 +86,7 @@ def _operation(route: Route) -> dict[str, Any]:
     refusal: dict[str, Any] = {"application/json": {"schema": envelope}, "text/plain": {"schema": {"type": "string"}}}
     answer = {**refusal, "application/json": {"schema": {}}} if route.raw else refusal
     successes = {str(route.status), "202"} if route.changes else {str(route.status)}
-    answers = {status: {"description": route.summary, "content": answer} for status in sorted(successes)}
+    answers = {status: {"description": _success(route, status), "content": answer} for status in sorted(successes)}
     answers |= {status: {"description": text, "content": refusal} for status, text in _REFUSALS.items()}
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
@@ -102,6 +102,23 @@ def _operation(route: Route) -> dict[str, Any]:
         schema = {"$ref": _REF.format(name=route.body.__name__)} if _is_named(route.body) else {"type": "object"}
         found["requestBody"] = {"required": not route.optional, "content": {"application/json": {"schema": schema}}}
     return found
+
+
+def _success(route: Route, status: str) -> str:
+    """Return what an answer of success means."""
+    if status == "202" and route.status != 202:
+        return "The request takes longer and continues; its result is at the address in the Location header."
+    if route.summary.startswith("Not supported"):
+        return "Never answered: the request is not supported. The answer 404 says what to use instead."
+    if "not possible" in route.summary or "cannot" in route.summary:
+        return "Only if the request changes nothing."
+    if route.raw:
+        return "The content, without an envelope."
+    if route.method == "GET":
+        return "The list." if route.summary.startswith("List") else "The object that was requested."
+    done = {"DELETE": "It is deleted.", "PATCH": "It is as requested.", "PUT": "It is as requested."}
+    made = "It exists now." if route.status == 201 else "It was carried out; response has the result, if there is one."
+    return f"{done.get(route.method, made)} The messages say what was done."
 
 
 def _links(made: Route, declared: Iterable[Route]) -> dict[str, Any]:

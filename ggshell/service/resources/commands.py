@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from ggshell.cli.groups import ER, EXTRACT, PATH, REPLICAT, Kinds, View, select
 from ggshell.errors import GgsError, UsageError
@@ -10,7 +10,7 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said
-from ggshell.service.bodies import Alias, Body
+from ggshell.service.bodies import Alias, Body, described
 from ggshell.service.call import Call, word
 from ggshell.service.command_reports import checkpoint_tables, lag_report, schemas, tables
 from ggshell.service.group_facts import find_group
@@ -29,18 +29,20 @@ class Command(Body, kw_only=True):
     """
 
     name: Literal["start", "stop", "kill", "restart", "report", "purge"]
-    process_name: str | None = None
+    process_name: Annotated[str | None, described("A name, or a pattern with *.")] = None
     process_type: Literal["extract", "replicat", "ER", "distpath"] = "ER"
     force: bool = False
-    at: Any = None
-    after: Any = None
+    at: Annotated[Any, described("start: the CSN of the first transaction.")] = None
+    after: Annotated[Any, described("start: the CSN after which processing begins.")] = None
     skip_transaction: bool = False
     filter_duplicates: bool = True
-    report_type: str | None = None
+    report_type: (
+        Annotated[str, described("report: what it is about.", "lag", "checkpointTables", "schemas", "tables")] | None
+    ) = None
     thresholds: list[Threshold] | None = None
     specification: str = "*"
     credentials: Alias | None = None
-    purge_type: str | None = None
+    purge_type: Annotated[str, described("purge: what it deletes.", "trails")] | None = None
     trails: list[TrailPattern] | None = None
     use_checkpoints: bool = True
     keep: list[Keep] | None = None

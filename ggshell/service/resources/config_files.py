@@ -84,7 +84,7 @@ def get_file(call: Call, file: str) -> Answer | RawAnswer:
     "POST",
     f"{_BASE}/{{file}}",
     role=Role.ADMINISTRATOR,
-    summary="Create a configuration file",
+    summary="Create a configuration file; service.prm requires the role Security",
     body=ConfigFileBody,
     status=201,
 )
@@ -96,7 +96,11 @@ def create_file(call: Call, file: str) -> Answer:
 
 
 @resource(
-    "PUT", f"{_BASE}/{{file}}", role=Role.ADMINISTRATOR, summary="Replace a configuration file", body=ConfigFileBody
+    "PUT",
+    f"{_BASE}/{{file}}",
+    role=Role.ADMINISTRATOR,
+    summary="Replace a configuration file; service.prm requires the role Security",
+    body=ConfigFileBody,
 )
 def replace_file(call: Call, file: str) -> Answer:
     found = _to_change(call, file)
@@ -104,7 +108,12 @@ def replace_file(call: Call, file: str) -> Answer:
     return _write(call, found, 200)
 
 
-@resource("DELETE", f"{_BASE}/{{file}}", role=Role.ADMINISTRATOR, summary="Delete a configuration file")
+@resource(
+    "DELETE",
+    f"{_BASE}/{{file}}",
+    role=Role.ADMINISTRATOR,
+    summary="Delete a configuration file; service.prm requires the role Security",
+)
 def delete_file(call: Call, file: str) -> Answer:
     found = _to_change(call, file)
     found.existing  # noqa: B018 - raises if the file does not exist

@@ -91,7 +91,11 @@ def delete_service(call: Call, deployment: str, service: str) -> Answer:
 
 
 @resource(
-    "GET", "/installation/deployments", role=Role.USER, summary="List the deployments; ?deployment= for one of them"
+    "GET",
+    "/installation/deployments",
+    role=Role.USER,
+    summary="List the deployments",
+    query={"deployment": "the name of the only deployment to list"},
 )
 def list_installation_deployments(call: Call) -> Answer:
     wanted = call.request.query.get("deployment")
@@ -103,7 +107,13 @@ def list_installation_deployments(call: Call) -> Answer:
     return Answer({"$schema": "ogg:installationDeployments", "deployments": found})
 
 
-@resource("GET", "/installation/services", role=Role.USER, summary="List the services with their ports")
+@resource(
+    "GET",
+    "/installation/services",
+    role=Role.USER,
+    summary="List the services with their ports",
+    query={"deployment": "only the services of this deployment", "service": "the name of the only service to list"},
+)
 def list_installation_services(call: Call) -> Answer:
     settings, query = call.state.settings, call.request.query
     found = [

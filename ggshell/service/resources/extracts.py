@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
-from ggshell.service.bodies import Alias, Body
+from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described
 from ggshell.service.call import Call, Steps, quoted, word
 from ggshell.service.group_changes import GroupCommand
 from ggshell.service.group_facts import (
@@ -63,17 +63,23 @@ class ExtractBody(Body):
     """An Extract, for POST and PATCH."""
 
     description: str | None = None
-    config: list[str] | str | None = None
-    source: str | Object | None = None
+    config: Config = None
+    source: Annotated[
+        str | Object | None,
+        described("tranlogs (the log, default), tables (an initial load), or a trail: {name, path}."),
+    ] = None
     credentials: Alias | None = None
-    registration: str | Object | None = None
-    begin: str | Object | None = None
+    registration: Annotated[
+        str | Object | None,
+        described("default, or an object: creates the replication slot. none: does not, as if left out."),
+    ] = None
+    begin: Begin = None
     targets: list[TrailTarget] | None = None
     encryption_profile: str | Object | None = None
     managed_process_settings: str | Object | None = None
     critical: bool | None = None
     intent: str | None = None
-    status: str | None = None
+    status: GroupStatus | None = None
     type: str | None = None
     plugin_type: str | None = None
     replication_slot: str | None = None

@@ -10,7 +10,7 @@ from ggshell.home.events import EventLog
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.call import Call
-from ggshell.service.event_lines import LoggedEvent, events, wanted
+from ggshell.service.event_lines import EVENT_QUERY, LoggedEvent, events, wanted
 from ggshell.service.installation import services_of
 from ggshell.service.routes import resource
 
@@ -26,7 +26,7 @@ def list_logs(call: Call) -> Answer:
     return Answer(collection(item(call.url("/logs"), name) for name in (_DEFAULT, _EVENTS)))
 
 
-@resource("GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log")
+@resource("GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log", query=EVENT_QUERY)
 def list_events(call: Call) -> Answer:
     """Show the same events as ``messages``, which every user may read: the vendor's API requires Administrator here."""
     found = events(call.home, wanted(call.request.query))

@@ -9,7 +9,7 @@ from ggshell.errors import NotFoundError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, collection
 from ggshell.service.call import Call
-from ggshell.service.event_lines import LoggedEvent, Wanted, events, wanted
+from ggshell.service.event_lines import EVENT_QUERY, LoggedEvent, Wanted, events, wanted
 from ggshell.service.refusals import not_here
 from ggshell.service.resources.logs import event_fields, text_of_log
 from ggshell.service.routes import resource
@@ -18,30 +18,44 @@ _BASE: Final = "/monitoring"
 _MANAGER: Final = "MGR"
 
 
-@resource("GET", "/messages", role=Role.USER, summary="Show the messages of ggserr.log")
+@resource("GET", "/messages", role=Role.USER, summary="Show the messages of ggserr.log", query=EVENT_QUERY)
 def list_messages(call: Call) -> Answer:
     found = events(call.home, wanted(call.request.query))
     fields = [event_fields(call, event) for event in found]
     return Answer({"$schema": "ogg:messages", "messages": fields}, text=text_of_log(call))
 
 
-@resource("GET", f"{_BASE}/messages", role=Role.USER, summary="Show the messages of the processes")
+@resource("GET", f"{_BASE}/messages", role=Role.USER, summary="Show the messages of the processes", query=EVENT_QUERY)
 def list_process_messages(call: Call) -> Answer:
     return _messages(call, lambda _: True)
 
 
-@resource("GET", f"{_BASE}/{{item}}/messages", role=Role.USER, summary="Show the messages of a process")
+@resource(
+    "GET", f"{_BASE}/{{item}}/messages", role=Role.USER, summary="Show the messages of a process", query=EVENT_QUERY
+)
 def list_messages_of(call: Call, process: str) -> Answer:
     name = _existing(call, process)
     return _messages(call, lambda event: event.process == name)
 
 
-@resource("GET", f"{_BASE}/statusChanges", role=Role.USER, summary="Show how the status of the processes changed")
+@resource(
+    "GET",
+    f"{_BASE}/statusChanges",
+    role=Role.USER,
+    summary="Show how the status of the processes changed",
+    query=EVENT_QUERY,
+)
 def list_status_changes(call: Call) -> Answer:
     return _changes(call, lambda event: event.change is not None)
 
 
-@resource("GET", f"{_BASE}/{{item}}/statusChanges", role=Role.USER, summary="Show how the status of a process changed")
+@resource(
+    "GET",
+    f"{_BASE}/{{item}}/statusChanges",
+    role=Role.USER,
+    summary="Show how the status of a process changed",
+    query=EVENT_QUERY,
+)
 def list_status_changes_of(call: Call, process: str) -> Answer:
     name = _existing(call, process)
     return _changes(call, lambda event: event.change is not None and event.change[0] == name)

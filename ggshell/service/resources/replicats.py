@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ggshell.cli.commands.checkpoint_table import default_table
 from ggshell.cli.groups import REPLICAT, View
 from ggshell.errors import UsageError
@@ -10,7 +12,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
-from ggshell.service.bodies import Alias, Body
+from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_changes import GroupCommand
 from ggshell.service.group_facts import (
@@ -31,8 +33,10 @@ _BASE = "/replicats"
 class Mode(Body):
     """How a Replicat applies."""
 
-    type: str = "nonintegrated"
-    parallel: bool = False
+    type: Annotated[
+        str, described("nonintegrated: a classic Replicat.", "nonintegrated", "integrated", "coordinated")
+    ] = "nonintegrated"
+    parallel: Annotated[bool, described("true: a parallel Replicat, whatever the type is.")] = False
 
 
 class TrailSource(Body):
@@ -52,18 +56,18 @@ class ReplicatBody(Body):
     """A Replicat, for POST and PATCH."""
 
     description: str | None = None
-    config: list[str] | str | None = None
+    config: Config = None
     source: TrailSource | None = None
     credentials: Alias | None = None
     mode: Mode | None = None
     checkpoint: CheckpointTable | None = None
-    begin: str | Object | None = None
-    registration: str | None = None
+    begin: Begin = None
+    registration: Annotated[str | None, described("Without effect: a Replicat is not registered.")] = None
     encryption_profile: str | Object | None = None
     managed_process_settings: str | Object | None = None
     critical: bool | None = None
     intent: str | None = None
-    status: str | None = None
+    status: GroupStatus | None = None
     synchronized: bool | None = None
 
 

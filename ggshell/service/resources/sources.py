@@ -11,7 +11,7 @@ from ggshell.errors import UsageError
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, item
-from ggshell.service.bodies import Body
+from ggshell.service.bodies import Begin, Body, GroupStatus
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_facts import (
     begin_field,
@@ -48,13 +48,13 @@ class PathBody(Body):
     description: str | None = None
     source: Endpoint | None = None
     target: Endpoint | None = None
-    begin: str | Object | None = None
+    begin: Begin = None
     options: Object | None = None
     encryption_profile: str | None = None
     managed_path_settings: str | Object | None = None
     target_initiated: bool | None = None
     ruleset: Object | None = None
-    status: str | None = None
+    status: GroupStatus | None = None
 
     def given(self) -> Object:
         """Return the fields that the client sent, except the status."""

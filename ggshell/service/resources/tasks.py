@@ -10,7 +10,7 @@ import msgspec
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, collection, item, utc_text
-from ggshell.service.bodies import Body
+from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call
 from ggshell.service.refusals import stored_only
 from ggshell.service.resources.config_types import AutoRestart
@@ -27,11 +27,19 @@ class TaskBody(Body):
     """A task, for POST and PATCH."""
 
     description: Annotated[str, msgspec.Meta(max_length=4095)] | None = None
-    command: dict[str, Any] | None = None
-    schedule: dict[str, Any] | None = None
+    command: Annotated[
+        dict[str, Any] | None, described("The body of POST /commands/execute that the task carries out.")
+    ] = None
+    schedule: Annotated[
+        dict[str, Any] | None,
+        described(
+            "{every: {units, value}} with units seconds, minutes, hours, days or weeks; or {once: time}."
+            " A task without a schedule runs on request."
+        ),
+    ] = None
     enabled: bool | None = None
     critical: bool | None = None
-    status: str | None = None
+    status: Annotated[str, described("running: runs the task now.", "running", "starting", "stopped")] | None = None
     max_history: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     timeout: Annotated[int, msgspec.Meta(ge=1, le=65_535)] | None = None
     restart: AutoRestart | None = None

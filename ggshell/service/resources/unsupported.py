@@ -130,9 +130,12 @@ def _declare(row: _Unsupported, method: str, path: str) -> None:
     role = max(row.role, Role.ADMINISTRATOR) if changes else row.role
     body = dict[str, Any] if changes and method != "DELETE" else None
 
-    @resource(method, path, role=role, summary="Not supported", body=body, optional=True)
+    listed = method == "GET" and is_collection(path, row.methods)
+    summary = "List objects that are not supported: always empty" if listed else "Not supported"
+
+    @resource(method, path, role=role, summary=summary, body=body, optional=True)
     def handler(call: Call, *parts: str) -> Answer:
-        if method == "GET" and is_collection(path, row.methods):
+        if listed:
             return Answer(collection(()))
         raise not_here(row.what, row.instead)
 
