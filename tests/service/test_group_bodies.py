@@ -165,7 +165,7 @@ def test_statistics_are_data_and_text(client: ServiceClient, service: RunningSer
         ("uma", "STATUS", "STOP", 409),
         ("uma", "KILL", "", 403),
         ("uma", "SHOWTRANS", "; STOP EXTRACT G1", 400),
-        ("uma", "GETPARAMINFO", "\nSTOP", 400),
+        ("uma", "BR", "BRSTATS\nBRSTOP", 400),
     ],
 )
 def test_a_command_requires_the_role_of_its_statement(
