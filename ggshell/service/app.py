@@ -36,6 +36,8 @@ DEADLINE_SECONDS: Final = 25.0
 MOST_WAITING: Final = 50
 """How many requests may wait for the check of a password. One thread checks them, since each check needs memory and time."""
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+"""Headers of every answer: a browser must not guess its type, and nothing may keep it."""
 PeerName = Callable[[tuple[str, int]], str]
 """Returns the common name of the certificate that a client connection presented, empty for none."""
 
@@ -54,6 +56,11 @@ class Application:
         self.asgi = Starlette(routes=[endpoint])
 
     async def _endpoint(self, request: HttpRequest) -> Response:
+        answer = await self._answer_or_refusal(request)
+        answer.headers.update(_ALWAYS)
+        return answer
+
+    async def _answer_or_refusal(self, request: HttpRequest) -> Response:
         base, plain = f"{_origin(request)}/services/v2", "text/plain" in request.headers.get("accept", "")
         said: tuple[Said, ...] = ()
         try:
@@ -73,6 +80,8 @@ class Application:
         if request.method == "OPTIONS":
             return self._options(address)
         route, values = routes.find(request.method, address.path)
+        if route.changes:
+            _require_same_origin(request)
         principal = await self._principal(request, route.role)
         required(principal, route.role)
         body = await self._body(request, route)
@@ -245,6 +254,13 @@ async def _limited_body(request: HttpRequest) -> bytes:
 def _origin(request: HttpRequest) -> str:
     url = request.url
     return f"{url.scheme}://{url.netloc}"
+
+
+def _require_same_origin(request: HttpRequest) -> None:
+    """Refuse a request that a page of another site sent with the browser's cookie or password. Raises HttpError 403."""
+    origin = request.headers.get("origin", _origin(request))
+    if origin.lower() != _origin(request).lower() or request.headers.get("sec-fetch-site", "") == "cross-site":
+        raise HttpError(403, "a page of another site sent this request", hint="send it from a page of this service")
 
 
 def _changed_object(route: routes.Route, values: tuple[str, ...]) -> str:
