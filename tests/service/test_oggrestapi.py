@@ -125,6 +125,7 @@ def test_a_replication_is_built_used_and_removed(api: OGGRestAPI, databases: tup
     asked_everything(api)
     changed(api, north, south)
     recreated(api, north, south)
+    users(api)
     removed(api, north)
 
 
@@ -219,6 +220,19 @@ def changed(api: OGGRestAPI, north: str, south: str) -> None:
 
 def _stops(api: OGGRestAPI) -> list[tuple[Callable[[str], Any], str]]:
     return [(api.stop_replicat, "REP1"), (api.stop_distribution_path, "DPATH"), (api.stop_extract, "EXT1")]
+
+
+def users(api: OGGRestAPI) -> None:
+    """A user that exists is updated, verified and created again in its role, and never moved to another role."""
+    data = {"credential": "long-enough-11", "info": "nights"}
+    api.create_user("User", "ogg", data=data)
+    for choice, status in (("update", "updated"), ("verify", "verified"), ("recreate", "recreated")):
+        assert api.create_user("User", "ogg", data=data, if_exists=choice)["status"] == status
+        with pytest.raises(Exception, match="does not have the role Operator"):
+            api.create_user("Operator", "ogg", data=data, if_exists=choice)
+    assert api.update_user("User", "ogg", data={"info": "days"}) is not None
+    assert {each["username"]: each["info"] for each in api.list_users("User")}["ogg"] == "days"
+    api.delete_user("all", "ogg")
 
 
 def removed(api: OGGRestAPI, north: str) -> None:

@@ -37,7 +37,10 @@ def test_no_request_changes_a_role(service: RunningService, client: ServiceClien
         assert (existing.status, "ROLE" in existing.text) == (409, True)
     assert service.client("uma").patch("/authorizations/Security/uma", {"credential": PASSWORD}).status == 404
     assert client.patch("/authorizations/nonsense/admin", {"info": "me"}).status == 400
-    assert client.patch("/authorizations/User/nobody", {"info": "me"}).status == 404
+    for role in ("User", "all"):
+        assert client.patch(f"/authorizations/{role}/nobody", {"info": "me"}).status == 404
+    assert client.delete("/authorizations/User/nobody").status == 404
+    assert client.delete("/authorizations/all/nobody").status == 200  # oggrestapi deletes from the role, then from all
     assert roles(client) == before
 
 

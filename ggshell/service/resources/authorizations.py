@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ggshell.errors import ConflictError, NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
-from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.answers import DONE, Answer, Object, Said, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.routes import resource
@@ -57,7 +57,7 @@ def get_user_info(call: Call, role: str, user: str) -> Answer:
     "POST", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Add a user", body=AuthorizationBody, status=201
 )
 def create_user(call: Call, role: str, user: str) -> Answer:
-    _require_new(call, user)
+    _require_new(call, role, user)
     call.run(_addition(role, user, call.body))
     return Answer(status=201)
 
@@ -72,7 +72,7 @@ def create_users(call: Call, role: str) -> Answer:
         for each in body.users:
             if not each.user:
                 raise UsageError("user is required: the name of each user")
-            _require_new(call, each.user)
+            _require_new(call, role, each.user)
             steps.run(_addition(role, each.user, each), undo=f"DELETE USER {word(each.user)}")
     return Answer(status=201)
 
@@ -106,8 +106,14 @@ def update_user(call: Call, role: str, user: str) -> Answer:
 
 @resource("DELETE", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Delete a user")
 def delete_user(call: Call, role: str, user: str) -> Answer:
-    _find(call, role, user)
-    call.run(f"DELETE USER {word(user)}")
+    """Delete a user. A role in the address must be the user's.
+
+    With ``all``, a user who does not exist is accepted: in the vendor's API, clients first remove a user from a role, then
+    from the deployment.
+    """
+    if role.lower() == _EVERY and call.state.users.find(user) is None:
+        return Answer(messages=(Said(DONE, f"User {user} does not exist."),))
+    call.run(f"DELETE USER {word(_find(call, role, user).name)}")
     return Answer()
 
 
@@ -145,20 +151,20 @@ def issue_token(call: Call) -> Answer:
 
 def _find(call: Call, role: str, name: str) -> User:
     """Return a user who has the role. Raises NotFoundError, UsageError for a word that is not a role."""
-    user = call.state.users.find(name)
-    wanted = user.role if user is not None and role.lower() == _EVERY else parse_role(role)
+    user, wanted = call.state.users.find(name), None if role.lower() == _EVERY else parse_role(role)
     if user is None:
         raise NotFoundError(f"user {name} does not exist", hint="list the users with INFO USERS")
-    if user.role is not wanted:
+    if wanted is not None and user.role is not wanted:
         raise NotFoundError(f"user {name} does not have the role {wanted.title}", hint=_remedy(user))
     return user
 
 
-def _require_new(call: Call, name: str) -> None:
-    """Raise ConflictError if a user exists, with the role, which a client cannot change with this resource."""
+def _require_new(call: Call, role: str, name: str) -> None:
+    """Raise ConflictError if a user exists; the hint for another role differs, because PATCH does not change it."""
     user = call.state.users.find(name)
     if user is not None:
-        raise ConflictError(f"user {name} already exists with the role {user.role.title}", hint=_remedy(user))
+        hint = "use PATCH to change it" if user.role is parse_role(role) else _remedy(user)
+        raise ConflictError(f"user {name} already exists with the role {user.role.title}", hint=hint)
 
 
 def _remedy(user: User) -> str:
