@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 
@@ -37,4 +38,5 @@ def _drop_slot(connection: psycopg.Connection, slot: str) -> None:
              PERFORM pg_sleep(0.01);
            END LOOP; END $$"""
     )
-    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
+    with contextlib.suppress(psycopg.errors.UndefinedObject):  # a temporary slot ends with its session
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot])
