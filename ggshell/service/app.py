@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 import msgspec
@@ -86,10 +86,14 @@ class Application:
         required(principal, route.role)
         body = await self._body(request, route)
         call = Call(self._state, self._request(request, address, body), principal)
-        workers = self._state.statement_workers if route.statements else self._state.workers
-        future = workers.submit(self._handled, route, call, values)
+        future = self._workers(route).submit(self._handled, route, call, values)
         answer = await self._awaited(future, route, call)
         return self._response(request, call, answer)
+
+    def _workers(self, route: routes.Route) -> ThreadPoolExecutor:
+        if route.statements:
+            return self._state.statement_workers
+        return self._state.change_workers if route.changes else self._state.workers
 
     def _address(self, request: HttpRequest) -> Address:
         path = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0] or request.url.path
@@ -170,7 +174,7 @@ class Application:
         try:
             if not route.changes or route.statements:
                 return _with_said(routes.handle(route, call, values), call)
-            with self._state.exclusive(_changed_object(route, values), self._deadline):
+            with self._state.exclusive(routes.changed_object(route, values, call.body), self._deadline):
                 answer = routes.handle(route, call, values)
             self._audit(call, str(answer.status))
         except GgsError as error:
@@ -261,8 +265,3 @@ def _require_same_origin(request: HttpRequest) -> None:
     origin = request.headers.get("origin", _origin(request))
     if origin.lower() != _origin(request).lower() or request.headers.get("sec-fetch-site", "") == "cross-site":
         raise HttpError(403, "a page of another site sent this request", hint="send it from a page of this service")
-
-
-def _changed_object(route: routes.Route, values: tuple[str, ...]) -> str:
-    """Return the name of the object that a change concerns; only one request at a time changes it."""
-    return f"{route.path.split('/')[1]} {values[0].upper() if values else ''}".strip()

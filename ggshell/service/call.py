@@ -61,6 +61,7 @@ class Call:
         self.said: list[Said] = []
         self._session: Session | None = None
         self._cleanup = ExitStack()
+        self._uses_database = False
 
     @property
     def home(self) -> Home:
@@ -109,8 +110,14 @@ class Call:
         return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
 
     def log_in(self, connection: str) -> None:
-        """Log in to the database of a connection. Raises NotFoundError, DatabaseError."""
+        """Log in to the database of a connection.
+
+        Raises NotFoundError, DatabaseError, HttpError 503 while too many other requests use databases.
+        """
         found = connection_of(self.home, connection)
+        if not self._uses_database:
+            self._cleanup.enter_context(self.state.database())
+            self._uses_database = True
         self.run(f"DBLOGIN USERIDALIAS {word(found.alias)} DOMAIN {word(found.domain)}")
 
     def steps(self) -> Steps:

@@ -34,8 +34,10 @@ class Route(NamedTuple):
     ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the
     type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
     ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
-    of the route in that document. ``statements``: requests are statements of a shell, which records them and carries out one
-    at a time. ``query``: what the parameters after the question mark mean, by name.
+    of the route in that document. ``changed``: returns from the body the name of what the request changes, which only one
+    request at a time does; an empty name for a request that changes nothing; None: the address names it. ``statements``:
+    requests are statements of a shell, which records them and carries out one at a time. ``query``: what the parameters
+    after the question mark mean, by name.
     """
 
     method: str
@@ -51,6 +53,7 @@ class Route(NamedTuple):
     raw: bool = False
     statements: bool = False
     query: Mapping[str, str] = {}
+    changed: Callable[[Any], str] | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -78,13 +81,27 @@ def resource(
     raw: bool = False,
     statements: bool = False,
     query: Mapping[str, str] | None = None,
+    changed: Callable[[Any], str] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
     def register(handler: Handler) -> Handler:
         tag = handler.__module__.rpartition(".")[2].replace("_", " ")
         route = Route(
-            method, path, role, summary, handler, body, optional, returns, tag, status, raw, statements, query or {}
+            method,
+            path,
+            role,
+            summary,
+            handler,
+            body,
+            optional,
+            returns,
+            tag,
+            status,
+            raw,
+            statements,
+            query or {},
+            changed,
         )
         if _ROUTES.setdefault((method, path), route) is not route:
             raise ValueError(f"{method} {path} is declared twice")
@@ -177,6 +194,13 @@ def _part(word: str) -> str:
     ):
         raise HttpError(400, f"{value[:80]!a} is not a valid name in an address")
     return value
+
+
+def changed_object(route: Route, values: tuple[str, ...], body: Any) -> str:
+    """Return the name of the object that a request changes, an empty name if it changes none."""
+    if route.changed is not None:
+        return route.changed(body)
+    return f"{route.path.split('/')[1]} {values[0].upper() if values else ''}".strip()
 
 
 def handle(route: Route, call: Call, values: tuple[str, ...]) -> Answer | RawAnswer:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "Service"
 WORKERS: Final = 16
+MOST_LOGINS: Final = 8
+"""How many requests may use databases at the same time. A database that does not answer must leave workers to the others."""
 _MOST_LONG_REQUESTS: Final = 200
 
 
@@ -49,7 +51,8 @@ class LongRequest(NamedTuple):
 class ServiceState:
     """What the requests of a service share. Any thread can use it.
 
-    ``statement_workers``: statements of shells may take long, so they do not use the threads of the other requests.
+    ``workers`` carry out reads. Changes wait for each other and statements of shells may take long, so they have threads of
+    their own: ``change_workers`` and ``statement_workers``.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
@@ -62,6 +65,7 @@ class ServiceState:
         self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
         self.password_worker = ThreadPoolExecutor(1, thread_name_prefix="sign-in")
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
+        self.change_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="change")
         self.statement_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="statement")
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
@@ -69,6 +73,7 @@ class ServiceState:
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._number = 0
+        self._logins = threading.BoundedSemaphore(MOST_LOGINS)
 
     @cached_property
     def collector(self) -> HomeCollector:
@@ -83,7 +88,13 @@ class ServiceState:
 
     @contextmanager
     def exclusive(self, name: str, seconds: float) -> Iterator[None]:
-        """Let one request at a time change an object. Raises HttpError 409 if it is still being changed after the time."""
+        """Let one request at a time change an object; an empty name stands for nothing.
+
+        Raises HttpError 409 if it is still being changed after the time.
+        """
+        if not name:
+            yield
+            return
         with self._guard:
             lock = self._locks.setdefault(name, threading.Lock())
         if not lock.acquire(timeout=seconds):
@@ -92,6 +103,20 @@ class ServiceState:
             yield
         finally:
             lock.release()
+
+    @contextmanager
+    def database(self) -> Iterator[None]:
+        """Hold one of the places of requests that use a database. Raises HttpError 503 immediately if none is free."""
+        if not self._logins.acquire(blocking=False):
+            raise HttpError(
+                503,
+                f"{MOST_LOGINS} requests already wait for databases",
+                hint="repeat the request when they have ended",
+            )
+        try:
+            yield
+        finally:
+            self._logins.release()
 
     def follow(self, user: str, method: str, path: str, future: Future[Answer | RawAnswer]) -> LongRequest:
         """Keep a request whose result the client will ask for later."""
@@ -108,5 +133,5 @@ class ServiceState:
     def close(self) -> None:
         self.tasks.close()
         self.shells.close_all()
-        for workers in (self.password_worker, self.workers, self.statement_workers):
+        for workers in (self.password_worker, self.workers, self.change_workers, self.statement_workers):
             workers.shutdown(wait=False, cancel_futures=True)

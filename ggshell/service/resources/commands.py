@@ -48,7 +48,21 @@ class Command(Body, kw_only=True):
     keep: list[Keep] | None = None
 
 
-@resource("POST", "/commands/execute", role=Role.USER, summary="Start, stop, report on or purge", body=Command)
+def _changed(body: Command) -> str:
+    """Return what a command changes: the groups that it names; a report changes nothing."""
+    if body.name == "report":
+        return ""
+    return f"{body.name if body.name == 'purge' else 'processes'} {(body.process_name or '').upper()}".strip()
+
+
+@resource(
+    "POST",
+    "/commands/execute",
+    role=Role.USER,
+    summary="Start, stop, report on or purge",
+    body=Command,
+    changed=_changed,
+)
 def execute_command(call: Call) -> Answer:
     """Carry out a command. Reports require the role User, processes Operator, purging Administrator."""
     body: Command = call.body
