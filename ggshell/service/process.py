@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import socket
 import ssl
+import sys
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, ClassVar, Final
 
 import uvicorn
@@ -31,6 +35,9 @@ from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
 
 GRACE_SECONDS: Final = 5
+"""How long requests may take to end after STOP SERVICE."""
+WORKER_SECONDS: Final = 1.0
+"""How long the workers may then take to end."""
 KEEP_ALIVE_SECONDS: Final = 75
 
 
@@ -112,7 +119,23 @@ def run(home: Home, clock: Clock | None = None) -> int:
         except GgsError as error:
             report.abend(error)
             raise
+        _end_despite_workers(clock)
     return 0
+
+
+def _end_despite_workers(clock: Clock) -> None:
+    """End the process if a worker waits for something that may never come, such as a database that does not answer.
+
+    The interpreter would wait for it, and the lock of the service would stay locked. The lock ends with the process.
+    """
+    end = clock.steady() + WORKER_SECONDS
+    workers = [each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
+    for each in workers:
+        each.join(max(0.0, end - clock.steady()))
+    if any(each.is_alive() for each in workers):
+        logging.shutdown()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _serve(home: Home, clock: Clock, report: Report) -> None:
@@ -135,14 +158,15 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         )
     statsd = StatsdSender(state)
     start_tasks(state)
-    try:
-        server.run(sockets=[listener])
-    finally:
-        statsd.close()
-        home.service.unlink(missing_ok=True)
-        sockets.close()
-        state.close()
-    report.event(Severity.INFO, "GGS-00911", "Service stopped.")
+    with ExitStack() as ending:  # the process file is removed last: until then the service counts as running
+        ending.callback(home.service.unlink, missing_ok=True)
+        try:
+            server.run(sockets=[listener])
+        finally:
+            statsd.close()
+            state.close()
+            sockets.close()
+        report.event(Severity.INFO, "GGS-00911", "Service stopped.")
 
 
 def _configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:

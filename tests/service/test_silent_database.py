@@ -52,3 +52,8 @@ def test_the_other_requests_are_answered(silent: RunningService, north: str) -> 
         start = {"name": "start", "processName": "NONE1", "processType": "extract"}
         assert silent.client().post("/commands/execute", start).status == 404
         assert monotonic() - begun < PROMPT_SECONDS
+        begun = monotonic()
+        silent.run("STOP SERVICE")
+        assert monotonic() - begun < 2 * PROMPT_SECONDS
+        silent.run("START SERVICE")
+        assert silent.client().get("/currentuser").status == 200
