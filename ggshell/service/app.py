@@ -27,7 +27,7 @@ from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug, headers_of, status_of
-from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
+from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required, user_name
 from ggshell.service.state import ServiceState
 
 LONGEST_BODY: Final = 1 << 20
@@ -82,12 +82,15 @@ class Application:
         route, values = routes.find(request.method, address.path)
         if route.changes:
             _require_same_origin(request)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         principal = await self._principal(request, route.role)
+        seconds = self._deadline - (loop.time() - begun)
         required(principal, route.role)
         body = await self._body(request, route)
         call = Call(self._state, self._request(request, address, body), principal)
         future = self._workers(route).submit(self._handled, route, call, values)
-        answer = await self._awaited(future, route, call)
+        answer = await self._awaited(future, route, call, seconds)
         return self._response(request, call, answer)
 
     def _workers(self, route: routes.Route) -> ThreadPoolExecutor:
@@ -134,13 +137,24 @@ class Application:
             )
         self._waiting_for_password += 1
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._state.password_worker, sign_in.slow, request.headers, host)
+            async with asyncio.timeout(self._deadline):
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._state.password_worker, sign_in.slow, request.headers, host)
+        except TimeoutError as error:
+            text = f"the password was not checked within {self._deadline:g} seconds"
+            raise HttpError(503, text, hint="repeat the request later") from error
         except HttpError as error:
-            self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}")
+            self._report_refusal(request, host, error)
             raise
         finally:
             self._waiting_for_password -= 1
+
+    def _report_refusal(self, request: HttpRequest, host: str, error: HttpError) -> None:
+        """Write a refused sign-in to ggserr.log, at most one a minute for each user name and address."""
+        more = self._state.refused_sign_ins.report(user_name(request.headers), host)
+        if more is not None:
+            others = f" ({more} more since the last message)" if more else ""
+            self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}{others}")
 
     async def _body(self, request: HttpRequest, route: routes.Route) -> Any:
         """Read and decode the body. Raises HttpError (400, 408, 413)."""
@@ -193,10 +207,13 @@ class Application:
         text = f"{request.method} {request.address.partition('/services')[2]} by {call.principal.name}@{request.client}"
         self._state.event(Severity.INFO, "GGS-00905", f"{text}: {outcome}")
 
-    async def _awaited(self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call) -> Answer | RawAnswer:
+    async def _awaited(
+        self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call, seconds: float
+    ) -> Answer | RawAnswer:
+        """Return the answer if it is there within the seconds that sign-in left of the deadline. Raises HttpError 503."""
         waiting = asyncio.wrap_future(future)
         try:
-            return await asyncio.wait_for(asyncio.shield(waiting), self._deadline)
+            return await asyncio.wait_for(asyncio.shield(waiting), seconds)
         except TimeoutError:
             waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
         if not route.changes:

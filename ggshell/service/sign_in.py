@@ -21,6 +21,8 @@ from ggshell.home.users import LONGEST_PASSWORD, Role, User, Users
 COOKIE: Final = "ogg_session"
 FREE_FAILURES: Final = 5
 LONGEST_WAIT_SECONDS: Final = 300.0
+MOST_OWN_SESSIONS: Final = 100
+"""How many sessions and bearer tokens a user has. One more ends the oldest of the same user, not that of another."""
 _MOST_SESSIONS: Final = 10_000
 _MOST_FAILURES: Final = 100_000
 _BASIC_FORM: Final = "they are user:password in Base64"
@@ -117,8 +119,14 @@ class SignIn:
         return ANONYMOUS
 
     def slow(self, headers: Mapping[str, str], client: str) -> Principal:
-        """Check a password with scrypt. Raises HttpError (401) after counting the failure."""
+        """Check a password with scrypt. Raises HttpError: 401 after counting the failure, 429 if the user must wait by now.
+
+        Call it in one thread only: otherwise attempts at the same time are checked before one of them is counted.
+        """
         name, password = _basic(headers["authorization"].partition(" ")[2])
+        self._require_patience(name, client)
+        if self._checked.get(self._digest(name, password)) in self._known:
+            return self._basic_principal(name, client)
         user = self._users.check(name, password)
         with self._lock:
             if user is None:
@@ -209,8 +217,9 @@ class SignIn:
         return Principal(user.name, user.role, session.token)
 
     def _keep(self, session: _Session) -> None:
-        if len(self._sessions) >= _MOST_SESSIONS:
-            oldest = min(self._sessions.values(), key=lambda each: each.used)
+        own = [each for each in self._sessions.values() if each.name == session.name]
+        if len(own) >= MOST_OWN_SESSIONS or len(self._sessions) >= _MOST_SESSIONS:
+            oldest = min(own or self._sessions.values(), key=lambda each: each.used)
             del self._sessions[oldest.token]
         self._sessions[session.token] = session
 
@@ -246,6 +255,11 @@ def _basic(value: str) -> tuple[str, str]:
     if not colon or len(name) > LONGEST_PASSWORD or len(password) > LONGEST_PASSWORD:
         raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=_CHALLENGE)
     return name, password
+
+
+def user_name(headers: Mapping[str, str]) -> str:
+    """Return the user name of Basic credentials. Raises HttpError."""
+    return _basic(headers["authorization"].partition(" ")[2])[0]
 
 
 def _cookie(header: str) -> str:

@@ -17,6 +17,7 @@ from ggshell.home.home import Home
 from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.scheduler import TaskScheduler
 from ggshell.service.shells import Shells
 from ggshell.service.sign_in import SignIn
@@ -63,6 +64,7 @@ class ServiceState:
         self.users = Users(home)
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
         self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
+        self.refused_sign_ins = RefusedSignIns(clock)
         self.password_worker = ThreadPoolExecutor(1, thread_name_prefix="sign-in")
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
         self.change_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="change")
