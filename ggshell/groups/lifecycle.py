@@ -19,6 +19,7 @@ from ggshell.errors import (
     HomeMovedError,
     NotFoundError,
     ProcessError,
+    StateError,
 )
 from ggshell.files import locked
 from ggshell.groups.control import ControlServer
@@ -137,7 +138,7 @@ class GroupContext:
     def _handle(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         function = self._verbs.get(verb)
         if function is None:
-            raise ProcessError(f"{self.type} {self.group} does not support the request {verb}")
+            raise StateError(f"{self.type} {self.group} does not support the request {verb}")
         return self.answering.told(verb, function(arguments))
 
     def _tell_obstacle(self, text: str) -> None:

@@ -10,7 +10,7 @@ import checkpoints
 import pytest
 from processes import Start, until, until_state
 
-from ggshell.errors import ApplyError, NotFoundError, ProcessError
+from ggshell.errors import ApplyError, NotFoundError, ProcessError, StateError
 from ggshell.groups.control import request
 from ggshell.groups.lifecycle import run_group
 from ggshell.home import checkpoint as store
@@ -97,7 +97,7 @@ def test_statistics_are_reported_and_the_latest_section_is_reset(home: Home, sta
 def test_unknown_and_failing_requests_do_not_end_the_process(home: Home, start: Start) -> None:
     process = start("idle")
     socket = running(home)
-    with pytest.raises(ProcessError, match="EXTRACT EXT1 does not support the request DANCE"):
+    with pytest.raises(StateError, match="EXTRACT EXT1 does not support the request DANCE"):
         request(socket, "DANCE")
     with pytest.raises(ProcessError, match="ZeroDivisionError"):
         request(socket, "BUG")

@@ -148,6 +148,8 @@ def test_statistics_are_data_and_text(client: ServiceClient, service: RunningSer
     found = client.post("/extracts/G1/command", {"command": "STATS"}).response
     assert "tables" in found["replyData"]
     assert any("G1" in line for line in found["reply"])
+    refused = client.post("/extracts/G1/command", {"command": "SHOWTRANS"})
+    assert (refused.status, "does not support the request SHOWTRANS" in refused.text) == (409, True)
 
 
 @pytest.mark.parametrize(
