@@ -49,6 +49,16 @@ class LongRequest(NamedTuple):
         return "failed" if self.future.exception() is not None else "completed"
 
 
+class _Lock:
+    """A lock of an object. ``users``: how many requests hold it or wait for it."""
+
+    __slots__ = ("lock", "users")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+
+
 class ServiceState:
     """What the requests of a service share. Any thread can use it.
 
@@ -72,7 +82,7 @@ class ServiceState:
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: dict[str, _Lock] = {}
         self._guard = threading.Lock()
         self._number = 0
         self._logins = threading.BoundedSemaphore(MOST_LOGINS)
@@ -98,13 +108,20 @@ class ServiceState:
             yield
             return
         with self._guard:
-            lock = self._locks.setdefault(name, threading.Lock())
-        if not lock.acquire(timeout=seconds):
-            raise HttpError(409, f"another request is changing {name}", hint="repeat the request later")
+            found = self._locks.setdefault(name, _Lock())
+            found.users += 1
         try:
-            yield
+            if not found.lock.acquire(timeout=seconds):
+                raise HttpError(409, f"another request is changing {name}", hint="repeat the request later")
+            try:
+                yield
+            finally:
+                found.lock.release()
         finally:
-            lock.release()
+            with self._guard:
+                found.users -= 1
+                if not found.users:
+                    del self._locks[name]
 
     @contextmanager
     def database(self) -> Iterator[None]:
