@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from ggshell.cli.groups import Kinds, View, group_lag, one, select
-from ggshell.errors import NotFoundError
+from ggshell.cli.groups import Kinds, View, group_lag, one, shown_state, view
+from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind, SourceType
 from ggshell.home.process_file import ProcessState
 from ggshell.monitoring.group_lag import since
 from ggshell.parameters.redacted_file import redacted_lines
-from ggshell.service.answers import Object, utc_text
+from ggshell.service.answers import Object, Said, utc_text
 from ggshell.service.call import Call
 from ggshell.service.documents import Documents
 from ggshell.service.trail_names import trail_fields
@@ -26,12 +26,18 @@ SETTINGS: Final = "groupSettings"
 
 
 def entries(call: Call, kinds: Kinds) -> list[tuple[str, str]]:
-    """Return the name and the status of every group of some kinds."""
-    try:
-        found, _ = select(call.session, kinds, "*")
-    except NotFoundError:
-        return []
-    return [(each.group, status_text(each)) for each in found]
+    """Return the name and the status of every group of some kinds; the error of one that cannot be read is a message."""
+    found = []
+    for entry in call.home.groups():
+        if entry.type not in kinds:
+            continue
+        try:
+            status = status_text(view(call.home, entry))
+        except GgsError as error:
+            status = str(shown_state(call.home, entry)[0]).lower()
+            call.said.append(Said(error.code, f"{entry.type} {entry.group}: {error}", "WARNING"))
+        found.append((entry.group, status))
+    return found
 
 
 def find_group(call: Call, kinds: Kinds, name: str) -> View:

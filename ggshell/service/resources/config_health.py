@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 from ggshell import __version__
-from ggshell.cli.groups import View, view
+from ggshell.cli.groups import View, shown_state, view
 from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
@@ -66,18 +66,19 @@ def _facts(call: Call) -> Object:
 
 
 def _critical(call: Call) -> list[Object]:
-    """Return the state of each group that a client marked as critical. A group that cannot be read is not healthy."""
+    """Return the state of each group that a client marked as critical, and of each that cannot be read: it is not healthy."""
     settings = Documents(call.home, SETTINGS)
     names = {name for name in settings.names() if settings.get(name).get("critical")}
     found = []
-    for entry in call.home.groups() if names else ():
-        if f"{entry.type} {entry.group}" not in names:
-            continue
+    for entry in call.home.groups():
+        critical = f"{entry.type} {entry.group}" in names
         try:
             shown: View | None = view(call.home, entry)
         except GgsError:
             shown = None
-        status = "abended" if shown is None else status_text(shown)
+        if shown is not None and not critical:
+            continue
+        status = str(shown_state(call.home, entry)[0]).lower() if shown is None else status_text(shown)
         healthy = shown is not None and shown.runs
         found.append({"name": entry.group, "type": _TYPES[entry.type], "status": status, "healthy": healthy})
     return found
