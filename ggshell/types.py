@@ -6,7 +6,7 @@ A position is a type, never a bare number. All types here are immutable, compara
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
@@ -48,6 +48,10 @@ def parse_lsn(text: str) -> int:
     if not match:
         raise ValueError(f"{text!r} is not a valid LSN")
     return int(match[1], 16) << 32 | int(match[2], 16)
+
+
+LAST_OFFSET: Final = (1 << 63) - 1
+"""The largest offset of a position, in bytes."""
 
 
 class TrailPosition(NamedTuple):

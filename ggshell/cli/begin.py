@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ggshell.errors import UsageError
 from ggshell.quantities import read_timestamp
-from ggshell.types import TrailPosition
+from ggshell.types import LAST_OFFSET, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.cli.session import Session
@@ -31,11 +31,13 @@ def starting_position(session: Session, trail: str, begin: str, seqno: int | Non
     That is the given position, the current end of the trail for BEGIN NOW, the first transaction committed at or after
     the time of BEGIN, or else the first file.
     """
-    from ggshell.trail.name import TrailName
+    from ggshell.trail.name import LAST_FILE, TrailName
     from ggshell.trail.reader import TrailReader
 
     name = TrailName.parse(trail, session.home.root)
     if seqno is not None or rba is not None:
+        if (seqno or 0) > LAST_FILE or (rba or 0) > LAST_OFFSET:
+            raise UsageError("EXTSEQNO or EXTRBA is too large", hint=f"they are at most {LAST_FILE} and {LAST_OFFSET}")
         return TrailPosition(seqno or 0, rba or 0)
     if begin and begin.upper() != "NOW":
         return first_since(name, begin_time(begin, session.clock.now()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from ggshell.cli.groups import View
 from ggshell.errors import UsageError
@@ -11,8 +11,12 @@ from ggshell.quantities import read_timestamp
 from ggshell.service.answers import Object, Said
 from ggshell.service.call import Call, word
 from ggshell.service.group_facts import begin_field
+from ggshell.trail.name import LAST_FILE
+from ggshell.types import LAST_OFFSET
 
 Begin = str | Object | None
+LAST_PART: Final = (1 << 32) - 1
+"""The largest first half of a position of a log."""
 
 
 def begin_options(begin: Begin, *, log: bool = False) -> str:
@@ -25,16 +29,20 @@ def begin_options(begin: Begin, *, log: bool = False) -> str:
     if isinstance(at, dict) and "csn" in at and log:
         return f", LSN {word(str(at['csn']))}"
     if "sequence" in begin:
-        return f", EXTSEQNO {_number(begin['sequence'])}, EXTRBA {_number(begin.get('offset', 0))}"
+        sequence = _number(begin["sequence"], LAST_PART if log else LAST_FILE)
+        return f", EXTSEQNO {sequence}, EXTRBA {_number(begin.get('offset', 0), LAST_OFFSET)}"
     forms = "now, a time, {at: {csn}}, or {sequence, offset}" if log else "now, a time, or {sequence, offset}"
     raise UsageError(f"begin must be {forms}")
 
 
-def _number(value: Any) -> int:
+def _number(value: Any, last: int) -> int:
+    """Return a number of a position, at most ``last``. Raises UsageError."""
     if isinstance(value, bool) or not str(value).isdecimal() or len(str(value)) > 20:
         raise UsageError(
             f"{str(value)[:40]} is not a valid number in begin", hint='"begin": {"sequence": 0, "offset": 0}'
         )
+    if int(value) > last:
+        raise UsageError(f"{value} in begin is too large", hint=f"it is at most {last}")
     return int(value)
 
 

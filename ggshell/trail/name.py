@@ -9,6 +9,8 @@ from typing import NamedTuple
 from ggshell.errors import UsageError
 
 DIGITS = 9
+LAST_FILE = 10**DIGITS - 1
+"""The largest sequence number of a trail file."""
 
 
 class TrailName(NamedTuple):
