@@ -14,7 +14,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
-from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described
+from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described, lines_of
 from ggshell.service.call import Call, Steps, quoted, word
 from ggshell.service.group_changes import GroupCommand
 from ggshell.service.group_facts import (
@@ -128,6 +128,7 @@ def create_extract(call: Call, extract: str) -> Answer:
     body: ExtractBody = call.body
     name = extract.upper()
     check_registration(body.registration)
+    _check_credentials(body)
     group_changes.require_new_group(call, EXTRACT, name)
     with call.steps() as steps:
         if body.config is not None:
@@ -140,6 +141,16 @@ def create_extract(call: Call, extract: str) -> Answer:
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, EXTRACT, name, str(body.status))
     return Answer(status=201)
+
+
+def _check_credentials(body: ExtractBody) -> None:
+    """Raise UsageError if config logs in with another alias than credentials: the Extract would read another database."""
+    named = credentials_of(lines_of(body.config)) if body.config is not None else None
+    if named is None or body.credentials is None or not body.credentials.alias:
+        return
+    used, given = Alias(**named).connection, body.credentials.connection
+    if used.casefold() != given.casefold():
+        raise UsageError(f"credentials names {given}, USERIDALIAS in config names {used}", hint="name the same alias")
 
 
 def _settings(body: ExtractBody) -> Object:
