@@ -7,6 +7,8 @@ that takes longer is refused with 503, a change continues and is followed with `
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
@@ -18,7 +20,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
-from ggshell.errors import GgsError, HttpError
+from ggshell.errors import GgsError, HttpError, StoreError
 from ggshell.home.events import Severity
 from ggshell.home.users import Role
 from ggshell.language.redaction import masked
@@ -31,6 +33,7 @@ from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required, user
 from ggshell.service.state import ServiceState
 
 LONGEST_BODY: Final = 1 << 20
+DEEPEST_BODY: Final = 100
 BODY_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 25.0
 MOST_WAITING: Final = 50
@@ -61,18 +64,34 @@ class Application:
         return answer
 
     async def _answer_or_refusal(self, request: HttpRequest) -> Response:
-        base, plain = f"{_origin(request)}/services/v2", "text/plain" in request.headers.get("accept", "")
-        said: tuple[Said, ...] = ()
+        try:
+            return await self._answer_or_bug(request)
+        except GgsError as error:
+            return self._refusal(request, error)
+
+    async def _answer_or_bug(self, request: HttpRequest) -> Response:
+        """Return the answer. Raises GgsError, whatever happens: Starlette would answer other errors without the envelope."""
         try:
             return await self._answer(request)
-        except GgsError as error:
-            if status_of(error) == 500:
-                self._state.event(Severity.ERROR, error.code, f"{request.method} {request.url.path}: {error}")
-            said = (Said(error.code, masked(error.located), "ERROR", masked(error.hint)),)
-            status, headers = status_of(error), headers_of(error)
-        if plain:
-            return Response(f"{said[0].code} {said[0].text}\n", status, headers, "text/plain")
-        found = envelope(str(request.url), base, said, self._state.clock.now(), None)
+        except GgsError:
+            raise
+        except Exception as error:
+            raise bug(error) from error
+
+    def _refusal(self, request: HttpRequest, error: GgsError) -> Response:
+        """Return the answer that tells an error; an unexpected one is also an event."""
+        path, status, headers = request.scope["path"], status_of(error), headers_of(error)
+        if status == 500:
+            with contextlib.suppress(GgsError):  # a disk that is full must not hide the error itself
+                self._state.event(Severity.ERROR, error.code, f"{request.method} {path}: {error}")
+        said = Said(error.code, masked(error.located), "ERROR", masked(error.hint))
+        if "text/plain" in request.headers.get("accept", ""):
+            return Response(f"{said.code} {said.text}\n", status, headers, "text/plain")
+        try:
+            origin = _origin(request)
+        except HttpError:
+            origin = ""
+        found = envelope(str(request.url), f"{origin}/services/v2", (said,), self._state.clock.now(), None)
         return Response(msgspec.json.encode(found), status, headers, JSON)
 
     async def _answer(self, request: HttpRequest) -> Response:
@@ -113,13 +132,13 @@ class Application:
         return Response(status_code=204)
 
     async def _principal(self, request: HttpRequest, role: Role) -> Principal:
-        """Return who makes the request. Raises HttpError (401, 429), except for routes that anyone may use.
+        """Return who makes the request. Raises HttpError (401, 429) and StoreError, except for routes that anyone may use.
 
-        Such a route decides by itself: /metrics also accepts a token of its own.
+        Such a route decides by itself: /metrics also accepts a token of its own, and needs no file of users.
         """
         try:
             return await self._signed_in(request)
-        except HttpError:
+        except (HttpError, StoreError):
             if role is Role.ANYONE:
                 return ANONYMOUS
             raise
@@ -252,10 +271,32 @@ def decode_body(route: routes.Route, data: bytes) -> Any:
         if route.optional:
             return None
         raise HttpError(400, "this request requires a body", code="GGS-00903")
+    deep = HttpError(400, f"the body is nested over more than {DEEPEST_BODY} levels", code="GGS-00903")
     try:
-        return msgspec.json.decode(data, type=route.body)
+        found = msgspec.json.decode(data, type=route.body)
     except msgspec.MsgspecError as error:
         raise HttpError(400, f"the body is not valid: {error}", code="GGS-00903") from error
+    except RecursionError:
+        raise deep from None
+    if _depth(data) > DEEPEST_BODY:
+        raise deep
+    return found
+
+
+_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
+
+
+def _depth(data: bytes) -> int:
+    """Return over how many levels valid JSON is nested."""
+    if data.count(b"[") + data.count(b"{") <= DEEPEST_BODY:
+        return 0
+    deepest = depth = 0
+    for found in _STRING_OR_BRACKET.finditer(data):
+        word = found[0]
+        depth += word in b"[{"
+        depth -= word in b"]}"
+        deepest = max(deepest, depth)
+    return deepest
 
 
 async def _limited_body(request: HttpRequest) -> bytes:
@@ -273,8 +314,11 @@ async def _limited_body(request: HttpRequest) -> bytes:
 
 
 def _origin(request: HttpRequest) -> str:
-    url = request.url
-    return f"{url.scheme}://{url.netloc}"
+    """Return the scheme and the host of a request. Raises HttpError 400 for a Host that cannot be in a URL."""
+    try:
+        return f"{request.url.scheme}://{request.url.netloc}"
+    except ValueError as error:
+        raise HttpError(400, "the header Host is not valid") from error
 
 
 def _require_same_origin(request: HttpRequest) -> None:
