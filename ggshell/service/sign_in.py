@@ -115,6 +115,13 @@ class SignIn:
                     hint="use the certificate of a user, or add a user with this name",
                     headers=_CHALLENGE,
                 )
+            if not user.certificate:
+                raise HttpError(
+                    401,
+                    f"user {user.name} does not sign in with a certificate",
+                    hint="sign in with the password, or add a user with ADD USER, CERTIFICATE",
+                    headers=_CHALLENGE,
+                )
             return Principal(user.name, user.role)
         return ANONYMOUS
 
@@ -145,9 +152,14 @@ class SignIn:
         return self._basic_principal(name, client)
 
     def token(self, principal: Principal) -> tuple[str, int]:
-        """Issue a bearer token for a user; return it with its seconds of validity."""
+        """Issue a bearer token for a user; return it with its seconds of validity.
+
+        Raises HttpError 403 for a user who signed in with such a token: it would never expire.
+        """
         with self._lock:
-            now = self._clock.steady()
+            now, given = self._clock.steady(), self._sessions.get(principal.session)
+            if given is not None and given.fixed_end is not None:
+                raise HttpError(403, "a bearer token does not issue another token", hint="sign in with the password")
             session = _Session(principal.name, "", now, now + self.session_seconds)
             self._keep(session)
         return session.token, int(self.session_seconds)

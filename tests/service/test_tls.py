@@ -13,7 +13,7 @@ from command_line import run_ggshell
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from service_client import RunningService, ServiceClient
+from service_client import PASSWORD, RunningService, ServiceClient
 
 pytestmark = pytest.mark.slow
 NOW = datetime.datetime.now(datetime.UTC)
@@ -79,6 +79,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def secured(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[RunningService]:
     """A service with its own self-signed certificate that accepts client certificates."""
     running = RunningService(tmp_path_factory.mktemp("home"), f"CLIENTCA {authority.file}\n")
+    running.run("DELETE USER otto")
+    running.run("ADD USER otto, ROLE OPERATOR, CERTIFICATE")
     yield running
     running.close()
 
@@ -117,6 +119,22 @@ def test_a_client_certificate_signs_in_the_user_of_its_name(secured: RunningServ
 def test_a_certificate_for_a_name_without_a_user_is_refused(secured: RunningService, authority: Authority) -> None:
     reply = trusting(secured, "", cert=tuple(map(str, authority.issue("nobody")))).get("/currentuser")
     assert (reply.status, "nobody" in reply.body["messages"][0]["title"]) == (401, True)
+
+
+def test_a_certificate_with_the_name_of_a_user_with_a_password_is_refused(
+    secured: RunningService, authority: Authority
+) -> None:
+    client = trusting(secured, "", cert=tuple(map(str, authority.issue("admin"))))
+    reply = client.get("/currentuser")
+    assert (reply.status, "does not sign in with a certificate" in reply.text) == (401, True)
+    client.session.auth = ("admin", PASSWORD)
+    assert client.get("/currentuser").response["user"] == "admin"
+
+
+def test_a_user_with_a_certificate_gets_a_token(secured: RunningService, authority: Authority) -> None:
+    client = trusting(secured, "", cert=tuple(map(str, authority.issue("otto"))))
+    assert client.post("/authorization").response["tokenType"] == "Bearer"
+    assert client.get("/authorization").status == 403
 
 
 def test_a_certificate_of_another_authority_is_refused(secured: RunningService, tmp_path: Path) -> None:
