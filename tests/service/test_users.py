@@ -51,3 +51,30 @@ def test_a_user_is_changed_with_the_own_role_or_all(service: RunningService, cli
     assert service.client("uma").patch("/authorizations/user/uma", {"credential": "battery-staple-8"}).status == 200
     assert service.client("uma", "battery-staple-8").get("/currentuser").status == 200
     assert client.patch("/authorizations/User/uma", {"credential": PASSWORD}).status == 200
+
+
+def test_a_description_is_removed_and_the_body_of_get_is_accepted(client: ServiceClient) -> None:
+    address = "/authorizations/User/uma"
+    assert client.patch(address, {"info": "reads reports"}).status == 200
+    shown = client.get(address).response
+    assert client.patch(address, shown).status == 200
+    assert client.get(address).response == shown
+    assert client.patch(address, {"info": ""}).status == 200
+    assert client.get(f"{address}/info").response["info"] == ""
+    assert client.patch(address, {**shown, "role": "Security"}).status == 400
+    assert client.patch(address, {**shown, "username": "jane"}).status == 400
+
+
+def test_a_token_is_issued_for_a_password_or_a_session_only(service: RunningService) -> None:
+    client = service.client("jane")
+    token = client.get("/authorization").response["accessToken"]
+    client.session.auth = None
+    assert (client.post("/authorization").status, client.get("/authorization").status) == (200, 403)
+    assert client.send("HEAD", "/authorization").status == 405
+    bearer = service.client("")
+    headers = {"Authorization": f"Bearer {token}"}
+    assert bearer.get("/currentuser", headers=headers).status == 200
+    refused = {method: bearer.send(method, "/authorization", headers=headers).status for method in ("POST", "GET")}
+    assert refused == {"POST": 403, "GET": 403}
+    cookie = service.client("").post("/authorization", headers={"Cookie": f"ogg_session={token}"})
+    assert cookie.status == 403

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Message
 from ggshell.cli.session import Session
 from ggshell.errors import NotFoundError
 from ggshell.home.users import User, Users, parse_role
+
+NO_INFO: Final = '""'
+"""The text that removes a description."""
 
 
 @command("ADD USER")
@@ -32,7 +37,9 @@ def add_user(
 def alter_user(
     session: Session, *, user_name: str, role: str = "", password: str = "", info: str | None = None
 ) -> Message:
-    """Change the role, the password or the description of a user."""
+    """Change the role, the password or the description of a user; the description ``""`` removes it."""
+    if info == NO_INFO:
+        info = ""
     changed = Users(session.home).alter(
         user_name, role=parse_role(role) if role else None, password=password or None, info=info
     )

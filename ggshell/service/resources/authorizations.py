@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ggshell.errors import ConflictError, NotFoundError, UsageError
+from ggshell.cli.commands.users import NO_INFO
+from ggshell.errors import ConflictError, HttpError, NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
 from ggshell.service.answers import DONE, Answer, Object, Said, collection, item
 from ggshell.service.bodies import Body
@@ -15,12 +16,14 @@ _EVERY = "all"
 
 
 class AuthorizationBody(Body):
-    """A user: the password (``credential``), and what the user is for."""
+    """A user: the password (``credential``), and what the user is for. ``username`` and ``role`` are those of the address."""
 
     credential: str | None = None
     info: str | None = None
     type: str | None = None
     user: str | None = None
+    username: str | None = None
+    role: str | None = None
 
 
 class AuthorizationsBody(Body):
@@ -57,6 +60,7 @@ def get_user_info(call: Call, role: str, user: str) -> Answer:
     "POST", f"{_BASE}/{{role}}/{{user}}", role=Role.SECURITY, summary="Add a user", body=AuthorizationBody, status=201
 )
 def create_user(call: Call, role: str, user: str) -> Answer:
+    _require_same(call.body, user, parse_role(role))
     _require_new(call, role, user)
     call.run(_addition(role, user, call.body))
     return Answer(status=201)
@@ -72,6 +76,7 @@ def create_users(call: Call, role: str) -> Answer:
         for each in body.users:
             if not each.user:
                 raise UsageError("user is required: the name of each user")
+            _require_same(each, each.user, parse_role(role))
             _require_new(call, role, each.user)
             steps.run(_addition(role, each.user, each), undo=f"DELETE USER {word(each.user)}")
     return Answer(status=201)
@@ -97,8 +102,10 @@ def update_user(call: Call, role: str, user: str) -> Answer:
     if user != call.principal.name:
         required(call.principal, Role.SECURITY)
     found = _find(call, role, user)
+    _require_same(body, found.name, found.role)
     options = f", PASSWORD {quoted(body.credential)}" if body.credential is not None else ""
-    options += f", INFO {_line(body.info)}" if body.info is not None else ""
+    if body.info is not None and body.info != found.info:
+        options += f", INFO {_line(body.info) or NO_INFO}"
     if options:
         call.run(f"ALTER USER {word(found.name)}{options}")
     return Answer()
@@ -144,6 +151,12 @@ def reauthorize(call: Call) -> Answer:
 @resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
 @resource("GET", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
 def issue_token(call: Call) -> Answer:
+    """Issue a token. A GET, which some clients send, requires Basic credentials: a link cannot send those."""
+    request = call.request
+    if request.method == "HEAD":
+        raise HttpError(405, "HEAD does not issue a token", hint="use POST", headers={"Allow": "POST"})
+    if request.method == "GET" and not request.headers.get("authorization", "").lower().startswith("basic "):
+        raise HttpError(403, "GET issues a token for Basic credentials only", hint="use POST")
     token, seconds = call.state.sign_in.token(call.principal)
     fields: Object = {"$schema": "ogg:accessToken", "accessToken": token, "tokenType": "Bearer", "expiresIn": seconds}
     return Answer(fields, headers={"Cache-Control": "no-store"})
@@ -157,6 +170,15 @@ def _find(call: Call, role: str, name: str) -> User:
     if wanted is not None and user.role is not wanted:
         raise NotFoundError(f"user {name} does not have the role {wanted.title}", hint=_remedy(user))
     return user
+
+
+def _require_same(body: AuthorizationBody, name: str, role: Role) -> None:
+    """Raise UsageError for a body that names another user or role than the address: it would change nothing."""
+    for given in (body.user, body.username):
+        if given is not None and given != name:
+            raise UsageError(f"the body names user {given[:80]!a}, the address names {name}")
+    if body.role is not None and parse_role(body.role) is not role:
+        raise UsageError(f"the body names the role {body.role[:80]}, the user's role is {role.title}")
 
 
 def _require_new(call: Call, role: str, name: str) -> None:
