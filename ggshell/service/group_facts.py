@@ -35,7 +35,7 @@ def entries(call: Call, kinds: Kinds) -> list[tuple[str, str]]:
             status = status_text(view(call.home, entry))
         except GgsError as error:
             status = str(shown_state(call.home, entry)[0]).lower()
-            call.said.append(Said(error.code, f"{entry.type} {entry.group}: {error}", "WARNING"))
+            call.said.append(Said(error.code, f"{entry.type} {entry.group}: {error.located}", "WARNING", error.hint))
         found.append((entry.group, status))
     return found
 
