@@ -144,13 +144,16 @@ def _cut(parts: list[Traced]) -> list[RawParameter]:
     return found
 
 
-def statements(text: str, path: Path, process: str) -> tuple[list[ParameterStatement], list[ParameterError]]:
+def statements(
+    text: str, path: Path, process: str, read: Reader | None = None
+) -> tuple[list[ParameterStatement], list[ParameterError]]:
     """Parse every statement of a file for a kind of process (Extract, Replicat, Manager, GLOBALS).
 
-    Returns the statements, valid or not, and the errors in INCLUDEs and macros and of missing semicolons.
+    ``read``: reads the included files, if not as a process does. Returns the statements, valid or not, and the errors in
+    INCLUDEs and macros and of missing semicolons.
     """
     errors: list[ParameterError] = []
-    raws = logical_lines(text, str(path), errors, reader_of(path))
+    raws = logical_lines(text, str(path), errors, read or reader_of(path))
     return [_statement(raw, process) for raw in raws], errors
 
 

@@ -25,6 +25,7 @@ from ggshell.parameters.process_parameters import (
 from ggshell.parameters.reperror import RefusalRules, refusal_rules, rules_of_map
 from ggshell.parameters.row_clauses import clauses_of
 from ggshell.parameters.service_parameters import ServiceParameters, service_parameters
+from ggshell.parameters.source_lines import Reader
 from ggshell.parameters.trail_statements import encryption_of
 from ggshell.pipeline.heartbeat.names import heartbeat_names
 from ggshell.pipeline.transform.clauses import Clauses
@@ -58,10 +59,13 @@ class LoadedParameters(NamedTuple):
         return sorted(found, key=lambda error: error.line) or ([self.whole] if self.whole is not None else [])
 
 
-def examine(text: str, path: Path, process: str) -> LoadedParameters:
-    """Parse a file's text for one of ``KINDS``; errors are returned in the result, not raised."""
-    read, errors = statements(text, path, process)
-    found = tuple(_verified(each) for each in read)
+def examine(text: str, path: Path, process: str, read: Reader | None = None) -> LoadedParameters:
+    """Parse a file's text for one of ``KINDS``; errors are returned in the result, not raised.
+
+    ``read``: reads the included files, if not as a process does.
+    """
+    parsed, errors = statements(text, path, process, read)
+    found = tuple(_verified(each) for each in parsed)
     loaded = LoadedParameters(found, tuple(errors))
     if loaded.refusals:
         return loaded

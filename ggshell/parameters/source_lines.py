@@ -108,11 +108,11 @@ _INCLUDE = re.compile(r"(?i)(INCLUDE|OBEY)\s+(\"[^\"]+\"|'[^']+'|[^\s;]+)\s*;?")
 _COMMENT = re.compile(r"(?i)COMMENT(?=\s|$)")
 
 
-def reader_of(root: Path) -> Reader:
+def reader_of(root: Path, check: Callable[[Path], None] | None = None) -> Reader:
     """A reader for the files that a parameter file includes.
 
     It looks next to the including file, in the folder above it (the home, for a file in dirprm), and in the same two places
-    of the root file.
+    of the root file. ``check`` is called for each place before it is looked at; the error that it raises passes through.
     """
 
     def read(name: str, file: str) -> tuple[str, str] | None:
@@ -121,6 +121,8 @@ def reader_of(root: Path) -> Reader:
         places = dict.fromkeys([beside, beside.parent, root.parent, root.parent.parent])
         for place in [Path()] if wanted.is_absolute() else places:
             path = place / wanted
+            if check is not None:
+                check(path)
             try:
                 if path.is_file():
                     return str(path), path.read_text(encoding="utf-8")

@@ -10,12 +10,13 @@ from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, HttpError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
-from ggshell.parameters.loading import load
+from ggshell.parameters.lines import first_of
 from ggshell.service.answers import DONE, Answer, Object, Said
 from ggshell.service.bodies import Body, described, lines_of
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
+from ggshell.service.included_files import refusals_of
 from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
 
@@ -53,10 +54,11 @@ def require_role(call: Call, *added: object) -> None:
 
 
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
-    """Write a group's parameter file and check it. Raises ParameterError, after which ``steps`` restores the old file."""
-    path = call.home.parameters(found)
-    steps.write_file(path, lines_of(config))
-    load(path, kind.capitalize())
+    """Check a group's parameter file and write it. Raises ParameterError, UsageError for a file that it may not include."""
+    path, text = call.home.parameters(found), lines_of(config)
+    if refusals := refusals_of(call.home, text, path, kind.capitalize()):
+        raise first_of(refusals)
+    steps.write_file(path, text)
     call.said.append(Said("OGG-10183", f"Parameter file {path.name} passed validity check."))
 
 

@@ -13,11 +13,11 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.language.redaction import MASK
 from ggshell.parameters.lines import first_of
-from ggshell.parameters.loading import examine
 from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Answer, RawAnswer, Said, collection, item
 from ggshell.service.bodies import Body, lines_of
 from ggshell.service.call import Call
+from ggshell.service.included_files import refusals_of, require_includes
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
@@ -202,20 +202,21 @@ def _with_passwords(text: str, before: str) -> str:
 def _check(call: Call, found: _Found, text: str) -> None:
     """Check a file as its process will load it.
 
-    Raises ParameterError if a group, Manager or the service could not start with it, or commands could not run. For other
-    files the errors become messages.
+    Raises ParameterError if a group, Manager or the service could not start with it, or commands could not run, and
+    UsageError for a file that it may not include. For other files the errors become messages.
     """
     process = _PROCESSES.get(found.group or found.path.name.upper(), "")
     groups = [kind.capitalize() for kind in _kinds(call, found.group) if kind is not GroupKind.PATH]
     process = process or next(iter(groups), "")
-    if not process and not found.group:
-        return  # a file for INCLUDE
-    loaded = examine(text, found.path, process or kind_of(text, found.path.name) or "Extract")
-    if loaded.refusals and process:
-        raise first_of(loaded.refusals)
-    for error in loaded.refusals:
+    if not process and not found.group:  # a file for INCLUDE
+        require_includes(call.home, text, found.path)
+        return
+    refusals = refusals_of(call.home, text, found.path, process or kind_of(text, found.path.name) or "Extract")
+    if refusals and process:
+        raise first_of(refusals)
+    for error in refusals:
         call.said.append(Said.of(error, "WARNING"))
-    if not loaded.refusals:
+    if not refusals:
         call.said.append(Said("OGG-10183", f"Parameter file {found.path.name} passed validity check."))
 
 

@@ -1,0 +1,66 @@
+"""Checks parameter files that the service writes: which files they may include, and which of their errors it shows.
+
+A parameter file includes other files, and an error quotes the line that is wrong. Without these checks, INCLUDE would show any
+file that the service can read to whoever may write a parameter file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ggshell.errors import ParameterError, UsageError
+from ggshell.home.key_file import FILE as KEY_FILE
+from ggshell.parameters.loading import examine
+from ggshell.parameters.source_lines import MISSING_CODE, reader_of, source_lines
+from ggshell.service.named_files import is_outside
+
+if TYPE_CHECKING:
+    from ggshell.home.home import Home
+
+_HIDDEN: Final = "a line that comes from an included file is not valid"
+_HINT: Final = "run ggshell check with this file on the machine of the home"
+
+
+def require_includes(home: Home, text: str, path: Path) -> None:
+    """Check the files that a text includes, and the files that these include, before any of them is read.
+
+    Raises UsageError for a file outside the home, or one with secrets.
+    """
+    source_lines(text, str(path), reader_of(path, lambda found: _require_readable(home, found)), [])
+
+
+def refusals_of(home: Home, text: str, path: Path, process: str) -> list[ParameterError]:
+    """Return the errors of a parameter file, without text of the files that it includes.
+
+    Raises UsageError for an included file outside the home, or one with secrets.
+    """
+    require_includes(home, text, path)
+    found = examine(text, path, process).refusals
+    if not found:
+        return []
+    alone = examine(text, path, process, lambda name, _: (name, "")).refusals
+    own = {(error.where, error.message) for error in alone}
+    return [
+        error if (error.where, error.message) in own or _is_missing(error, path) else _hidden(error, path)
+        for error in found
+    ]
+
+
+def _is_missing(error: ParameterError, path: Path) -> bool:
+    """Whether an error is that of a line of the file itself which includes a file that does not exist."""
+    return error.code == MISSING_CODE and error.where.startswith(f"{path}:")
+
+
+def _require_readable(home: Home, path: Path) -> None:
+    if is_outside(home, str(path)):
+        raise UsageError(f"a parameter file cannot include {path} through the service: it is outside the home")
+    if KEY_FILE in (path.name.upper(), path.resolve().name.upper()):
+        raise UsageError(f"a parameter file cannot include {KEY_FILE}")
+
+
+def _hidden(error: ParameterError, path: Path) -> ParameterError:
+    """Return an error with its position only."""
+    return ParameterError(
+        _HIDDEN, code=error.code, where=error.where or str(path), hint=_HINT, line=error.line, column=error.column
+    )
