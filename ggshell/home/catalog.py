@@ -6,12 +6,15 @@ moved away. Only the TRANDATA records are then lost, and the databases still hav
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ggshell.clock import Clock, SystemClock, local_text
 from ggshell.errors import StoreError
@@ -38,6 +41,8 @@ PATIENCE_SECONDS = 5.0
 _LOCKED = "Could not set lock"
 """DuckDB's text for a locked file. A damaged file raises the same exception class, and its text also mentions blocks."""
 _HOLDER = re.compile(r"held in (.+?) \(PID (\d+)\)")
+_CONFLICTS: Final = ("Unique file handle conflict", "Conflict on ", "write-write conflict")
+"""DuckDB's texts for a catalog that this process has open elsewhere, in another connection."""
 
 T = TypeVar("T")
 Wait = Callable[[float], object]
@@ -176,12 +181,15 @@ class Catalog:
         rows = self.execute("SELECT * FROM trandata WHERE database = ? ORDER BY owner, name", [database])
         return [TrandataNote(row[0], row[1], row[2], row[3], tuple(row[4] or ())) for row in rows]
 
-    def save_credentials(self, entries: Sequence[Credential]) -> None:
-        """Record the aliases of the credential store; the catalog never contains secrets."""
+    def save_credentials(self, read: Callable[[], Sequence[Credential]]) -> None:
+        """Record the aliases of the credential store; the catalog never contains secrets.
+
+        ``read`` returns the aliases; it runs while the catalog is locked, so the last change to be recorded sees the others.
+        """
 
         def work(connection: Any) -> None:
             connection.execute("DELETE FROM credentials")
-            for entry in entries:
+            for entry in read():
                 connection.execute("INSERT INTO credentials VALUES (?, ?, ?)", list(entry))
 
         self._use(work)
@@ -212,21 +220,29 @@ class Catalog:
         pause, waited = _FIRST_WAIT, 0.0
         while True:
             try:
-                with duckdb.connect(str(self._path)) as connection:
-                    return self._transaction(connection, work)
-            except duckdb.IOException as error:
-                # A file that another command is creating is not a database yet: retry for a short time.
-                growing = _UNFINISHED in str(error) and waited < GROWING_SECONDS
-                if _LOCKED not in str(error) and not growing:
-                    raise self._damaged(error) from error
-                if waited >= PATIENCE_SECONDS:
-                    raise self._locked(error) from error
+                with _turns(self._path).turn(PATIENCE_SECONDS - waited) as queued:
+                    waited += queued
+                    with duckdb.connect(str(self._path)) as connection:
+                        return self._transaction(connection, work)
+            except _OpenHereError as error:
+                raise self._locked(error) from error
+            except duckdb.Error as error:
+                self._require_passing(error, waited)
                 jittered = pause * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries; not used for security
                 self._wait(jittered)
                 waited += jittered
                 pause = min(pause * 1.5, _LONGEST_WAIT)
-            except duckdb.Error as error:
-                raise self._damaged(error) from error
+
+    def _require_passing(self, error: Exception, waited: float) -> None:
+        """Raise StoreError unless an error passes when another command ends, and ``waited`` seconds are not yet too many."""
+        text = str(error)
+        # A file that another command is creating is not a database yet: retry for a short time.
+        growing = _UNFINISHED in text and waited < GROWING_SECONDS
+        held = _LOCKED in text or any(each in text for each in _CONFLICTS)
+        if not held and not growing:
+            raise self._damaged(error) from error
+        if waited >= PATIENCE_SECONDS:
+            raise self._locked(error) from error
 
     def _transaction(self, connection: Any, work: Callable[[Any], T]) -> T:
         connection.execute("BEGIN")
@@ -265,6 +281,43 @@ class Catalog:
         return StoreError(
             f"the catalog {self._path} is still locked by {who}", code="GGS-00304", hint="try again after it has ended"
         )
+
+
+class _OpenHereError(Exception):
+    """Another thread of this process has had the catalog open for too long."""
+
+
+class _Turns:
+    """Lets one thread at a time open a catalog, in the order in which they came: none waits for all that come later."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._threads: deque[object] = deque()
+
+    @contextmanager
+    def turn(self, seconds: float) -> Iterator[float]:
+        """Wait for this thread's turn; yields the seconds that it waited. Raises _OpenHereError after ``seconds``."""
+        mine, began = object(), SystemClock().steady()
+        with self._changed:
+            self._threads.append(mine)
+        try:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._threads[0] is mine, max(0.0, seconds)):
+                    raise _OpenHereError
+            yield SystemClock().steady() - began
+        finally:
+            with self._changed:
+                self._threads.remove(mine)
+                self._changed.notify_all()
+
+
+_TURNS: Final[dict[Path, _Turns]] = {}
+"""The turns of each catalog that this process has opened. DuckDB excludes other processes, but not other threads."""
+os.register_at_fork(after_in_child=_TURNS.clear)
+
+
+def _turns(path: Path) -> _Turns:
+    return _TURNS.setdefault(path.resolve(), _Turns())
 
 
 def _rows(connection: Any, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:

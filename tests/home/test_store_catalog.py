@@ -5,8 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import checkpoints
+import duckdb
 import pytest
 
 from ggshell.errors import StoreError
@@ -76,8 +79,8 @@ def test_trandata_is_recorded_with_its_key(home: Home) -> None:
 def test_aliases_are_replaced_each_time(home: Home) -> None:
     catalog = Catalog(home)
     entry = Credential("OracleGoldenGate", "north", "ogg@localhost/north")
-    catalog.save_credentials([entry])
-    catalog.save_credentials([entry])
+    catalog.save_credentials(lambda: [entry])
+    catalog.save_credentials(lambda: [entry])
     assert catalog.credentials() == [entry]
 
 
@@ -119,6 +122,56 @@ for number in range(12):
     processes = [subprocess.Popen([sys.executable, "-c", code, str(home.root), owner]) for owner in ("a", "b")]
     assert [process.wait(30) for process in processes] == [0, 0]
     assert len(Catalog(home).trandata("north")) == 24
+
+
+def test_concurrent_threads_of_one_process_lose_no_entry(home: Home) -> None:
+    Catalog(home).groups()
+
+    def save(number: int) -> None:
+        catalog = Catalog(home)
+        catalog.save_group(checkpoints.extract(f"W{number}"))
+        catalog.save_credentials(lambda: [Credential("Y", f"y{number}", "u")])
+        if number % 2:
+            catalog.delete_group(f"W{number}")
+
+    with ThreadPoolExecutor(24) as pool:
+        list(pool.map(save, range(24)))
+    assert {note.name for note in Catalog(home).groups()} == {f"W{number}" for number in range(0, 24, 2)}
+    assert len(Catalog(home).credentials()) == 1
+
+
+def test_a_thread_waits_for_another_for_a_bounded_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ggshell.home.catalog.PATIENCE_SECONDS", 0.1)
+    opened, release = Event(), Event()
+
+    def read() -> list[Credential]:
+        opened.set()
+        release.wait(30)
+        return []
+
+    with ThreadPoolExecutor(1) as pool:
+        holder = pool.submit(Catalog(home).save_credentials, read)
+        assert opened.wait(30)
+        with pytest.raises(StoreError, match="still locked by another command") as caught:
+            Catalog(home).groups()
+        release.set()
+        holder.result(30)
+    assert caught.value.code == "GGS-00304"
+    assert Catalog(home).groups() == []
+
+
+def test_another_connection_of_the_process_is_awaited(home: Home) -> None:
+    Catalog(home).groups()
+    other = duckdb.connect()
+    other.execute(f"ATTACH '{home.catalog}'")
+    pauses: list[float] = []
+
+    def close(seconds: float) -> None:
+        pauses.append(seconds)
+        other.close()
+
+    Catalog(home, wait=close).save_group(checkpoints.extract("EXT1"))
+    assert len(pauses) == 1
 
 
 @pytest.mark.parametrize("content", [b"this is no catalog" * 1000, b"", b"\0" * 50_000])

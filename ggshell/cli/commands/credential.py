@@ -6,7 +6,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.results.listings import CredentialLine, CredentialList
 from ggshell.cli.session import Session
-from ggshell.errors import NotFoundError
+from ggshell.errors import NotFoundError, StoreError
 from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
 from ggshell.language.redaction import masked
 
@@ -29,8 +29,14 @@ def set_user(
     """Add or replace an alias (by default the user name); prompts for a missing password."""
     given = password or session.secret(userid)
     store = CredentialStore(session.home)
-    store.add(alias or userid, userid, given, domain, replace=replace)
-    _note(session, store)
+    name = alias or userid
+    store.add(name, userid, given, domain, replace=replace)
+    try:
+        _note(session, store)
+    except StoreError:
+        if not replace:
+            store.delete(name, domain)
+        raise
     return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
 
 
@@ -53,8 +59,9 @@ def _note(session: Session, store: CredentialStore) -> None:
     """Record the aliases in the catalog. User IDs are masked, since they may be connection strings."""
     from ggshell.home.catalog import Catalog
 
-    entries = [entry._replace(userid=masked(entry.userid)) for entry in store.entries()]
-    Catalog(session.home).save_credentials(entries)
+    Catalog(session.home).save_credentials(
+        lambda: [entry._replace(userid=masked(entry.userid)) for entry in store.entries()]
+    )
 
 
 @command("INFO CREDENTIALSTORE")
@@ -74,5 +81,5 @@ def delete_store(session: Session, *, force: bool = False) -> Message:
     store.remove()
     from ggshell.home.catalog import Catalog
 
-    Catalog(session.home).save_credentials([])
+    Catalog(session.home).save_credentials(tuple)
     return Message((f"Credential store in {_FOLDER} deleted.",), apart=True)
