@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from ggshell.cli.groups import View, is_wildcard
 from ggshell.cli.session import Session
 from ggshell.home import checkpoint as checkpoints
@@ -11,15 +13,27 @@ from ggshell.home.process_file import ALIVE, state_of
 
 
 def save(session: Session, found: Checkpoint) -> None:
-    """Save a group to its checkpoint file, which is authoritative, and to the catalog."""
+    """Save a group to its checkpoint file, which is authoritative, and to the catalog.
+
+    If the catalog cannot be written, nothing is left of a new group. Raises StoreError, DiskError; StateError as
+    ``make_own`` does.
+    """
     from ggshell.home.catalog import Catalog
 
     session.home.ensure()
     path = session.home.checkpoint(found.group, found.type)
-    if not path.exists():
-        make_own(session.home.root, found.group)
-    checkpoints.save(path, found)
-    Catalog(session.home).save_group(found)
+    if path.exists():
+        checkpoints.save(path, found)
+        Catalog(session.home).save_group(found)
+        return
+    make_own(session.home.root, found.group)
+    with ExitStack() as undo:
+        for each in (path, session.home.known(found.group, found.type)):
+            if not each.exists():
+                undo.callback(each.unlink, missing_ok=True)
+        checkpoints.save(path, found)
+        Catalog(session.home).save_group(found)
+        undo.pop_all()
 
 
 def remove(session: Session, found: View) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from cli.shell import Shell, log_extract, pump
+from home_content import home_content
 
 from ggshell.cli import supervision
 from ggshell.cli.commands.path import source_trail, target_trail
@@ -305,6 +306,24 @@ def test_the_catalog_has_the_aliases_but_no_secret(shell: Shell) -> None:
     )
     (entry,) = Catalog(shell.home).credentials()
     assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
+
+
+def test_nothing_is_left_of_what_the_catalog_cannot_record(shell: Shell) -> None:
+    """Regression: the statement failed, and the group or the alias was there."""
+    shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea", "ALTER CREDENTIALSTORE ADD USER u PASSWORD x ALIAS one")
+    before = home_content(shell.home.root)
+    catalog = shell.home.catalog.read_bytes()
+    shell.home.catalog.write_bytes(b"damaged" * 3000)
+    for statement in (
+        "ADD EXTRACT pmp2, EXTTRAILSOURCE ./dirdat/ea",
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra, NODBCHECKPOINT",
+        "ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/da",
+        "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
+    ):
+        refused = shell.batch(statement)
+        assert (refused.code, "cannot be read" in refused.err) == (1, True), refused
+    shell.home.catalog.write_bytes(catalog)
+    assert home_content(shell.home.root) == before
 
 
 def test_info_without_a_name_shows_all_groups_of_the_kind(with_groups: Shell) -> None:
