@@ -104,8 +104,8 @@ class Catalog:
 
     def save_group(self, checkpoint: Checkpoint) -> None:
         """Record a group, its trails and its path from its checkpoint."""
-        self._use(lambda connection: _note_group(connection, checkpoint))
         self._mark(checkpoint.group, checkpoint.type)
+        self._use(lambda connection: _note_group(connection, checkpoint))
 
     def delete_group(self, group: str) -> None:
         """Delete a group, its trails and its path."""
@@ -127,8 +127,8 @@ class Catalog:
         groups = [(group, kind)]
         try:
             if not path.parent.is_dir():
-                path.parent.mkdir(parents=True)
                 groups += [(note.name, GroupKind(note.type)) for note in self.groups()]
+                path.parent.mkdir(parents=True, exist_ok=True)
             for each in groups:
                 self._home.known(*each).touch(mode=0o600)
         except OSError as error:
