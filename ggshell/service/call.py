@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ from ggshell.cli.execute import execute, parse
 from ggshell.cli.options import Options
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
-from ggshell.errors import GgsError, UsageError
+from ggshell.errors import ConflictError, DiskError, GgsError, UsageError
 from ggshell.service.answers import Said
 from ggshell.service.connection_names import connection_of
 from ggshell.service.permissions import require_places
@@ -151,9 +152,22 @@ class Steps:
             except GgsError as failure:
                 self._call.said.append(Said(failure.code, f"not undone: {failure}", "WARNING"))
 
-    def run(self, statement: str, *, undo: str = "", told: bool = False) -> Outcome:
-        """Carry out a statement; ``undo``: the statement that undoes it. Raises GgsError."""
-        outcome = self._call.run(statement, told=told)
+    def run(
+        self, statement: str, *, undo: str = "", exists: Callable[[], bool] | None = None, told: bool = False
+    ) -> Outcome:
+        """Carry out a statement; ``undo``: the statement that undoes it. Raises GgsError.
+
+        ``exists``: whether the object is there that the statement adds. A statement that adds it and then fails is undone too.
+        """
+        new = exists is not None and not exists()
+        try:
+            outcome = self._call.run(statement, told=told)
+        except ConflictError:  # the object is that of another request or shell
+            raise
+        except GgsError:
+            if undo and new and exists is not None and exists():
+                self.undo(lambda: self._call.run(undo))
+            raise
         if undo:
             self.undo(lambda: self._call.run(undo))
         return outcome
@@ -169,6 +183,28 @@ class Steps:
         before = path.read_bytes() if path.exists() else None
         write_atomically(path, text.encode())
         self.undo(lambda: write_atomically(path, before) if before is not None else path.unlink(missing_ok=True))
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder and those above it; undoing removes those that were created and are empty.
+
+        Raises UsageError if a file is in the way, DiskError.
+        """
+        missing = [each for each in (path, *path.parents) if not each.exists()]
+        for each in reversed(missing):
+            try:
+                each.mkdir(exist_ok=True)
+            except (FileExistsError, NotADirectoryError):
+                raise UsageError(
+                    f"{path} is not a folder: a file has that name or the name of a folder above it"
+                ) from None
+            except OSError as error:
+                raise DiskError(f"cannot create {each}: {error.strerror}") from error
+            self.undo(partial(_remove_empty, each))
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # another request uses it
+        folder.rmdir()
 
 
 def word(value: str) -> str:

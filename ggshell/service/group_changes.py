@@ -53,6 +53,12 @@ def require_role(call: Call, *added: object) -> None:
         required(call.principal, Role.ADMINISTRATOR)
 
 
+def add_group(call: Call, steps: Steps, kind: GroupKind, name: str, statement: str) -> Outcome:
+    """Run the statement that adds a group; undoing deletes the group. Raises GgsError."""
+    path = call.home.checkpoint(name, kind)
+    return steps.run(statement, undo=f"DELETE {kind} {word(name)} !", exists=path.exists, told=True)
+
+
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
     """Check a group's parameter file and write it. Raises ParameterError, UsageError for a file that it may not include."""
     path, text = call.home.parameters(found), lines_of(config)

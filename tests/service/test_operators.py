@@ -47,4 +47,5 @@ def test_a_trail_outside_the_home_requires_security_over_http_too(
 ) -> None:
     outside = {"targets": [{"name": "zz", "path": f"{service.home.parent}/elsewhere"}]}
     assert service.client("jane").patch("/extracts/OP1", outside).status == 403
+    assert not (service.home.parent / "elsewhere").exists()
     assert client.patch("/extracts/OP1", outside).status == 200

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -10,6 +14,9 @@ import pytest
 from black_hole import BlackHole
 from home_content import home_content
 from service_client import RunningService, ServiceClient
+
+from ggshell.home.catalog import Catalog
+from ggshell.home.home import Home
 
 pytestmark = pytest.mark.slow
 CONFIG = ["EXTRACT ext1", "USERIDALIAS north DOMAIN OracleGoldenGate", "EXTTRAIL ea", "TABLE shop.*;"]
@@ -40,6 +47,11 @@ def slots(dsn: str) -> list[str]:
         return [name for (name,) in connection.execute(query)]
 
 
+def folders(home: Path) -> list[Path]:
+    """The folders for trails; the others are created once."""
+    return sorted(path for path in (home / "dirdat").rglob("*") if path.is_dir())
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -50,16 +62,20 @@ def slots(dsn: str) -> list[str]:
         pytest.param({"targets": [{"name": "ea", "sizeMB": -5}]}, id="a size below zero"),
         pytest.param({"credentials": {"alias": "nobody"}}, id="an alias that does not exist"),
         pytest.param({"description": "a\nb"}, id="a description of two lines"),
+        pytest.param({"targets": [{"name": "ea", "path": "./dirdat/a/b"}, {"name": "long"}]}, id="a trail name"),
+        pytest.param({"targets": [{"name": "ea", "path": "./dirdat/a/b", "sizeMB": -5}]}, id="a size in a new folder"),
+        pytest.param({"targets": [{"name": "ea", "path": "./GLOBALS/a"}]}, id="a folder below a file"),
         pytest.param({"status": "sleeping"}, id="a status that does not exist"),
     ],
 )
 def test_nothing_is_left_of_an_extract_that_could_not_be_created(
     service: RunningService, client: ServiceClient, source: str, change: dict[str, Any]
 ) -> None:
-    before = home_content(service.home, documents=True)
+    (service.home / "GLOBALS").touch()
+    before = home_content(service.home, documents=True), folders(service.home)
     reply = client.post("/extracts/EXT1", {**BODY, **change})
     assert 400 <= reply.status < 500 or reply.status == 503, reply.text
-    assert home_content(service.home, documents=True) == before
+    assert (home_content(service.home, documents=True), folders(service.home)) == before
     assert slots(source) == []
 
 
@@ -99,3 +115,44 @@ def test_a_group_that_exists_is_not_changed_by_another_creation(service: Running
     assert (reply.status, home_content(service.home, documents=True)) == (409, before)
     assert (service.home / "dirprm" / "load1.prm").read_text().splitlines()[1] == "TABLE s.*;"
     client.delete("/extracts/LOAD1")
+
+
+LOAD = {"source": "tables", "config": ["EXTRACT x", "TABLE s.*;"]}
+HOLDER = "import sys, duckdb; held = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.readline()"
+
+
+def test_nothing_is_left_of_a_group_while_another_process_holds_the_catalog(
+    service: RunningService, client: ServiceClient
+) -> None:
+    assert client.post("/credentials/Y/first", {"userid": "u", "password": "x"}).status == 201
+    before = home_content(service.home, documents=True)
+    command = [sys.executable, "-c", HOLDER, str(service.home / "dirdb" / "catalog.duckdb")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with ThreadPoolExecutor(2) as pool:
+            group = pool.submit(client.post, "/extracts/HELD", LOAD)
+            alias = pool.submit(service.client().post, "/credentials/Y/held", {"userid": "u", "password": "x"})
+            replies = group.result(60), alias.result(60)
+        holder.communicate("\n")
+    assert [(reply.status, reply.codes) for reply in replies] == [(503, ["GGS-00304"])] * 2
+    assert home_content(service.home, documents=True) == before
+    assert client.post("/extracts/HELD", LOAD).status == 201
+    assert client.delete("/extracts/HELD").status == 200
+
+
+def test_parallel_requests_create_all_groups_and_aliases(service: RunningService) -> None:
+    """Regression: threads of the service had the catalog open at the same time, and requests failed."""
+
+    def create(number: int) -> tuple[int, int]:
+        client = service.client()
+        group = client.post(f"/extracts/W{number}", LOAD)
+        alias = client.post(f"/credentials/Y/y{number}", {"userid": "u", "password": "x"})
+        return group.status, alias.status
+
+    with ThreadPoolExecutor(24) as pool:
+        assert list(pool.map(create, range(24))) == [(201, 201)] * 24
+    client = service.client()
+    names = {each["name"] for each in client.get("/extracts").response["items"]}
+    assert {f"W{number}" for number in range(24)} <= names
+    assert {f"y{number}" for number in range(24)} <= {each.alias for each in Catalog(Home(service.home)).credentials()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -26,6 +27,7 @@ from ggshell.service.group_facts import (
     status_text,
     target_fields,
 )
+from ggshell.service.named_files import is_outside
 from ggshell.service.registration import (
     CREDENTIALS_HINT,
     change_registration,
@@ -163,14 +165,13 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
     """Log in, register the Extract with the source database, and add the group."""
     source = body.source if body.source is not None else "tranlogs"
     description = f", DESC {quoted(body.description)}" if body.description else ""
-    undo = f"DELETE EXTRACT {word(name)} !"
+    add = partial(group_changes.add_group, call, steps, GroupKind.EXTRACT, name)
     if source == "tables":
-        steps.run(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}", undo=undo, told=True)
+        add(f"ADD EXTRACT {word(name)}, SOURCEISTABLE{description}")
         return
     if isinstance(source, dict) and "name" in source:
         trail = known_trail(call.home, str(source["name"]), str(source.get("path", "")))
-        text = f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{begin_options(body.begin)}{description}"
-        steps.run(text, undo=undo, told=True)
+        add(f"ADD EXTRACT {word(name)}, EXTTRAILSOURCE {word(trail)}{begin_options(body.begin)}{description}")
         return
     if source != "tranlogs" and not (isinstance(source, dict) and "tranlogs" in source):
         raise UsageError("source must be tranlogs, tables, or a trail with its name", hint='"source": "tranlogs"')
@@ -179,9 +180,8 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
         call.log_in(credentials.connection)
         if body.registration not in (None, "none"):
             register(call, steps, name)
-    text = f"ADD EXTRACT {word(name)}, TRANLOG{begin_options(body.begin or 'now', log=True)}{description}"
     try:
-        steps.run(text, undo=undo, told=True)
+        add(f"ADD EXTRACT {word(name)}, TRANLOG{begin_options(body.begin or 'now', log=True)}{description}")
     except GgsError as error:
         if error.code == "GGS-00204":
             error.hint = CREDENTIALS_HINT
@@ -195,9 +195,10 @@ def _credentials_in(call: Call, name: str) -> Alias | None:
 
 
 def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None:
-    """Add a trail, and the folder that holds it."""
+    """Add a trail, and the folder in the home that holds it; the Extract creates a folder outside the home."""
     trail = target.trail(call, name)
-    call.home.resolve(trail).parent.mkdir(parents=True, exist_ok=True)
+    if not is_outside(call.home, trail):
+        steps.make_folder(call.home.resolve(trail).parent)
     text = f"ADD EXTTRAIL {word(trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
     steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
 

@@ -111,7 +111,7 @@ def create_replicat(call: Call, replicat: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
-        steps.run(_added(call, name, body, body.source), undo=f"DELETE REPLICAT {word(name)} !", told=True)
+        group_changes.add_group(call, steps, GroupKind.REPLICAT, name, _added(call, name, body, body.source))
         group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(body))
         steps.undo(lambda: group_changes.forget_settings(call, f"REPLICAT {name}"))
         if body.status not in (None, "stopped"):

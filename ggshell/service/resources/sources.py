@@ -8,6 +8,7 @@ import msgspec
 
 from ggshell.cli.groups import PATH, View
 from ggshell.errors import UsageError
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, item
@@ -105,7 +106,7 @@ def create_path(call: Call, path: str) -> Answer:
     target = target_trail(call, body.target.uri, source)
     added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {_as_path(target)}"
     with call.steps() as steps:
-        steps.run(f"{added}{_megabytes(body.target)}", undo=f"DELETE DISTPATH {word(name)} !", told=True)
+        group_changes.add_group(call, steps, GroupKind.PATH, name, f"{added}{_megabytes(body.target)}")
         call.said.append(_added(name))
         _begin(call, name, body.begin, new=True)
         group_changes.keep_settings(call, f"DISTPATH {name}", body.given())
