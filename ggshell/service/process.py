@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-import resource
 import socket
 import ssl
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, ProcessError
@@ -30,6 +29,7 @@ from ggshell.home.process_file import ProcessState, own_process_file, write_proc
 from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.app import Application
+from ggshell.service.protocol import CertifiedProtocol, Complaints, most_connections
 from ggshell.service.state import PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
@@ -41,29 +41,6 @@ WORKER_SECONDS: Final = 1.0
 KEEP_ALIVE_SECONDS: Final = 75
 
 
-class CertifiedProtocol(H11Protocol):
-    """HTTP/1.1 that remembers the common name of each connection's client certificate."""
-
-    names: ClassVar[dict[tuple[str, int], str]] = {}
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        peer = tls.getpeercert() if tls is not None else None
-        if peer and self.client is not None:
-            self.names[self.client] = _common_name(peer)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self.client is not None:
-            self.names.pop(self.client, None)
-        super().connection_lost(exc)
-
-
-def _common_name(peer: Any) -> str:
-    parts = [pair for part in peer.get("subject", ()) for pair in part]
-    return next((value for key, value in parts if key == "commonName"), "")
-
-
 class Server(uvicorn.Server):
     """The HTTP server. When it accepts connections and handles signals, it calls ``ready`` and reports to the launcher."""
 
@@ -72,6 +49,7 @@ class Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(Complaints())
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -141,15 +119,16 @@ def _end_despite_workers(clock: Clock) -> None:
 def _serve(home: Home, clock: Clock, report: Report) -> None:
     settings = load_service(home.parameters("service"))
     state = ServiceState(home, settings, clock)
-    _raise_descriptor_limit()
+    CertifiedProtocol.most = most_connections()
     context = _tls(home, settings, clock, report)
     listener = listen(settings)
     control = _Control(settings, _fingerprint(home, settings))
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""))
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
     entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
-    configuration = _configuration(application, context)
-    server = control.server = Server(configuration, lambda: write_process_file(home.service, entry))
+    server = control.server = Server(
+        configuration(application, context), lambda: write_process_file(home.service, entry)
+    )
     scheme = "http" if context is None else "https"
     report.event(Severity.INFO, "GGS-00910", f"Service started: {scheme}://{settings.address}:{settings.port}.")
     if not state.sign_in.has_users:
@@ -169,9 +148,9 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         report.event(Severity.INFO, "GGS-00911", "Service stopped.")
 
 
-def _configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:
+def configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:
     """Return the server's configuration: requests are not logged one by one; changes are, in ggserr.log."""
-    configuration = uvicorn.Config(
+    found = uvicorn.Config(
         application.asgi,
         http=CertifiedProtocol,
         ws="none",
@@ -183,9 +162,9 @@ def _configuration(application: Application, context: ssl.SSLContext | None) -> 
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    configuration.load()
-    configuration.ssl = context
-    return configuration
+    found.load()
+    found.ssl = context
+    return found
 
 
 def _tls(home: Home, settings: ServiceParameters, clock: Clock, report: Report) -> ssl.SSLContext | None:
@@ -207,13 +186,6 @@ def _fingerprint(home: Home, settings: ServiceParameters) -> str:
     if settings.plaintext:
         return ""
     return read_certificate(home.resolve(settings.certificate or CERTIFICATE)).fingerprint
-
-
-def _raise_descriptor_limit() -> None:
-    """Allow as many connections as the system permits: a slow client must not use up the last descriptor."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
 
 
 def _no_worker(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
