@@ -61,6 +61,8 @@ class Application:
     async def _endpoint(self, request: HttpRequest) -> Response:
         answer = await self._answer_or_refusal(request)
         answer.headers.update(_ALWAYS)
+        if answer.status_code >= 400 and _left_unread(request):
+            answer.headers["Connection"] = "close"  # instead of receiving the rest of the body
         return answer
 
     async def _answer_or_refusal(self, request: HttpRequest) -> Response:
@@ -186,6 +188,7 @@ class Application:
             raise HttpError(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from error
         except ClientDisconnect as error:
             raise HttpError(400, "the client has disconnected") from error
+        request.state.body_read = True
         return decode_body(route, data)
 
     def _request(self, request: HttpRequest, address: Address, body: Any) -> Request:
@@ -311,6 +314,12 @@ async def _limited_body(request: HttpRequest) -> bytes:
         if len(data) > LONGEST_BODY:
             raise refusal
     return bytes(data)
+
+
+def _left_unread(request: HttpRequest) -> bool:
+    """Whether a request has a body that was not read."""
+    has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+    return has_body and not getattr(request.state, "body_read", False)
 
 
 def _origin(request: HttpRequest) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from service_client import RunningService
 
 from ggshell.clock import SystemClock
 from ggshell.home.home import Home
@@ -63,3 +65,12 @@ def test_missing_descriptors_are_reported_once(capfd: pytest.CaptureFixture[str]
         complaints(loop, {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many")})
     loop.close()
     assert capfd.readouterr().err.count("Too many") == 1
+
+
+@pytest.mark.slow
+def test_a_refusal_that_left_the_body_unread_ends_the_connection(service: RunningService) -> None:
+    for path, sent, expected in (("/nothing", "{}", "close"), ("/nothing", None, None)):
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        connection.request("POST", f"/services/v2{path}", sent)
+        assert connection.getresponse().headers.get("Connection") == expected
+        connection.close()
