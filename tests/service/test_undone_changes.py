@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import psycopg
@@ -100,7 +101,8 @@ def test_a_source_that_does_not_answer_gives_503_and_leaves_nothing(
     login = f"postgresql://u@127.0.0.1:{hole.port}/x"
     client.post("/credentials/OracleGoldenGate/hole", {"userid": login, "password": "x"})
     before = home_content(service.home, documents=True)
-    reply = client.post("/extracts/EXT1", {**BODY, "credentials": {"alias": "hole"}})
+    config = [line.replace("north", "hole") for line in CONFIG]
+    reply = client.post("/extracts/EXT1", {**BODY, "config": config, "credentials": {"alias": "hole"}})
     hole.close()
     assert (reply.status, "retry-after" in reply.headers) == (503, True), reply.text
     assert home_content(service.home, documents=True) == before
@@ -144,8 +146,12 @@ def test_nothing_is_left_of_a_group_while_another_process_holds_the_catalog(
 def test_parallel_requests_create_all_groups_and_aliases(service: RunningService) -> None:
     """Regression: threads of the service had the catalog open at the same time, and requests failed."""
 
+    signed_in = Barrier(24)
+
     def create(number: int) -> tuple[int, int]:
         client = service.client()
+        client.get("/extracts")
+        signed_in.wait(60)
         group = client.post(f"/extracts/W{number}", LOAD)
         alias = client.post(f"/credentials/Y/y{number}", {"userid": "u", "password": "x"})
         return group.status, alias.status
