@@ -179,7 +179,7 @@ def test_without_java_the_error_offers_two_solutions(tmp_path: Path, monkeypatch
     with pytest.raises(StateError, match=r"Spark needs Java 17 or newer; there is none") as caught:
         find_java({"PATH": str(tmp_path)})
     assert "set JAVA_HOME" in caught.value.hint
-    assert "ggshell[java]" in caught.value.hint
+    assert "pip install -e '.[java]'" in caught.value.hint
     old = tmp_path / "jdk" / "bin" / "java"
     old.parent.mkdir(parents=True)
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
