@@ -135,6 +135,7 @@ def test_symbolic_links_lead_out_of_the_home_except_its_own_folders(tmp_path: Pa
         required_role("VIEW REPORT dirrpt/x.rpt", home)
 
 
+@pytest.mark.slow
 def test_the_trails_of_groups_belong_to_the_home_wherever_they_are(tmp_path: Path) -> None:
     home, trail = tmp_path / "home", tmp_path / "other" / "ea"
     statements = f"CREATE SUBDIRS; ADD EXTRACT e1, SOURCEISTABLE; ADD EXTTRAIL {trail}, EXTRACT e1"
