@@ -5,7 +5,7 @@ Processes are asked at the same time, each for at most ``ANSWER_SECONDS``: a bus
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
@@ -39,18 +39,21 @@ class GroupSnapshot(NamedTuple):
         return {kind: sum(each["counts"]["total"].get(kind, 0) for each in tables) for kind in KINDS}
 
 
-def snapshots(home: Home, now: int, *, ask: bool = True) -> list[GroupSnapshot]:
-    """Return every group that can be read; ``now`` in microseconds. ``ask``: also ask the processes for their statistics."""
+def snapshots(home: Home, now: int) -> list[GroupSnapshot]:
+    """Return every group that can be read, from its files; ``now`` in microseconds."""
     found = []
     for entry in home.groups():
         try:
             found.append(_of_files(home, view(home, entry), now))
         except GgsError:
             continue  # the group is in the list of groups with its error; it has no values
-    if not ask:
-        return found
+    return found
+
+
+def with_statistics(found: Iterable[GroupSnapshot]) -> list[GroupSnapshot]:
+    """Return groups with what their processes answer to STATS; the processes are asked at the same time."""
     with ThreadPoolExecutor(_MOST_ASKED) as pool:
-        return list(pool.map(_asked, found))
+        return list(pool.map(asked, found))
 
 
 def _of_files(home: Home, found: View, now: int) -> GroupSnapshot:
@@ -59,8 +62,8 @@ def _of_files(home: Home, found: View, now: int) -> GroupSnapshot:
     return GroupSnapshot(found, None if lag is None else lag / _MICRO, age)
 
 
-def _asked(snapshot: GroupSnapshot) -> GroupSnapshot:
-    """Add what the process answers to STATS."""
+def asked(snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Return a group with what its process answers to STATS."""
     process = snapshot.found.process
     if process is None or not snapshot.found.runs:
         return snapshot

@@ -15,7 +15,7 @@ from ggshell.clock import Clock
 from ggshell.home.checkpoint import SourceType
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
-from ggshell.service.group_snapshot import GroupSnapshot, snapshots
+from ggshell.service.group_snapshot import GroupSnapshot, snapshots, with_statistics
 from ggshell.service.heartbeat_metrics import HeartbeatMetrics
 
 _GROUP: Final = ("group", "type")
@@ -34,7 +34,7 @@ class HomeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = self._clock.now()
-        found = snapshots(self._home, now)
+        found = with_statistics(snapshots(self._home, now))
         yield from self._of_home()
         yield from _states(found)
         yield from _progress(found)

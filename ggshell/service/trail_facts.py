@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.errors import NotFoundError, TrailError, UsageError
@@ -47,26 +49,30 @@ class FoundTrail(NamedTuple):
 def all_trails(call: Call) -> list[FoundTrail]:
     """Return every trail that a group uses, that a client has described, or that has files in ``dirdat``."""
     home = call.home
-    texts = [trail for entry in home.groups() if entry.checkpoint is not None for trail in _used(entry)]
-    texts += [trail_text(each["name"], each.get("path", "")) for each in _documents(call).values()]
+    entries, documents = home.groups(), _documents(call)
+    texts = [trail for entry in entries for trail in _used(entry)]
+    texts += [trail_text(each["name"], each.get("path", "")) for each in documents.values()]
     folder = home.resolve("./dirdat")
     texts += sorted({f"./dirdat/{path.name[:2]}" for path in folder.glob("??" + "[0-9]" * _DIGITS)})
     found: dict[TrailName, str] = {}
     for text in texts:
         with contextlib.suppress(UsageError):
             found.setdefault(TrailName.parse(text, home.root), text)
-    return [_found(call, text, name) for name, text in sorted(found.items(), key=lambda pair: pair[1])]
+    ordered = sorted(found.items(), key=lambda pair: pair[1])
+    return [_found(home.root, text, name, entries, documents) for name, text in ordered]
 
 
 def find_trail(call: Call, trail: str) -> FoundTrail:
     """Return a trail by its name or its description's name, with ``path`` of the address. Raises NotFoundError."""
     path = call.request.query.get("path", "")
-    document = _documents(call).get(trail)
+    documents = _documents(call)
+    document = documents.get(trail)
     if document is not None:
         trail, path = document["name"], document.get("path", "")
     try:
         text = known_trail(call.home, trail, path, "./dirdat")
-        found = _found(call, text, TrailName.parse(text, call.home.root))
+        name = TrailName.parse(text, call.home.root)
+        found = _found(call.home.root, text, name, call.home.groups(), documents)
     except UsageError as error:
         raise NotFoundError(f"trail {trail} does not exist: {error.message}") from error
     if not found.uses and not found.document and not found.name.sequences():
@@ -86,10 +92,11 @@ def _documents(call: Call) -> dict[str, Object]:
     return {name: documents.get(name) for name in documents.names()}
 
 
-def _found(call: Call, text: str, name: TrailName) -> FoundTrail:
-    root = call.home.root
+def _found(
+    root: Path, text: str, name: TrailName, entries: Iterable[GroupEntry], documents: Mapping[str, Object]
+) -> FoundTrail:
     uses: list[Use] = []
-    for entry in call.home.groups():
+    for entry in entries:
         if entry.checkpoint is None:
             continue
         uses += [Use(entry, each) for each in entry.checkpoint.write if TrailName.parse(each.trail, root) == name]
@@ -97,7 +104,7 @@ def _found(call: Call, text: str, name: TrailName) -> FoundTrail:
             uses.append(Use(entry, None))
     mine = [
         each
-        for each in _documents(call).values()
+        for each in documents.values()
         if TrailName.parse(trail_text(each["name"], each.get("path", "")), root) == name
     ]
     return FoundTrail(text, name, tuple(uses), mine[0] if mine else {})

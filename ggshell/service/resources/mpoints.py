@@ -12,7 +12,7 @@ from ggshell.home.process_file import ProcessState, state_of
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
 from ggshell.service.call import Call
-from ggshell.service.group_snapshot import GroupSnapshot, snapshots
+from ggshell.service.group_snapshot import GroupSnapshot, asked, snapshots
 from ggshell.service.process_facts import ProcessFacts, process_facts
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import resource
@@ -37,9 +37,9 @@ class Process(NamedTuple):
     group: GroupSnapshot | None = None
 
 
-def processes(call: Call, *, ask: bool = False) -> list[Process]:
+def processes(call: Call) -> list[Process]:
     """Return every process of the home: the groups, Manager and the service."""
-    found = [_of_group(each) for each in snapshots(call.home, call.state.clock.now(), ask=ask)]
+    found = [_of_group(each) for each in snapshots(call.home, call.state.clock.now())]
     state, manager = state_of(call.home.manager)
     if manager is not None:
         found.append(Process("MGR", "Manager", state.value.lower(), manager.pid, manager.started))
@@ -103,7 +103,7 @@ def get_point(call: Call, name: str, kind: str) -> Answer:
 
 
 def _find(call: Call, name: str) -> Process:
-    for found in processes(call, ask=True):
+    for found in processes(call):
         if found.name.lower() == name.lower():
             return found
     raise NotFoundError(f"process {name} does not exist", hint="GET mpoints/processes lists the processes")
@@ -170,13 +170,14 @@ def _health(call: Call, found: Process) -> Object:
 
 
 def _statistics(call: Call, found: Process) -> Object:
-    totals = _group(found).totals()
+    group = asked(_group(found))
+    totals = group.totals()
     mapped = {f"mappedTotal{kind.capitalize()}": count for kind, count in totals.items()}
-    return {"startTime": utc_text(found.started), **mapped, "heartbeats": _group(found).statistics.get("heartbeats", 0)}
+    return {"startTime": utc_text(found.started), **mapped, "heartbeats": group.statistics.get("heartbeats", 0)}
 
 
 def _table_statistics(call: Call, found: Process) -> Object:
-    tables: list[dict[str, Any]] = list(_group(found).statistics.get("tables", ()))
+    tables: list[dict[str, Any]] = list(asked(_group(found)).statistics.get("tables", ()))
     rows = [
         {
             "sourceTable": each["source"],
