@@ -9,7 +9,6 @@ import msgspec
 
 from ggshell.errors import UsageError
 from ggshell.service.answers import Object
-from ggshell.service.call import word
 
 _FIELD: Final = re.compile(r"`\$\.(\w+)`$")
 
@@ -45,13 +44,23 @@ class Alias(Body):
     alias: str = ""
     domain: str = "OracleGoldenGate"
 
-    def user_id_alias(self) -> str:
-        """Return ``USERIDALIAS alias DOMAIN domain``."""
-        return f"USERIDALIAS {word(self.alias)} DOMAIN {word(self.domain)}"
-
     @property
     def connection(self) -> str:
         return f"{self.domain}.{self.alias}"
+
+
+class GroupBody(Body):
+    """The fields that Extracts and Replicats share, for POST and PATCH."""
+
+    description: str | None = None
+    config: Config = None
+    credentials: Alias | None = None
+    begin: Begin = None
+    encryption_profile: str | Object | None = None
+    managed_process_settings: str | Object | None = None
+    critical: bool | None = None
+    intent: str | None = None
+    status: GroupStatus | None = None
 
 
 def lines_of(config: list[str] | str) -> str:

@@ -25,6 +25,7 @@ from ggshell.service.sign_in import Principal
 from ggshell.service.told import messages_of
 
 if TYPE_CHECKING:
+    from ggshell.cli.results import Result
     from ggshell.home.home import Home
     from ggshell.language.grammar import Parsed
     from ggshell.service.state import ServiceState
@@ -107,8 +108,7 @@ class Call:
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
         """Carry out a statement and return its result's rows as objects. Raises GgsError."""
-        result = self.run(statement).result
-        return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
+        return objects_of(self.run(statement).result)
 
     def log_in(self, connection: str) -> None:
         """Log in to the database of a connection.
@@ -205,6 +205,11 @@ class Steps:
 def _remove_empty(folder: Path) -> None:
     with suppress(OSError):  # another request uses it
         folder.rmdir()
+
+
+def objects_of(result: Result | None) -> list[dict[str, Any]]:
+    """Return the rows of a result as objects, none without a result."""
+    return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
 
 
 def word(value: str) -> str:

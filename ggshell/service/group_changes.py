@@ -12,8 +12,8 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.parameters.lines import first_of
 from ggshell.service.answers import DONE, Answer, Object, Said
-from ggshell.service.bodies import Body, described, lines_of
-from ggshell.service.call import Call, Steps, word
+from ggshell.service.bodies import Body, GroupBody, described, lines_of
+from ggshell.service.call import Call, Steps, objects_of, word
 from ggshell.service.documents import Documents
 from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
 from ggshell.service.included_files import refusals_of
@@ -148,9 +148,7 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
     outcome = call.run(statement)
     if verb == "KILL":
         return Answer({"$schema": "er:commandResult", "replyData": {}, "reply": []})
-    rows: list[Object] = []
-    if outcome.result is not None:
-        rows = [dict(zip(outcome.result.columns, row, strict=True)) for row in outcome.result.rows]
+    rows = objects_of(outcome.result)
     return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": _lines(outcome)})
 
 
@@ -196,7 +194,7 @@ def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
             raise ConflictError(f"{kind} {name} already exists.", hint="use PATCH to change it")
 
 
-def common_settings(body: Any) -> Object:
+def common_settings(body: GroupBody) -> Object:
     """Return the fields of a body that only the API keeps."""
     return {
         "critical": body.critical,

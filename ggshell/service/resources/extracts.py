@@ -15,7 +15,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
-from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described, lines_of
+from ggshell.service.bodies import Alias, Body, GroupBody, described, lines_of
 from ggshell.service.call import Call, Steps, quoted, word
 from ggshell.service.group_changes import GroupCommand
 from ggshell.service.group_facts import (
@@ -61,27 +61,18 @@ class TrailTarget(Body):
         return trail_of_file(call.home, group, self.name) or of_group or trail_text(self.name, "")
 
 
-class ExtractBody(Body):
+class ExtractBody(GroupBody):
     """An Extract, for POST and PATCH."""
 
-    description: str | None = None
-    config: Config = None
     source: Annotated[
         str | Object | None,
         described("tranlogs (the log, default), tables (an initial load), or a trail: {name, path}."),
     ] = None
-    credentials: Alias | None = None
     registration: Annotated[
         str | Object | None,
         described("default, or an object: creates the replication slot. none: does not, as if left out."),
     ] = None
-    begin: Begin = None
     targets: list[TrailTarget] | None = None
-    encryption_profile: str | Object | None = None
-    managed_process_settings: str | Object | None = None
-    critical: bool | None = None
-    intent: str | None = None
-    status: GroupStatus | None = None
     type: str | None = None
     plugin_type: str | None = None
     replication_slot: str | None = None

@@ -12,7 +12,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
-from ggshell.service.bodies import Alias, Begin, Body, Config, GroupStatus, described
+from ggshell.service.bodies import Alias, Body, GroupBody, described
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_changes import GroupCommand
 from ggshell.service.group_facts import (
@@ -52,22 +52,13 @@ class CheckpointTable(Body):
     table: str = ""
 
 
-class ReplicatBody(Body):
+class ReplicatBody(GroupBody):
     """A Replicat, for POST and PATCH."""
 
-    description: str | None = None
-    config: Config = None
     source: TrailSource | None = None
-    credentials: Alias | None = None
     mode: Mode | None = None
     checkpoint: CheckpointTable | None = None
-    begin: Begin = None
     registration: Annotated[str | None, described("Without effect: a Replicat is not registered.")] = None
-    encryption_profile: str | Object | None = None
-    managed_process_settings: str | Object | None = None
-    critical: bool | None = None
-    intent: str | None = None
-    status: GroupStatus | None = None
     synchronized: bool | None = None
 
 

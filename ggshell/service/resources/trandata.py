@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from ggshell.home.users import Role
 from ggshell.service.answers import DONE, Answer, Said
 from ggshell.service.bodies import Body
-from ggshell.service.call import Call
+from ggshell.service.call import Call, objects_of
 from ggshell.service.connection_names import existing_connection
 from ggshell.service.database_names import object_name
 from ggshell.service.refusals import not_here
@@ -126,7 +126,7 @@ def _run(call: Call, connection: str, statement: str, body: Logging) -> Outcome:
 
 def _answer(outcome: Outcome, schema: str, plural: str) -> dict[str, object]:
     result = outcome.result
-    rows = [] if result is None else [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    rows = objects_of(result)
     return {"$schema": schema, plural: rows}
 
 
