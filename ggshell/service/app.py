@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import unquote
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.routing import Route as HttpRoute
+from starlette.types import Receive, Scope, Send
 
 from ggshell.errors import GgsError, HttpError, StoreError
 from ggshell.home.events import Severity
@@ -38,7 +38,7 @@ BODY_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 25.0
 MOST_WAITING: Final = 50
 """How many requests may wait for the check of a password. One thread checks them, since each check needs memory and time."""
-_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_ABSOLUTE: Final = re.compile("https?://[^/]*", re.IGNORECASE)
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """Headers of every answer: a browser must not guess its type, and nothing may keep it."""
 PeerName = Callable[[tuple[str, int]], str]
@@ -55,8 +55,16 @@ class Application:
         self._peer_name = peer_name
         self._deadline = deadline
         self._waiting_for_password = 0
-        endpoint = HttpRoute("/{path:path}", self._endpoint, methods=_METHODS)
-        self.asgi = Starlette(routes=[endpoint])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of any method for any address: the routes decide which of them there are."""
+        raw = scope.get("raw_path", b"").decode("ascii", "replace") or scope["path"]
+        absolute = _ABSOLUTE.match(raw)  # GET http://host/services/…, which a proxy may send
+        if absolute is not None:
+            raw = raw[absolute.end() :] or "/"
+            scope = {**scope, "path": unquote(raw), "raw_path": raw.encode()}
+        answer = await self._endpoint(HttpRequest(scope, receive))
+        await answer(scope, receive, send)
 
     async def _endpoint(self, request: HttpRequest) -> Response:
         answer = await self._answer_or_refusal(request)

@@ -151,11 +151,11 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
 def configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:
     """Return the server's configuration: requests are not logged one by one; changes are, in ggserr.log."""
     found = uvicorn.Config(
-        application.asgi,
+        application,
         http=CertifiedProtocol,
         ws="none",
         lifespan="off",
-        log_level="warning",
+        log_level="error",  # a warning for each request that is not valid HTTP would let anyone fill the disk
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -134,13 +134,15 @@ class SignIn:
         self._require_patience(name, client)
         if self._checked.get(self._digest(name, password)) in self._known:
             return self._basic_principal(name, client)
+        version = self._users.version()
         user = self._users.check(name, password)
         with self._lock:
             if user is None:
                 self._count_failure(name, client)
             else:
                 self._failures.pop((name, client), None)
-                self._checked[self._digest(name, password)] = name
+                if version == self._version:  # otherwise this may be the password from before a change
+                    self._checked[self._digest(name, password)] = name
         if user is None:
             raise HttpError(
                 401,
@@ -218,8 +220,11 @@ class SignIn:
         return session.fixed_end or session.used + self.session_seconds
 
     def _basic_principal(self, name: str, client: str) -> Principal:
+        """Return the principal of a checked password. Raises HttpError 401 if the user was deleted during the check."""
         with self._lock:
-            user, now = self._known[name], self._clock.steady()
+            user, now = self._known.get(name), self._clock.steady()
+            if user is None:
+                raise HttpError(401, f"user {name} has just been changed", hint="sign in again", headers=_CHALLENGE)
             session = self._sessions.get(self._by_client.get((name, client), ""))
             if session is None or now >= session.used + self.session_seconds:
                 session = _Session(name, client, now, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from service_client import PASSWORD, RunningService, add_users
 from ggshell.clock import FakeClock
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
-from ggshell.home.users import Role, Users
+from ggshell.home.users import Role, User, Users
 from ggshell.service.refused_sign_ins import PAUSE_SECONDS, RefusedSignIns
 from ggshell.service.sign_in import FREE_FAILURES, MOST_OWN_SESSIONS, Principal, SignIn
 
@@ -40,6 +41,29 @@ def test_guesses_that_are_already_queued_must_wait_too(sign_in: SignIn) -> None:
         statuses.append(refused.value.status)
     assert statuses == [401] * FREE_FAILURES + [429] * FREE_FAILURES
     assert sign_in.slow(basic("uma", PASSWORD), "another address").name == "uma"
+
+
+@pytest.mark.parametrize("change", ["password", "deletion"])
+def test_a_password_that_changes_during_its_check_is_not_remembered(
+    sign_in: SignIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    users, check = Users(Home(tmp_path)), Users.check
+
+    def check_and_change(self: Users, name: str, password: str) -> User | None:
+        found = check(self, name, password)
+        if change == "password":
+            users.alter(name, password="another-horse-8")
+        else:
+            users.delete(name)
+        sign_in.quick({}, "h", "")  # another request, which reads the users again
+        return found
+
+    monkeypatch.setattr(Users, "check", check_and_change)
+    with contextlib.suppress(HttpError):  # a deleted user is refused immediately
+        sign_in.slow(basic("uma", PASSWORD), "h")
+    monkeypatch.undo()
+    with pytest.raises(HttpError, match="not valid"):
+        sign_in.quick(basic("uma", PASSWORD), "h", "") or sign_in.slow(basic("uma", PASSWORD), "h")
 
 
 def test_a_user_with_many_tokens_ends_the_own_oldest_one(sign_in: SignIn) -> None:

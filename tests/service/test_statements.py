@@ -169,7 +169,7 @@ def quick_service(tmp_path: Path) -> Iterator[tuple[str, ServiceState]]:
     Users(home).add("admin", Role.SECURITY, PASSWORD)
     port = free_port()
     state = ServiceState(home, ServiceParameters(port=port, plaintext=True), SystemClock())
-    server = uvicorn.Server(uvicorn.Config(Application(state, deadline=0.5).asgi, lifespan="off", log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(Application(state, deadline=0.5), lifespan="off", log_level="error"))
     listener = socket.create_server(("127.0.0.1", port))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

@@ -49,7 +49,7 @@ def asked(application: Application) -> tuple[int, bytes]:
         "client": ("127.0.0.1", 1),
         "server": ("h", 80),
     }
-    asyncio.run(application.asgi(scope, receive, send))
+    asyncio.run(application(scope, receive, send))
     return sent[0]["status"], sent[1]["body"]
 
 

@@ -30,7 +30,15 @@ def list_versions(call: Call) -> Answer:
     return Answer(collection(_item(call, each) for each in _versions(call)))
 
 
-@resource("POST", _BASE, role=Role.ADMINISTRATOR, summary="Add a version; with the first, the wallet", status=201)
+@resource(
+    "POST",
+    _BASE,
+    role=Role.ADMINISTRATOR,
+    summary="Add a version; with the first, the wallet",
+    body=Body,
+    optional=True,
+    status=201,
+)
 def create_version(call: Call) -> Answer:
     """Add a version of the master key, which groups use from their next start.
 
