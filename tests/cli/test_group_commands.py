@@ -15,6 +15,7 @@ from ggshell.cli.commands.path import source_trail, target_trail
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.catalog import Catalog
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, SourceType
+from ggshell.home.credential import CredentialStore, Login
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.types import TrailPosition
 
@@ -241,6 +242,25 @@ def test_credentials(shell: Shell) -> None:
     assert "d2" not in shell.batch("INFO CREDENTIALSTORE").out
     assert shell.batch("ADD CREDENTIALSTORE").code == 1
     assert "a password is required for x" in shell.batch("ALTER CREDENTIALSTORE ADD USER x ALIAS y").err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER CREDENTIALSTORE ADD USER other PASSWORD secret",
+        "ALTER CREDENTIALSTORE REPLACE USER other PASSWORD changed ALIAS north",
+        "ALTER CREDENTIALSTORE DELETE USER ogg ALIAS north",
+        "DELETE CREDENTIALSTORE",
+    ],
+)
+def test_a_change_of_the_credential_store_that_the_catalog_cannot_record_is_undone(shell: Shell, change: str) -> None:
+    shell.batch("ALTER CREDENTIALSTORE ADD USER ogg PASSWORD secret ALIAS north")
+    store = CredentialStore(shell.home)
+    shell.home.catalog.write_bytes(b"damaged" * 3000)
+    refused = shell.batch(change)
+    assert (refused.code, "catalog.duckdb cannot be read" in refused.err) == (1, True)
+    assert [entry.alias for entry in store.entries()] == ["north"]
+    assert store.resolve("north") == Login("ogg", "secret")
 
 
 @pytest.mark.parametrize("style", ["ggsci", "json", "csv"])
