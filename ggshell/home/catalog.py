@@ -6,6 +6,7 @@ moved away. Only the TRANDATA records are then lost, and the databases still hav
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import re
@@ -200,20 +201,37 @@ class Catalog:
     def rebuild(self) -> Path | None:
         """Move the catalog away and build a new one from the checkpoint files.
 
-        Returns the path of the old catalog, or None if there was none.
+        Returns the path of the old catalog, or None if there was none. Waits, as every use of the catalog does, until
+        nobody else has it open: a change that is being written would otherwise be lost with the old catalog.
         """
-        kept = None
-        stamp = local_text(self._clock.now(), "%Y%m%d%H%M%S")
-        for path in (self._path, self._path.with_name(self._path.name + ".wal")):
-            if path.exists():
-                moved = path.with_name(f"{path.name}.{stamp}")
-                path.replace(moved)
-                kept = kept or moved
+        kept = self._in_turn(self._move_away)
         self._use(lambda _: None)
         return kept
 
+    def _move_away(self) -> Path | None:
+        """Rename the catalog's files; return the new path of the first. Raises BlockingIOError while it is open elsewhere."""
+        kept = None
+        stamp = local_text(self._clock.now(), "%Y%m%d%H%M%S")
+        with _unopened(self._path):
+            for path in (self._path, self._path.with_name(self._path.name + ".wal")):
+                if path.exists():
+                    moved = path.with_name(f"{path.name}.{stamp}")
+                    path.replace(moved)
+                    kept = kept or moved
+        return kept
+
     def _use(self, work: Callable[[Any], T]) -> T:
-        """Open the catalog, run ``work`` in one transaction and close it; retry while another command holds it."""
+        """Open the catalog, run ``work`` in one transaction and close it."""
+        import duckdb
+
+        def opened() -> T:
+            with duckdb.connect(str(self._path)) as connection:
+                return self._transaction(connection, work)
+
+        return self._in_turn(opened)
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """Run ``work`` when no other thread has the catalog open; retry while another command holds it."""
         import duckdb
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -222,11 +240,10 @@ class Catalog:
             try:
                 with _turns(self._path).turn(PATIENCE_SECONDS - waited) as queued:
                     waited += queued
-                    with duckdb.connect(str(self._path)) as connection:
-                        return self._transaction(connection, work)
+                    return work()
             except _OpenHereError as error:
                 raise self._locked(error) from error
-            except duckdb.Error as error:
+            except (duckdb.Error, BlockingIOError) as error:
                 self._require_passing(error, waited)
                 jittered = pause * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries; not used for security
                 self._wait(jittered)
@@ -238,7 +255,7 @@ class Catalog:
         text = str(error)
         # A file that another command is creating is not a database yet: retry for a short time.
         growing = _UNFINISHED in text and waited < GROWING_SECONDS
-        held = _LOCKED in text or any(each in text for each in _CONFLICTS)
+        held = isinstance(error, BlockingIOError) or _LOCKED in text or any(each in text for each in _CONFLICTS)
         if not held and not growing:
             raise self._damaged(error) from error
         if waited >= PATIENCE_SECONDS:
@@ -309,6 +326,20 @@ class _Turns:
             with self._changed:
                 self._threads.remove(mine)
                 self._changed.notify_all()
+
+
+@contextmanager
+def _unopened(path: Path) -> Iterator[None]:
+    """Keep other processes from opening a catalog. Raises BlockingIOError if one has it open.
+
+    The lock is of the kind that DuckDB uses. Call it in this thread's turn: closing the file also ends DuckDB's own lock.
+    """
+    if not path.exists():
+        yield
+        return
+    with path.open("r+b") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 _TURNS: Final[dict[Path, _Turns]] = {}

@@ -11,9 +11,10 @@ from threading import Event
 import checkpoints
 import duckdb
 import pytest
+from processes import until
 
 from ggshell.errors import StoreError
-from ggshell.home.catalog import VERSION, Catalog, PathNote, TrailNote, TrandataNote
+from ggshell.home.catalog import VERSION, Catalog, PathNote, TrailNote, TrandataNote, _turns
 from ggshell.home.credential import Credential
 from ggshell.home.home import Home
 
@@ -234,3 +235,28 @@ def test_a_failed_statement_is_rolled_back(home: Home) -> None:
     with pytest.raises(StoreError):
         catalog.save_group(twice)
     assert catalog.groups() == []
+
+
+@pytest.mark.slow
+def test_rebuild_waits_for_another_process(home: Home, holder: subprocess.Popen[str]) -> None:
+    """Regression: what another command was writing went into the old catalog."""
+    with pytest.raises(StoreError) as caught:
+        Catalog(home, wait=lambda _: None).rebuild()
+    assert (caught.value.code, home.catalog.exists()) == ("GGS-00304", True)
+    assert Catalog(home, wait=lambda _: holder.communicate()).rebuild() is not None
+
+
+def test_rebuild_waits_for_other_threads(home: Home) -> None:
+    began = Event()
+
+    def read() -> list[Credential]:
+        began.set()
+        until("rebuild waits", lambda: len(_turns(home.catalog)._threads) == 2)
+        assert home.catalog.exists()
+        return []
+
+    with ThreadPoolExecutor(2) as pool:
+        saving = pool.submit(Catalog(home).save_credentials, read)
+        assert began.wait(30)
+        assert pool.submit(Catalog(home).rebuild).result(30) is not None
+        saving.result(30)
