@@ -23,6 +23,7 @@ _PARALLEL: Final = 5
 _MEMORY: Final = 2 * 128 * _COST * _BLOCK_SIZE
 """scrypt needs 128 * N * r bytes (16 MiB); OpenSSL's limit must be above it."""
 _SALT_BYTES: Final = 16
+_IDENTITY_BYTES: Final = 16
 SHORTEST_PASSWORD: Final = 8
 LONGEST_PASSWORD: Final = 1024
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.@-]{0,63}")
@@ -84,8 +85,19 @@ class Users:
         return [_user(name, stored) for name, stored in sorted(self._load().items())]
 
     def credentials(self) -> dict[str, str]:
-        """Return a text for every user that changes with the user's password or role. Raises StoreError."""
-        return {name: f"{stored['role']} {stored['hash']}" for name, stored in self._load().items()}
+        """Return a text for every user that changes with the user's password, role or identity. Raises StoreError."""
+        return {
+            name: f"{stored['role']} {stored['hash']} {stored.get('identity', '')}"
+            for name, stored in self._load().items()
+        }
+
+    def identity(self, name: str) -> str | None:
+        """Return a text that no other user has or had, also not one of the same name; None without the user.
+
+        It is empty for a user that an earlier version added. Raises StoreError.
+        """
+        stored = self._load().get(name)
+        return None if stored is None else stored.get("identity", "")
 
     def find(self, name: str) -> User | None:
         """Return a user, or None. Raises StoreError."""
@@ -98,7 +110,9 @@ class Users:
         Raises UsageError for a name or password that is not valid, ConflictError if the user exists.
         """
         _check_name(name)
-        entry = {"role": role.name, "info": info, "hash": "" if password is None else _hash_of(name, password)}
+        hashed = "" if password is None else _hash_of(name, password)
+        identity = random_bytes(_IDENTITY_BYTES).hex()
+        entry = {"role": role.name, "info": info, "hash": hashed, "identity": identity}
         with self._file.changing():
             users = self._load()
             if name in users:

@@ -19,6 +19,10 @@ from ggshell.language.redaction import masked
 from ggshell.service.documents import Documents
 
 TASKS: Final = "task"
+OWNER: Final = "owner"
+"""The field of a task with the name of the user who gave its command."""
+OWNER_IDENTITY: Final = "ownerIdentity"
+"""The field with that user's identity, which a user of the same name who is added later does not have."""
 _STATES: Final = "taskState"
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400, "weeks": 604_800}
 _LONGEST_EVERY: Final = 10 * 366 * 86_400
@@ -117,6 +121,10 @@ class TaskScheduler:
             self._states.put(name, state)
         self._changed.set()
 
+    def disable(self, name: str) -> None:
+        """Disable a task: it does not run again by itself. Raises NotFoundError."""
+        self.put(name, {**self.tasks.get(name), "enabled": False})
+
     def run_soon(self, name: str) -> None:
         """Run a task now, whatever its schedule."""
         with self._lock:
@@ -182,7 +190,7 @@ class TaskScheduler:
             result = {
                 "status": "stopped",
                 "exitCode": 0,
-                "output": execute(name, task["command"], task.get("owner", "")),
+                "output": execute(name, task["command"], task.get(OWNER, "")),
             }
         except GgsError as error:
             result = {"status": "abended", "exitCode": 1, "output": f"{error.code}  {error}"}

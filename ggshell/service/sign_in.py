@@ -75,7 +75,7 @@ class SignIn:
         self._version: object = None
         self._known: dict[str, User] = {}
         self._credentials: dict[str, str] = {}
-        self._checked: dict[bytes, str] = {}
+        self._checked: set[bytes] = set()
         self._sessions: dict[str, _Session] = {}
         self._by_client: dict[tuple[str, str], str] = {}
         self._failures: dict[tuple[str, str], _Failures] = {}
@@ -94,8 +94,7 @@ class SignIn:
         if scheme.lower() == "basic":
             name, password = _basic(value)
             self._require_patience(name, client)
-            known = self._checked.get(self._digest(name, password))
-            return self._basic_principal(known, client) if known in self._known else None
+            return self._basic_principal(name, client, self._digest(name, password))
         if scheme:
             raise HttpError(
                 401,
@@ -132,34 +131,35 @@ class SignIn:
         """
         name, password = _basic(headers["authorization"].partition(" ")[2])
         self._require_patience(name, client)
-        if self._checked.get(self._digest(name, password)) in self._known:
-            return self._basic_principal(name, client)
-        version = self._users.version()
-        user = self._users.check(name, password)
-        with self._lock:
-            if user is None:
-                self._count_failure(name, client)
-            else:
+        digest = self._digest(name, password)
+        found = self._basic_principal(name, client, digest)
+        if found is not None:
+            return found
+        self._refresh()
+        before = self._credentials.get(name)
+        right = self._users.check(name, password) is not None
+        self._refresh()
+        with self._lock:  # the user may have changed meanwhile: then this may be the password of a deleted user
+            if right and before is not None and self._credentials.get(name) == before:
                 self._failures.pop((name, client), None)
-                if version == self._version:  # otherwise this may be the password from before a change
-                    self._checked[self._digest(name, password)] = name
-        if user is None:
-            raise HttpError(
-                401,
-                "the user name or the password is not valid",
-                code="GGS-00906",
-                hint="check both, or ask a user with the role SECURITY for a new password",
-                headers=_CHALLENGE,
-            )
-        return self._basic_principal(name, client)
+                self._checked.add(digest)
+                return self._signed_in(self._known[name], client)
+            self._count_failure(name, client)
+        raise HttpError(
+            401,
+            "the user name or the password is not valid",
+            code="GGS-00906",
+            hint="check both, or ask a user with the role SECURITY for a new password",
+            headers=_CHALLENGE,
+        )
 
     def token(self, principal: Principal) -> tuple[str, int]:
         """Issue a bearer token for a user; return it with its seconds of validity.
 
-        Raises HttpError 403 for a user who signed in with such a token: it would never expire.
+        Raises HttpError 403 for a user who signed in with such a token: it would never expire; 401 if the session has ended.
         """
         with self._lock:
-            now, given = self._clock.steady(), self._sessions.get(principal.session)
+            now, given = self._clock.steady(), self._given(principal)
             if given is not None and given.fixed_end is not None:
                 raise HttpError(403, "a bearer token does not issue another token", hint="sign in with the password")
             session = _Session(principal.name, "", now, now + self.session_seconds)
@@ -170,9 +170,10 @@ class SignIn:
         """Start a session of its own for a shell of the user; return its token.
 
         It ends without requests, as every session does, and not later than the bearer token that it was started with.
+        Raises HttpError 401 if the principal's session has ended.
         """
         with self._lock:
-            given = self._sessions.get(principal.session)
+            given = self._given(principal)
             session = _Session(principal.name, "", self._clock.steady(), given.fixed_end if given is not None else None)
             self._keep(session)
         return session.token
@@ -192,7 +193,10 @@ class SignIn:
                 self._by_client.pop((session.name, session.client), None)
 
     def _refresh(self) -> None:
-        """Read the users again if they changed; the sessions of users whose password or role changed end."""
+        """Read the users again if they changed.
+
+        The sessions end of users whose password or role changed, and of deleted users, even if they were added again.
+        """
         version = self._users.version()
         if version == self._version:
             return
@@ -219,19 +223,32 @@ class SignIn:
         """Return the monotonic time at which a session ends unless it is used."""
         return session.fixed_end or session.used + self.session_seconds
 
-    def _basic_principal(self, name: str, client: str) -> Principal:
-        """Return the principal of a checked password. Raises HttpError 401 if the user was deleted during the check."""
+    def _given(self, principal: Principal) -> _Session | None:
+        """Return the session of a principal, None for one without.
+
+        Raises HttpError 401 if the session has ended, for example because the user was deleted during the request.
+        """
+        given = self._sessions.get(principal.session)
+        if principal.session and given is None:
+            raise HttpError(401, "the session has ended", hint="sign in again", headers=_CHALLENGE)
+        return given
+
+    def _basic_principal(self, name: str, client: str, digest: bytes) -> Principal | None:
+        """Return the principal of a password that was checked, None for another password."""
         with self._lock:
-            user, now = self._known.get(name), self._clock.steady()
-            if user is None:
-                raise HttpError(401, f"user {name} has just been changed", hint="sign in again", headers=_CHALLENGE)
-            session = self._sessions.get(self._by_client.get((name, client), ""))
-            if session is None or now >= session.used + self.session_seconds:
-                session = _Session(name, client, now, None)
-                self._by_client[(name, client)] = session.token
-                self._keep(session)
-            session.used = now
-        return Principal(user.name, user.role, session.token)
+            user = self._known.get(name) if digest in self._checked else None
+            return self._signed_in(user, client) if user is not None else None
+
+    def _signed_in(self, user: User, client: str) -> Principal:
+        """Return the principal of a user with the session at an address. The caller holds the lock."""
+        name, now = user.name, self._clock.steady()
+        session = self._sessions.get(self._by_client.get((name, client), ""))
+        if session is None or now >= session.used + self.session_seconds:
+            session = _Session(name, client, now, None)
+            self._by_client[(name, client)] = session.token
+            self._keep(session)
+        session.used = now
+        return Principal(name, user.role, session.token)
 
     def _keep(self, session: _Session) -> None:
         own = [each for each in self._sessions.values() if each.name == session.name]

@@ -14,6 +14,7 @@ from ggshell.service.answers import Answer
 from ggshell.service.bodies import choices
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug
+from ggshell.service.scheduler import OWNER_IDENTITY
 from ggshell.service.sign_in import Principal, required
 from ggshell.service.state import ServiceState
 
@@ -43,19 +44,30 @@ def start_tasks(state: ServiceState) -> None:
 def execute(state: ServiceState, name: str, command: dict[str, Any], owner: str) -> str:
     """Carry out the command of a task as its owner; return its messages, one a line.
 
-    A failure is recorded in ggserr.log with the name of the task. Raises GgsError.
+    A failure is recorded in ggserr.log with the name of the task. A task whose owner was deleted is disabled, also if a user
+    with the same name was added since. Raises GgsError.
     """
     try:
+        _require_owner(state, name, owner)
         return _carried_out(state, command, owner)
     except GgsError as error:
         state.event(Severity.ERROR, error.code, f"task {name} of {owner}: {error}")
         raise
 
 
+def _require_owner(state: ServiceState, name: str, owner: str) -> None:
+    """Disable the task and raise HttpError 403 if its owner was deleted."""
+    if state.users.identity(owner) == state.tasks.tasks.get(name).get(OWNER_IDENTITY, ""):
+        return
+    state.tasks.disable(name)
+    hint = "the task is disabled: PATCH it with its command to run it in your name, or delete it"
+    raise HttpError(403, f"user {owner}, who created the task, was deleted", hint=hint)
+
+
 def _carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> str:
     route, user = _route(), state.users.find(owner)
     if user is None:
-        raise HttpError(403, f"user {owner}, who created the task, does not exist", hint="create the task again")
+        raise HttpError(403, f"user {owner} does not exist")
     principal = Principal(user.name, user.role)
     required(principal, route.role)
     request = Request("POST", f"{_BASE}{_PATH}", _BASE, {}, {}, _body(route, command), False, _CLIENT)

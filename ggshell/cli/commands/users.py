@@ -48,7 +48,7 @@ def alter_user(
 
 @command("DELETE USER")
 def delete_user(session: Session, *, user_name: str) -> Message:
-    """Delete a user; the user's sessions and tokens end."""
+    """Delete a user; the user's sessions, tokens and scheduled tasks end, also if the user is added again."""
     Users(session.home).delete(user_name)
     return Message((f"User {user_name} deleted.",), apart=True)
 

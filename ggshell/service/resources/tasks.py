@@ -15,12 +15,11 @@ from ggshell.service.call import Call
 from ggshell.service.refusals import stored_only
 from ggshell.service.resources.config_types import AutoRestart
 from ggshell.service.routes import resource
-from ggshell.service.scheduler import DEFAULT_HISTORY, parse_schedule
+from ggshell.service.scheduler import DEFAULT_HISTORY, OWNER, OWNER_IDENTITY, parse_schedule
 from ggshell.service.task_commands import check_command
 
 _BASE: Final = "/tasks"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_OWNER: Final = "owner"
 
 
 class TaskBody(Body):
@@ -54,7 +53,7 @@ def list_tasks(call: Call) -> Answer:
 @resource("GET", f"{_BASE}/{{task}}", role=Role.USER, summary="Show a task")
 def get_task(call: Call, name: str) -> Answer:
     found = call.state.tasks.tasks.get(name)
-    shown = {key: value for key, value in found.items() if key != _OWNER}
+    shown = {key: value for key, value in found.items() if key not in (OWNER, OWNER_IDENTITY)}
     return Answer({"$schema": "ogg:task", **shown, "status": _status(call, name)})
 
 
@@ -69,18 +68,22 @@ def create_task(call: Call, name: str) -> Answer:
     if "command" not in given:
         raise UsageError("command is required", hint='"command": {"name": "report", "reportType": "lag"}')
     defaults: Object = {"enabled": True, "critical": False, "maxHistory": DEFAULT_HISTORY}
-    tasks.put(name, {**defaults, **given, _OWNER: call.principal.name})
+    tasks.put(name, {**defaults, **given, **_owner(call)})
     _run_if_wanted(call, name)
     return Answer(status=201)
 
 
 @resource("PATCH", f"{_BASE}/{{task}}", role=Role.ADMINISTRATOR, summary="Change a task, or run it", body=TaskBody)
 def update_task(call: Call, name: str) -> Answer:
-    """Change a task. A user who changes the command becomes the one in whose name it runs."""
+    """Change a task.
+
+    A user who changes the command, or gives it again after its owner was deleted, becomes the one in whose name it runs.
+    """
     tasks = call.state.tasks
     found, given = tasks.tasks.get(name), _given(call)
-    owner = call.principal.name if given.get("command", found["command"]) != found["command"] else found[_OWNER]
-    tasks.put(name, {**found, **given, _OWNER: owner})
+    deleted = call.state.users.identity(found[OWNER]) != found.get(OWNER_IDENTITY, "")
+    taken = "command" in given and (deleted or given["command"] != found["command"])
+    tasks.put(name, {**found, **given, **(_owner(call) if taken else {})})
     _run_if_wanted(call, name)
     return Answer()
 
@@ -115,6 +118,12 @@ def get_status(call: Call, name: str) -> Answer:
     if state.get("next"):
         fields["next"] = utc_text(state["next"])
     return Answer(fields)
+
+
+def _owner(call: Call) -> Object:
+    """Return the fields that name the user of the request as the owner."""
+    name = call.principal.name
+    return {OWNER: name, OWNER_IDENTITY: call.state.users.identity(name)}
 
 
 def _given(call: Call) -> Object:
