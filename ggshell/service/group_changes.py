@@ -1,46 +1,25 @@
-"""Changes of groups that Extracts and Replicats share: their status, parameter files, settings, and requests to the process."""
+"""Changes of groups that Extracts and Replicats share: their status, parameter files and settings."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Final
 
-from ggshell.cli.execute import parse
 from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.cli.outcome import Outcome
-from ggshell.errors import ConflictError, HttpError, StateError, UsageError
+from ggshell.errors import ConflictError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.parameters.lines import first_of
-from ggshell.service.answers import DONE, Answer, Object, Said
-from ggshell.service.bodies import Body, GroupBody, described, lines_of
-from ggshell.service.call import Call, Steps, objects_of, word
+from ggshell.service.answers import DONE, Object, Said
+from ggshell.service.bodies import GroupBody, lines_of
+from ggshell.service.call import Call, Steps, word
 from ggshell.service.documents import Documents
-from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of, status_text
+from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of
 from ggshell.service.included_files import refusals_of
-from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
 STATUSES: Final = ("running", "stopped", "killed")
-
-
-_REPLIES: Final = {"STATUS": "STATUS", "GETLAG": "GETLAG", "STATS": "STATS", "LOGEND": "GETLAG"}
-_READING: Final = frozenset(
-    {"SHOWTRANS", "CACHEMGR", "GETPARAMINFO", "GETPORTINFO", "BR", "REPORTCOUNT", "CHILDSTATUS"}
-)
-_CHANGING: Final = frozenset(
-    {"STOP", "FORCESTOP", "KILL", "RESUME", "ROLLOVER", "REPORT", "SKIPTRANS", "FORCETRANS"}
-    | {"HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "TRACE", "TRACE2"}
-)
-_SUPPORTED: Final = sorted({*_REPLIES, *_READING, *_CHANGING})
-
-
-class GroupCommand(Body):
-    """The body of ``command``: a request to the process, as SEND sends it."""
-
-    command: Annotated[str, described(f"The request, as in SEND: {', '.join(_SUPPORTED)}; in any case.")]
-    arguments: Annotated[str, described("The options that follow the request in SEND.")] = ""
-    is_reported: bool = True
 
 
 def require_role(call: Call, *added: object) -> None:
@@ -127,62 +106,6 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
     if file.exists():
         call.said.append(Said(DONE, f"Parameter file dirprm/{file.name} is kept."))
     return found
-
-
-def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
-    """Send a request to a group's process and return its reply.
-
-    It requires the role that the same SEND requires as a statement. Raises HttpError 403, StatementError.
-    """
-    from ggshell.groups.control import request
-
-    found = find_group(call, kinds, name)
-    verb = body.command.strip().upper()
-    statement = _statement(call, found, verb, body.arguments)
-    if found.process is None or not found.runs:
-        raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
-    if verb in _REPLIES:
-        reply = request(found.process.socket, _REPLIES[verb])
-        lines = _lines(call.run(statement)) if verb == "STATS" else []
-        return Answer({"$schema": "er:commandResult", "replyData": _reply(verb, reply), "reply": lines})
-    outcome = call.run(statement)
-    if verb == "KILL":
-        return Answer({"$schema": "er:commandResult", "replyData": {}, "reply": []})
-    rows = objects_of(outcome.result)
-    return Answer({"$schema": "er:commandResult", "replyData": {"rows": rows}, "reply": _lines(outcome)})
-
-
-def _statement(call: Call, found: View, verb: str, arguments: str) -> str:
-    """Return the statement that means the same as a command, after a check that the user may run it.
-
-    Raises HttpError (400, 403), StatementError for arguments that the command does not have.
-    """
-    if verb in _CHANGING:
-        required(call.principal, Role.OPERATOR)
-    elif verb not in _READING and verb not in _REPLIES:
-        raise HttpError(
-            400, f"{verb[:80]} is not a supported command", hint="see HELP SEND EXTRACT, HELP SEND REPLICAT"
-        )
-    group = f"{found.type} {word(found.group)}"
-    if verb in ("KILL", "STATS"):
-        statement = f"{verb} {group}"
-    else:
-        statement = f"SEND {group} {verb}" if verb in _REPLIES else f"SEND {group} {verb} {arguments}".strip()
-    require_permission(call.principal, parse(statement), call.home)
-    return statement
-
-
-def _lines(outcome: Outcome) -> list[str]:
-    """Return the lines of a statement's output in the layout of GGSCI."""
-    return [] if outcome.result is None else [line for line in outcome.result.layout.splitlines() if line.strip()]
-
-
-def _reply(verb: str, reply: dict[str, Any]) -> Object:
-    if verb == "STATUS":
-        return {"status": reply}
-    if verb == "LOGEND":
-        return {"allRecordsProcessed": bool(reply.get("at_eof"))}
-    return reply
 
 
 def require_new_group(call: Call, kinds: Kinds, name: str) -> None:

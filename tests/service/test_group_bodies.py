@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from processes import until
 from service_client import RunningService, ServiceClient
 from trail.trail_kit import small, write_trail
 
@@ -139,17 +140,56 @@ def test_a_deleted_group_leaves_its_parameter_file_and_says_so(client: ServiceCl
     assert "is kept" not in client.delete("/extracts/G1").text
 
 
-def test_statistics_are_data_and_text(client: ServiceClient, service: RunningService) -> None:
+def run_pump(client: ServiceClient, service: RunningService) -> None:
+    """Create and start an Extract that copies a trail of three rows."""
     write_trail(TrailName.parse("./dirdat/eh", service.home), [small(1, rows=3, size=10)])
     config = ["EXTRACT g1", "PASSTHRU", "EXTTRAIL ./dirdat/ei", "TABLE *.*;"]
     source = {"name": "eh", "path": "./dirdat"}
     body = {"source": source, "config": config, "targets": [{"name": "ei"}], "status": "running"}
     assert client.post("/extracts/G1", body).status == 201
+
+
+def test_statistics_are_data_and_text(client: ServiceClient, service: RunningService) -> None:
+    run_pump(client, service)
+    until("G1 reads its trail", lambda: processed(client, "G1"))
     found = client.post("/extracts/G1/command", {"command": "STATS"}).response
-    assert "tables" in found["replyData"]
+    assert set(found["replyData"]["sections"]) == {"total", "daily", "hourly", "latest"}
     assert any("G1" in line for line in found["reply"])
+    table = found["replyData"]["tables"][0]["source"]
+    arguments = f", TOTAL, TABLE {table}"
+    chosen = client.post("/extracts/G1/command", {"command": "stats", "arguments": arguments}).response
+    data, lines = chosen["replyData"], chosen["reply"]
+    assert set(data["sections"]) == {"total"} == set(data["tables"][0]["counts"])
+    assert any("Total statistics" in line for line in lines)
+    assert not any("Daily statistics" in line for line in lines)
+    none = client.post("/extracts/G1/command", {"command": "STATS", "arguments": "TABLE other.*"}).response
+    assert (none["replyData"]["tables"], "No active extraction maps." in none["reply"]) == ([], True)
     refused = client.post("/extracts/G1/command", {"command": "SHOWTRANS"})
     assert (refused.status, "does not support the request SHOWTRANS" in refused.text) == (409, True)
+
+
+def processed(client: ServiceClient, name: str) -> bool:
+    found = client.post(f"/extracts/{name}/command", {"command": "LOGEND"}).response
+    return bool(found["replyData"]["allRecordsProcessed"])
+
+
+REPLIES = {
+    "STATUS": "Sending STATUS request to EXTRACT G1 ...",
+    "GETLAG": "Sending GETLAG request to EXTRACT G1 ...",
+    "LOGEND": "YES",
+    "REPORT": "Request processed.",
+    "GETPARAMINFO": "Sending GETPARAMINFO request to EXTRACT G1 ...",
+    "KILL": "Sending KILL request to EXTRACT G1 ...",
+}
+
+
+def test_every_command_replies_with_the_lines_of_its_statement(client: ServiceClient, service: RunningService) -> None:
+    run_pump(client, service)
+    until("G1 reads its trail", lambda: processed(client, "G1"))
+    found = {each: client.post("/extracts/G1/command", {"command": each}).response for each in REPLIES}
+    assert [each for each, line in REPLIES.items() if line not in found[each]["reply"]] == [], found
+    assert found["STATUS"]["replyData"]["status"]["pid"] > 0
+    assert found["GETLAG"]["replyData"]["at_eof"] is True
 
 
 @pytest.mark.parametrize(
@@ -164,7 +204,10 @@ def test_statistics_are_data_and_text(client: ServiceClient, service: RunningSer
         ("uma", "BR", "BRSTATS", 409),
         ("uma", "BR", "BRSTOP", 403),
         ("otto", "BR", "BRSTOP", 409),
-        ("uma", "STATUS", "STOP", 409),
+        ("uma", "STATUS", "STOP", 400),
+        ("uma", "STATS", "TOTAL", 409),
+        ("uma", "STATS", "TOTAL, RESET", 403),
+        ("jane", "STATS", "TOTAL, RESET", 409),
         ("uma", "KILL", "", 403),
         ("uma", "SHOWTRANS", "; STOP EXTRACT G1", 400),
         ("uma", "BR", "BRSTATS\nBRSTOP", 400),

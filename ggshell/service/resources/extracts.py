@@ -17,7 +17,7 @@ from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described, lines_of
 from ggshell.service.call import Call, Steps, quoted, word
-from ggshell.service.group_changes import GroupCommand
+from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
     credentials_of,
@@ -250,4 +250,4 @@ def delete_extract(call: Call, extract: str) -> Answer:
     "POST", f"{_BASE}/{{extract}}/command", role=Role.USER, summary="Send a request to an Extract", body=GroupCommand
 )
 def send_to_extract(call: Call, extract: str) -> Answer:
-    return group_changes.send(call, EXTRACT, extract, call.body)
+    return send(call, EXTRACT, extract, call.body)

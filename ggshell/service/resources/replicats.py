@@ -14,7 +14,7 @@ from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described
 from ggshell.service.call import Call, quoted, word
-from ggshell.service.group_changes import GroupCommand
+from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
     credentials_of,
@@ -182,4 +182,4 @@ def delete_replicat(call: Call, replicat: str) -> Answer:
     "POST", f"{_BASE}/{{replicat}}/command", role=Role.USER, summary="Send a request to a Replicat", body=GroupCommand
 )
 def send_to_replicat(call: Call, replicat: str) -> Answer:
-    return group_changes.send(call, REPLICAT, replicat, call.body)
+    return send(call, REPLICAT, replicat, call.body)
