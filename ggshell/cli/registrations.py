@@ -37,14 +37,17 @@ def save(session: Session, found: Checkpoint) -> None:
 
 
 def remove(session: Session, found: View) -> None:
-    """Delete a group: first from the catalog, then its files."""
+    """Delete a group: first from the catalog, then its files and what clients of the service set for it."""
     from ggshell.home.catalog import Catalog
+    from ggshell.home.documents import Documents
+    from ggshell.parameters.process_profiles import GROUP_SETTINGS
 
     Catalog(session.home).delete_group(found.group)
     path = session.home.checkpoint(found.group, found.type)
     path.unlink(missing_ok=True)
     checkpoints.previous(path).unlink(missing_ok=True)
     session.home.process(found.group, found.type).unlink(missing_ok=True)
+    Documents(session.home, GROUP_SETTINGS).discard(f"{found.type} {found.group}")
 
 
 def set_aside(session: Session, kind: GroupKind, group: str) -> list[str]:

@@ -43,6 +43,7 @@ from ggshell.monitoring.group_lag import clock_ahead, group_lag
 from ggshell.monitoring.lag_rules import LagRules, judge, load_lag_rules
 from ggshell.parameters.loading import load, load_manager
 from ggshell.parameters.process_parameters import ManagerParameters, PurgeRule
+from ggshell.parameters.process_profiles import Profile, profile_of
 
 SCAN_SECONDS = 1.0
 PURGE_SECONDS = 60.0
@@ -91,7 +92,7 @@ class Manager:
         self._parameters: ManagerParameters = load_manager(home.parameters("mgr"))
         self._lag: LagRules = load_lag_rules(home.parameters("mgr"))
         self._facts = _parameter_facts(home)
-        self._restarts = Restarts(self._parameters.autorestart, clock)
+        self._restarts = Restarts(self._parameters.autorestart, clock, lambda group: self._profile(group).restart)
         self._children: dict[GroupId, subprocess.Popen[bytes]] = {}
         self._watch = Watch(home)
         self._starts = Starts(home, clock, self._begins, self._runs, self._fails)
@@ -197,18 +198,31 @@ class Manager:
     def _handle_group(self, verb: str, group: GroupId) -> dict[str, Any] | LaterAnswer:
         path, what = self._home.process(*group), f"{group[1]} {group[0]}"
         if verb == "START":
-            self._restarts.forget(group)
+            self._forget(group)
             return self._starts.ask(group)
         if verb in ("STOP", "FORCESTOP"):
-            self._restarts.forget(group)
+            self._forget(group)
             state, entry = state_of(path)
             if entry is None or state not in ALIVE:
                 raise StateError(f"{what} is not running.", hint=f"its status is {state}")
             return request(entry.socket, verb, timeout=ASK_SECONDS)
         if verb == "KILL":
-            self._restarts.forget(group)
+            self._forget(group)
             return {"pid": kill(path, what).pid}
         raise ProcessError(f"Manager does not support the request {verb}")
+
+    def _forget(self, group: GroupId) -> None:
+        """Cancel what is planned for a group that a user starts, stops or kills."""
+        self._restarts.forget(group)
+        self._starts.cancel(group)
+
+    def _profile(self, group: GroupId) -> Profile:
+        """Return the profile of a group; an empty one, with a warning, if its document is damaged."""
+        try:
+            return profile_of(self._home, group)
+        except GgsError as error:
+            self._warn_once(error)
+            return Profile()
 
     def _refresh(self) -> dict[str, Any]:
         """Read the parameter file again; a file with an error changes nothing."""
@@ -254,7 +268,7 @@ class Manager:
             self._ended(group)
 
     def _first_check(self) -> None:
-        """Watch the running groups, start what AUTOSTART selects, and handle the groups that abended earlier."""
+        """Watch the running groups, start what AUTOSTART and profiles select, and handle the groups that abended earlier."""
         if self._parameters.starts_service:
             self._service.autostart()
         groups = self._home.group_names()
@@ -266,11 +280,18 @@ class Manager:
             state, _ = state_of(self._home.process(*group))
             if state in ALIVE:
                 continue
-            if any(rule_takes(kind, pattern, group) for kind, pattern in self._parameters.autostart):
+            delay = self._autostart_delay(group)
+            if delay is not None:
                 if not self._is_task(group):
-                    self._starts.begin(group)
+                    self._starts.begin_after(group, delay)
             elif state is ProcessState.ABENDED:
                 self._ended(group)
+
+    def _autostart_delay(self, group: GroupId) -> float | None:
+        """Return the seconds after which AUTOSTART or the group's profile starts a group, None if neither does."""
+        if any(rule_takes(kind, pattern, group) for kind, pattern in self._parameters.autostart):
+            return 0.0
+        return self._profile(group).start_delay
 
     def _is_task(self, group: GroupId) -> bool:
         """Whether a group is an initial load. AUTOSTART applies only to groups that replicate changes."""

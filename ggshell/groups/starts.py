@@ -51,6 +51,7 @@ class Starts:
         self._fails = fails
         self._waiting: deque[tuple[GroupId, LaterAnswer | None]] = deque()
         self._under_way: dict[GroupId, _Start] = {}
+        self._delayed: dict[GroupId, float] = {}
 
     def ask(self, group: GroupId) -> LaterAnswer:
         """Start a group for a client; the answer follows when the group runs or has failed to start."""
@@ -68,6 +69,17 @@ class Starts:
             self._waiting.append((group, None))
             self._go_on()
 
+    def begin_after(self, group: GroupId, seconds: float) -> None:
+        """Start a group for which no client waits, after a time, unless ``cancel`` is called before."""
+        if seconds <= 0:
+            self.begin(group)
+            return
+        self._delayed[group] = self._clock.steady() + seconds
+
+    def cancel(self, group: GroupId) -> None:
+        """Cancel a start for which ``begin_after`` waits."""
+        self._delayed.pop(group, None)
+
     def under_way(self, group: GroupId) -> bool:
         return group in self._under_way
 
@@ -76,13 +88,17 @@ class Starts:
         return [start.launch.fileno() for start in self._under_way.values()]
 
     def seconds_to_next(self) -> float | None:
-        """Return the seconds until the first start times out, or None if no start is in progress."""
-        now = self._clock.steady()
-        return min((max(0.0, start.until - now) for start in self._under_way.values()), default=None)
+        """Return the seconds until a start times out or a delayed one is due, or None if there is none."""
+        times = [*(start.until for start in self._under_way.values()), *self._delayed.values()]
+        return max(0.0, min(times) - self._clock.steady()) if times else None
 
     def check(self, ready: set[int]) -> None:
-        """Report the starts that have succeeded, failed or timed out, and begin waiting ones."""
+        """Report the starts that have succeeded, failed or timed out, and begin those that are due or waiting."""
         now = self._clock.steady()
+        for group in [each for each, time in self._delayed.items() if time <= now]:
+            del self._delayed[group]
+            if self._home.checkpoint(*group).exists():
+                self.begin(group)
         for group, start in list(self._under_way.items()):
             decided = start.launch.fileno() in ready
             if decided or now >= start.until:
@@ -142,16 +158,27 @@ class Restarts:
     3. After the rule's number of retries, there is no restart until the reset time has passed since the first of them.
     4. The count then starts over.
     5. The count also starts over if the group is started by hand, stopped or killed.
+    6. With a rule that gives up, no restart follows the last retry, instead of 3 and 4.
+    7. The own rule of a group precedes the rules that select groups by patterns.
     """
 
-    def __init__(self, rules: Sequence[RestartRule], clock: Clock) -> None:
+    def __init__(
+        self,
+        rules: Sequence[RestartRule],
+        clock: Clock,
+        own: Callable[[GroupId], RestartRule | None] = lambda _: None,
+    ) -> None:
+        """``own``: returns the rule of a group's profile."""
         self.rules = rules
         self._clock = clock
+        self._own = own
         self._attempts: dict[GroupId, _Attempts] = {}
 
     def abended(self, group: GroupId) -> float | None:
-        """Record an abend; return the seconds until the group is restarted, or None if no rule selects it."""
-        rule = next((rule for rule in self.rules if rule_takes(rule.kind, rule.pattern, group)), None)
+        """Record an abend; return the seconds until the group is restarted, or None if it is not restarted."""
+        rule = self._own(group) or next(
+            (rule for rule in self.rules if rule_takes(rule.kind, rule.pattern, group)), None
+        )
         if rule is None or rule.retries < 1:
             return None
         now = self._clock.steady()
@@ -159,6 +186,8 @@ class Restarts:
         if attempts.count and now - attempts.first >= rule.reset:
             attempts.count = 0
         due = now + rule.wait
+        if attempts.count >= rule.retries and rule.gives_up:
+            return None
         if attempts.count >= rule.retries:
             due = max(due, attempts.first + rule.reset)
             attempts.count = 0

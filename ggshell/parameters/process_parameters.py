@@ -162,13 +162,17 @@ class ReplicatParameters(NamedTuple):
 
 
 class RestartRule(NamedTuple):
-    """An AUTORESTART line. ``wait`` and ``reset`` are in seconds."""
+    """An AUTORESTART line, or a profile of one group. ``wait`` and ``reset`` are in seconds.
+
+    ``gives_up``: after the last retry within the reset time, the group is not restarted again.
+    """
 
     kind: str
     pattern: str
     retries: int = 2
     wait: float = 120
     reset: float = 1200
+    gives_up: bool = False
 
 
 class PurgeRule(NamedTuple):

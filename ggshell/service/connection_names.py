@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from ggshell.errors import NotFoundError
 from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
+from ggshell.home.documents import Documents
 from ggshell.home.home import Home
-from ggshell.service.documents import Documents
 
 KIND: Final = "connection"
 """The kind of the documents with the connections that are not themselves aliases."""

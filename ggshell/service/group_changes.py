@@ -8,14 +8,16 @@ from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.documents import Documents
 from ggshell.home.users import Role
 from ggshell.parameters.lines import first_of
+from ggshell.parameters.process_profiles import DEFAULT_PROFILE, GROUP_SETTINGS
 from ggshell.service.answers import DONE, Object, Said
 from ggshell.service.bodies import GroupBody, lines_of
 from ggshell.service.call import Call, Steps, word
-from ggshell.service.documents import Documents
-from ggshell.service.group_facts import SETTINGS, find_group, kind_word, settings_of
+from ggshell.service.group_facts import find_group, kind_word, settings_of
 from ggshell.service.included_files import refusals_of
+from ggshell.service.profiles import default_profile, known_profile
 from ggshell.service.sign_in import required
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
@@ -51,14 +53,8 @@ def keep_settings(call: Call, name: str, settings: Object) -> None:
     """Keep the settings of a group that no statement sets, merged with those before."""
     given = {key: value for key, value in settings.items() if value is not None}
     if given:
-        documents = Documents(call.home, SETTINGS)
+        documents = Documents(call.home, GROUP_SETTINGS)
         documents.put(name, {**(documents.find(name) or {}), **given})
-
-
-def forget_settings(call: Call, name: str) -> None:
-    documents = Documents(call.home, SETTINGS)
-    if documents.find(name) is not None:
-        documents.delete(name)
 
 
 def set_status(call: Call, kinds: Kinds, name: str, wanted: str, *, start_options: str = "") -> None:
@@ -101,7 +97,6 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
     if found.runs:
         stop(call, found)
     call.run(f"DELETE {found.type} {word(found.group)} !", told=True)
-    forget_settings(call, found.name)
     file = call.home.parameters(found.group)
     if file.exists():
         call.said.append(Said(DONE, f"Parameter file dirprm/{file.name} is kept."))
@@ -117,12 +112,16 @@ def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
             raise ConflictError(f"{kind} {name} already exists.", hint="use PATCH to change it")
 
 
-def common_settings(body: GroupBody) -> Object:
-    """Return the fields of a body that only the API keeps."""
+def common_settings(call: Call, body: GroupBody, *, new: bool = False) -> Object:
+    """Return the fields of a body that only the API keeps; a ``new`` group gets the default profile.
+
+    Raises UsageError for a profile that does not exist, HttpError 400 for settings that are not valid.
+    """
+    profile = body.managed_process_settings or (default_profile(call.home) if new else None)
     return {
         "critical": body.critical,
         "encryptionProfile": body.encryption_profile,
-        "managedProcessSettings": body.managed_process_settings,
+        "managedProcessSettings": None if profile is None else known_profile(call, profile),
         "intent": body.intent,
     }
 
@@ -133,6 +132,6 @@ def shown_settings(call: Call, found: View) -> Object:
         "critical": False,
         "encryptionProfile": "LocalWallet",
         "intent": "Unidirectional",
-        "managedProcessSettings": "ogg:managedProcessSettings:Default",
+        "managedProcessSettings": DEFAULT_PROFILE,
         **settings_of(call, found),
     }

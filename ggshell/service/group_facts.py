@@ -8,12 +8,13 @@ from typing import Any, Final
 from ggshell.cli.groups import Kinds, View, group_lag, one, shown_state, view
 from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind, SourceType
+from ggshell.home.documents import Documents
 from ggshell.home.process_file import ProcessState
 from ggshell.monitoring.group_lag import since
+from ggshell.parameters.process_profiles import GROUP_SETTINGS
 from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Object, Said, utc_text
 from ggshell.service.call import Call
-from ggshell.service.documents import Documents
 from ggshell.service.trail_names import trail_fields
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
@@ -21,8 +22,6 @@ _ALIAS: Final = re.compile(
     r"^\s*USERIDALIAS\s+([^\s,;]+)(?:\s*,?\s*DOMAIN\s+([^\s,;]+))?", re.IGNORECASE | re.MULTILINE
 )
 SEQUENCE_DIGITS: Final = 9
-SETTINGS: Final = "groupSettings"
-"""The kind of the documents with what clients set for a group and no statement does."""
 
 
 def entries(call: Call, kinds: Kinds) -> list[tuple[str, str]]:
@@ -147,7 +146,7 @@ def begin_field(found: View) -> Any:
 
 def settings_of(call: Call, found: View) -> Object:
     """Return what clients set for a group and no statement does."""
-    return Documents(call.home, SETTINGS).find(found.name) or {}
+    return Documents(call.home, GROUP_SETTINGS).find(found.name) or {}
 
 
 def replicat_mode(found: View) -> Object:

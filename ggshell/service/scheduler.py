@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.clock import Clock, from_datetime
 from ggshell.errors import GgsError, StoreError, UsageError
+from ggshell.home.documents import Documents
 from ggshell.home.home import Home
 from ggshell.language.redaction import masked
-from ggshell.service.documents import Documents
 
 TASKS: Final = "task"
 OWNER: Final = "owner"

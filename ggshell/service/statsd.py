@@ -12,9 +12,9 @@ from math import isfinite
 from typing import Final
 
 from ggshell.errors import GgsError
+from ggshell.home.documents import Documents
 from ggshell.home.events import Severity
 from ggshell.parameters.service_parameters import STATSD_PORT, StatsdSettings
-from ggshell.service.documents import Documents
 from ggshell.service.state import ServiceState
 
 DEPLOYMENT: Final = "deployment"

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from ggshell.errors import NotFoundError, TrailError, UsageError
 from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.documents import Documents
 from ggshell.home.home import GroupEntry
 from ggshell.service.answers import Object
 from ggshell.service.call import Call
-from ggshell.service.documents import Documents
 from ggshell.service.trail_names import known_trail, trail_fields, trail_text
 from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.name import TrailName

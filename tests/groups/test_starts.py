@@ -97,3 +97,17 @@ def test_no_retries_means_no_restart(clock: FakeClock) -> None:
 def test_the_first_rule_that_matches_a_group_applies(clock: FakeClock) -> None:
     rules = [RestartRule("EXTRACT", "EXT2"), RULE, RULE._replace(wait=5)]
     assert Restarts(rules, clock).abended(EXT1) == 60
+
+
+def test_6_a_rule_that_gives_up_does_not_restart_after_the_last_retry(clock: FakeClock) -> None:
+    restarts = Restarts([RULE._replace(gives_up=True)], clock)
+    assert [abend_and_restart(restarts, clock) for _ in range(2)] == [60, 60]
+    assert restarts.abended(EXT1) is None
+    restarts.forget(EXT1)  # START
+    assert abend_and_restart(restarts, clock) == 60
+
+
+def test_7_the_rule_of_a_profile_precedes_patterns(clock: FakeClock) -> None:
+    profile = RestartRule("EXTRACT", "EXT1", retries=1, wait=5, reset=60)
+    restarts = Restarts([RULE], clock, lambda group: profile if group == EXT1 else None)
+    assert [restarts.abended(EXT1), restarts.abended(("EXT2", GroupKind.EXTRACT))] == [5, 60]

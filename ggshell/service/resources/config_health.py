@@ -8,11 +8,12 @@ from ggshell import __version__
 from ggshell.cli.groups import View, shown_state, view
 from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.documents import Documents
 from ggshell.home.users import Role
+from ggshell.parameters.process_profiles import GROUP_SETTINGS
 from ggshell.service.answers import Answer, Object, utc_text
 from ggshell.service.call import Call
-from ggshell.service.documents import Documents
-from ggshell.service.group_facts import SETTINGS, status_text
+from ggshell.service.group_facts import status_text
 from ggshell.service.installation import ADMINISTRATION, MANAGER, deployment_of, identifier
 from ggshell.service.routes import resource
 
@@ -67,7 +68,7 @@ def _facts(call: Call) -> Object:
 
 def _critical(call: Call) -> list[Object]:
     """Return the state of each group that a client marked as critical, and of each that cannot be read: it is not healthy."""
-    settings = Documents(call.home, SETTINGS)
+    settings = Documents(call.home, GROUP_SETTINGS)
     names = {name for name in settings.names() if settings.get(name).get("critical")}
     found = []
     for entry in call.home.groups():

@@ -3,56 +3,32 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 
-from ggshell.errors import ConflictError, HttpError, NotFoundError, StateError, UsageError
+from ggshell.errors import ConflictError, NotFoundError, StateError, UsageError
+from ggshell.home.documents import Documents
 from ggshell.home.home import Home
 from ggshell.home.users import Role
+from ggshell.parameters.process_profiles import DEFAULT_PROFILE, PROFILES
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
-from ggshell.service.documents import Documents
-from ggshell.service.group_facts import SETTINGS
-from ggshell.service.refusals import stored_only
+from ggshell.service.profiles import (
+    DESCRIPTIONS,
+    ProcessSettings,
+    converted,
+    default_profile,
+    plain,
+    users_of,
+    values_kind,
+)
 from ggshell.service.routes import resource
 
 _BASE: Final = "/config/types"
-PROFILES: Final = "ogg:managedProcessSettings"
-DESCRIPTIONS: Final = "ogg:configDataDescription"
-DEFAULT_PROFILE: Final = f"{PROFILES}:Default"
 _TYPES_KIND: Final = "configuration type"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,95}")
-_MANAGER_HINT: Final = "Manager reads AUTOSTART and AUTORESTART in dirprm/mgr.prm"
-
-_Seconds = Annotated[int, msgspec.Meta(ge=0, le=3600)]
-
-
-class AutoStart(Body):
-    """Whether a process starts with Manager. ``delay``: seconds."""
-
-    enabled: bool = False
-    delay: _Seconds = 0
-
-
-class AutoRestart(Body):
-    """Whether a process that ended is restarted. ``delay`` and ``window``: seconds."""
-
-    enabled: bool = False
-    on_success: bool = False
-    delay: _Seconds = 0
-    retries: _Seconds = 9
-    window: Annotated[int, msgspec.Meta(ge=0, le=604_800)] = 60
-    disable_on_failure: bool = True
-    failures: int | None = None
-
-
-class ProcessSettings(Body):
-    """A profile of managed processes."""
-
-    auto_start: AutoStart = msgspec.field(default_factory=AutoStart)
-    auto_restart: AutoRestart = msgspec.field(default_factory=AutoRestart)
 
 
 class DataDescription(Body):
@@ -157,7 +133,7 @@ def replace_value(call: Call, name: str, value: str) -> Answer:
 def delete_value(call: Call, name: str, value: str) -> Answer:
     values = _values(call.home, name)
     _value(call.home, name, value)
-    if name == PROFILES and (users := _users_of(call.home, value)):
+    if name == PROFILES and (users := users_of(call.home, value)):
         raise StateError(f"profile {value} is used by {', '.join(users)}", hint="give them another profile with PATCH")
     if value == DEFAULT_PROFILE and name in _BUILT_IN and values.find(value) is None:
         raise StateError(f"{name} {value} belongs to ggshell and cannot be deleted")
@@ -165,22 +141,11 @@ def delete_value(call: Call, name: str, value: str) -> Answer:
     return Answer()
 
 
-def default_profile(home: Home) -> str:
-    """Return the name of the profile that a new process gets."""
-    values = Documents(home, _kind(DESCRIPTIONS))
-    chosen = (name for name in values.names() if name.startswith(PROFILES) and values.get(name).get("isDefault"))
-    return next(chosen, DEFAULT_PROFILE)
-
-
-def _kind(name: str) -> str:
-    return f"configValue.{name}"
-
-
 def _values(home: Home, name: str) -> Documents:
     """Return the values of a type. Raises NotFoundError."""
     if name not in _BUILT_IN:
         Documents(home, _TYPES_KIND).get(_valid_name(name))
-    return Documents(home, _kind(name))
+    return Documents(home, values_kind(name))
 
 
 def _value(home: Home, name: str, value: str) -> Object:
@@ -188,24 +153,12 @@ def _value(home: Home, name: str, value: str) -> Object:
     found = _values(home, name).find(_valid_name(value))
     if found is None and value == DEFAULT_PROFILE:
         if name == PROFILES:
-            found = _plain(ProcessSettings())
+            found = plain(ProcessSettings())
         elif name == DESCRIPTIONS:
             found = {"description": "Default Profile", "isDefault": default_profile(home) == DEFAULT_PROFILE}
     if found is None:
         raise NotFoundError(f"{name} {value} does not exist")
     return found
-
-
-def _plain(body: Body) -> Object:
-    """Return a body with its defaults as a document."""
-    found: Object = _without_none(msgspec.to_builtins(body))
-    return found
-
-
-def _without_none(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_none(each) for key, each in value.items() if each is not None and key != "$schema"}
 
 
 def _valid_name(name: str) -> str:
@@ -221,28 +174,15 @@ def _checked(call: Call, name: str) -> Object:
         raise UsageError(f"$schema is {body['$schema']!a}, not {name}")
     if name not in _BUILT_IN:
         return body
-    try:
-        found = msgspec.convert(body, _BUILT_IN[name])
-    except msgspec.ValidationError as error:
-        raise HttpError(400, f"the value is not a valid {name}: {error}") from error
-    if isinstance(found, ProcessSettings) and (found.auto_start.enabled or found.auto_restart.enabled):
-        call.said.append(stored_only("autoStart or autoRestart", _MANAGER_HINT))
-    return _plain(found)
+    return plain(converted(call, body, _BUILT_IN[name]))
 
 
 def _keep_one_default(home: Home, name: str, value: str, document: Object) -> None:
     """Take the default mark from the other descriptions of the same type."""
     if name != DESCRIPTIONS or not document.get("isDefault"):
         return
-    values, subject = Documents(home, _kind(name)), value.rpartition(":")[0]
+    values, subject = Documents(home, values_kind(name)), value.rpartition(":")[0]
     for other in values.names():
         found = values.get(other)
         if other != value and other.rpartition(":")[0] == subject and found.get("isDefault"):
             values.put(other, {**found, "isDefault": False})
-
-
-def _users_of(home: Home, profile: str) -> list[str]:
-    """Return the groups that use a profile, which clients also name without the name of its type."""
-    settings = Documents(home, SETTINGS)
-    names = {profile, profile.removeprefix(f"{PROFILES}:")}
-    return [name for name in settings.names() if settings.get(name).get("managedProcessSettings") in names]

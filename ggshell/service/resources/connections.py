@@ -7,12 +7,12 @@ from typing import Final
 
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.credential import CredentialStore
+from ggshell.home.documents import Documents
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.connection_names import KIND, Connection, alias_of, connection_of, existing_connection, names
-from ggshell.service.documents import Documents
 from ggshell.service.logins import LoginBody, delete_login, set_login
 from ggshell.service.routes import resource
 

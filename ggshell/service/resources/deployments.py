@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from ggshell.errors import NotFoundError, UsageError
+from ggshell.home.documents import Documents
 from ggshell.home.users import Role
 from ggshell.parameters.service_parameters import STATSD_PORT
 from ggshell.service.answers import Answer, Object, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
-from ggshell.service.documents import Documents
 from ggshell.service.installation import MANAGER, deployments, identifier, services_of
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import resource

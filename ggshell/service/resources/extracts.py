@@ -129,8 +129,7 @@ def create_extract(call: Call, extract: str) -> Answer:
         _add(call, steps, name, body)
         for target in body.targets or ():
             _add_trail(call, steps, name, target)
-        group_changes.keep_settings(call, f"EXTRACT {name}", _settings(body))
-        steps.undo(lambda: group_changes.forget_settings(call, f"EXTRACT {name}"))
+        group_changes.keep_settings(call, f"EXTRACT {name}", _settings(call, body, new=True))
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, EXTRACT, name, str(body.status))
     return Answer(status=201)
@@ -146,10 +145,10 @@ def _check_credentials(body: ExtractBody) -> None:
         raise UsageError(f"credentials names {given}, USERIDALIAS in config names {used}", hint="name the same alias")
 
 
-def _settings(body: ExtractBody) -> Object:
+def _settings(call: Call, body: ExtractBody, *, new: bool = False) -> Object:
     """Return what only the API keeps: how the client named the registration and the log."""
     log = body.source if isinstance(body.source, dict) and "tranlogs" in body.source else None
-    return {**group_changes.common_settings(body), "registration": body.registration, "source": log}
+    return {**group_changes.common_settings(call, body, new=new), "registration": body.registration, "source": log}
 
 
 def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
@@ -218,7 +217,7 @@ def update_extract(call: Call, extract: str) -> Answer:
         change_registration(call, steps, found, body.registration, credentials)
         for target in body.targets or ():
             _alter_trail(call, steps, found, target)
-        group_changes.keep_settings(call, found.name, _settings(body))
+        group_changes.keep_settings(call, found.name, _settings(call, body))
     if body.status is not None:
         group_changes.set_status(call, EXTRACT, found.group, body.status)
     return Answer()

@@ -58,7 +58,9 @@ class ReplicatBody(GroupBody):
     source: TrailSource | None = None
     mode: Mode | None = None
     checkpoint: CheckpointTable | None = None
-    registration: Annotated[str | None, described("Without effect: a Replicat is not registered.")] = None
+    registration: Annotated[str | None, described("Without effect: a Replicat is not registered.")] = (
+        None
+    )
     synchronized: bool | None = None
 
 
@@ -103,8 +105,7 @@ def create_replicat(call: Call, replicat: str) -> Answer:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
         group_changes.add_group(call, steps, GroupKind.REPLICAT, name, _added(call, name, body, body.source))
-        group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(body))
-        steps.undo(lambda: group_changes.forget_settings(call, f"REPLICAT {name}"))
+        group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(call, body, new=True))
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, REPLICAT, name, str(body.status))
     return Answer(status=201)
@@ -142,7 +143,7 @@ def update_replicat(call: Call, replicat: str) -> Answer:
         if options:
             _log_in(call, found, body)
             call.run(f"ALTER REPLICAT {word(found.group)}{options}", told=True)
-        group_changes.keep_settings(call, found.name, group_changes.common_settings(body))
+        group_changes.keep_settings(call, found.name, group_changes.common_settings(call, body))
     if body.status is not None:
         group_changes.set_status(call, REPLICAT, found.group, body.status)
     return Answer()

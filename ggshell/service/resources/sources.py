@@ -110,7 +110,6 @@ def create_path(call: Call, path: str) -> Answer:
         call.said.append(_added(name))
         _begin(call, name, body.begin, new=True)
         group_changes.keep_settings(call, f"DISTPATH {name}", body.given())
-        steps.undo(lambda: group_changes.forget_settings(call, f"DISTPATH {name}"))
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, PATH, name, str(body.status))
     return Answer(status=201)

@@ -12,8 +12,8 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, collection, item, utc_text
 from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call
+from ggshell.service.profiles import AutoRestart
 from ggshell.service.refusals import stored_only
-from ggshell.service.resources.config_types import AutoRestart
 from ggshell.service.routes import resource
 from ggshell.service.scheduler import DEFAULT_HISTORY, OWNER, OWNER_IDENTITY, parse_schedule
 from ggshell.service.task_commands import check_command

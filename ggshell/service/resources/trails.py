@@ -11,12 +11,12 @@ import msgspec
 from ggshell.errors import ConflictError, NotFoundError, StateError, UsageError
 from ggshell.groups.trail_removal import remove_files, remove_trail
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.documents import Documents
 from ggshell.home.process_file import ALIVE, state_of
 from ggshell.home.users import Role
 from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, word
-from ggshell.service.documents import Documents
 from ggshell.service.refusals import not_here
 from ggshell.service.routes import resource
 from ggshell.service.trail_facts import KIND, FoundTrail, all_trails, find_trail, header_of, size_of, trail_details

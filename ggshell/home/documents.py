@@ -1,4 +1,4 @@
-"""Documents that only the API has: configuration values, tasks, and the settings of groups that no statement sets.
+"""Documents that only the REST API writes: configuration values, tasks, and settings of groups that no statement sets.
 
 Each is a JSON file in ``dirdb/service/<kind>``, named by its percent-encoded name.
 """
@@ -66,6 +66,10 @@ class Documents:
     def delete(self, name: str) -> None:
         """Delete a document. Raises NotFoundError."""
         self.get(name)
+        self._path(name).unlink(missing_ok=True)
+
+    def discard(self, name: str) -> None:
+        """Delete a document if it exists, also a damaged one."""
         self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:

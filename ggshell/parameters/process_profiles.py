@@ -1,0 +1,62 @@
+"""Profiles of managed processes: when Manager starts and restarts a group to which the REST API gave a profile.
+
+A profile is a document with ``autoStart`` and ``autoRestart``. A group names one, or has settings of its own; otherwise the
+profile Default applies. Distribution paths have no profile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.documents import Documents
+from ggshell.home.home import Home
+from ggshell.parameters.process_parameters import RestartRule
+
+PROFILES: Final = "ogg:managedProcessSettings"
+DEFAULT_PROFILE: Final = f"{PROFILES}:Default"
+PROFILE_VALUES: Final = f"configValue.{PROFILES}"
+"""The kind of the documents with the profiles."""
+GROUP_SETTINGS: Final = "groupSettings"
+"""The kind of the documents with what clients set for a group and no statement does."""
+
+
+class Profile(NamedTuple):
+    """What a profile means for one group.
+
+    ``start_delay``: seconds after the start of Manager, None if it does not start the group. ``restart``: None if it does not
+    restart the group.
+    """
+
+    start_delay: float | None = None
+    restart: RestartRule | None = None
+
+
+def profile_of(home: Home, group: tuple[str, GroupKind]) -> Profile:
+    """Return what the profile of a group says. Raises StoreError if a document is damaged."""
+    name, kind = group
+    if kind is GroupKind.PATH:
+        return Profile()
+    settings = Documents(home, GROUP_SETTINGS).find(f"{kind} {name}") or {}
+    chosen = settings.get("managedProcessSettings") or DEFAULT_PROFILE
+    found = chosen if isinstance(chosen, dict) else Documents(home, PROFILE_VALUES).find(full_name(str(chosen)))
+    return _profile(found or {}, group)
+
+
+def full_name(profile: str) -> str:
+    """Return the name of a profile with its type, which clients may leave out."""
+    return profile if profile.startswith(f"{PROFILES}:") else f"{PROFILES}:{profile}"
+
+
+def _profile(settings: dict[str, Any], group: tuple[str, GroupKind]) -> Profile:
+    start, again = settings.get("autoStart", {}), settings.get("autoRestart", {})
+    rule = RestartRule(
+        str(group[1]),
+        group[0],
+        retries=again.get("retries", 9),
+        wait=again.get("delay", 0),
+        reset=again.get("window", 60),
+        gives_up=again.get("disableOnFailure", True),
+    )
+    delay = float(start.get("delay", 0)) if start.get("enabled") else None
+    return Profile(delay, rule if again.get("enabled") else None)
