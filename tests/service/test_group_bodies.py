@@ -120,6 +120,7 @@ def test_a_trail_is_removed_from_its_extract(client: ServiceClient) -> None:
         ("/replicats/G1", {}, '\\"path\\": \\"dirdat/\\"'),
         ("/replicats/G1", {**REPLICAT, "mode": {"type": "parallel"}}, '\\"parallel\\": true'),
         ("/extracts/G1", {**PUMP, "registration": "yes"}, "default, none"),
+        ("/replicats/G1", {**REPLICAT, "registration": "default"}, "leave registration out"),
         ("/commands/execute", {"name": "purge"}, '\\"purgeType\\": \\"trails\\"'),
         ("/commands/execute", {"name": "report"}, "checkpointTables"),
         ("/tasks/t1", {"command": {"name": "dance"}}, "name is one of start, stop, kill, restart, report, purge"),

@@ -58,7 +58,7 @@ class ReplicatBody(GroupBody):
     source: TrailSource | None = None
     mode: Mode | None = None
     checkpoint: CheckpointTable | None = None
-    registration: Annotated[str | None, described("Without effect: a Replicat is not registered.")] = (
+    registration: Annotated[str | None, described("none: a Replicat is not registered with its database.", "none")] = (
         None
     )
     synchronized: bool | None = None
@@ -96,6 +96,7 @@ def get_replicat(call: Call, replicat: str) -> Answer:
 def create_replicat(call: Call, replicat: str) -> Answer:
     body: ReplicatBody = call.body
     name = replicat.upper()
+    _check_registration(body)
     group_changes.require_new_group(call, REPLICAT, name)
     if body.source is None:
         raise UsageError(
@@ -130,10 +131,20 @@ def _added(call: Call, name: str, body: ReplicatBody, source: TrailSource) -> st
     return f"ADD REPLICAT {word(name)}{kind}, EXTTRAIL {word(trail)}{options}{begin_options(body.begin)}"
 
 
+def _check_registration(body: ReplicatBody) -> None:
+    """Raise UsageError for a registration: only the vendor's integrated Replicats have one."""
+    if body.registration not in (None, "none"):
+        raise UsageError(
+            f"registration {body.registration[:80]!a} is not supported: a Replicat is not registered with its database",
+            hint="leave registration out, or use none",
+        )
+
+
 @resource("PATCH", f"{_BASE}/{{replicat}}", role=Role.OPERATOR, summary="Change a Replicat", body=ReplicatBody)
 def update_replicat(call: Call, replicat: str) -> Answer:
     """Change a Replicat. ``config`` requires Administrator."""
     body: ReplicatBody = call.body
+    _check_registration(body)
     group_changes.require_role(call, body.config)
     found = find_group(call, REPLICAT, replicat)
     with call.steps() as steps:
