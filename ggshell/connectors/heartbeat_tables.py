@@ -112,6 +112,13 @@ class HeartbeatTables(Protocol):
         """The shortest incoming and outgoing lag of each path since a time, in seconds; None if there is none."""
         ...
 
+    def received(self, number: int, first: int, group: str = "") -> list[Lag]:
+        """The lags of the received heartbeats, the newest first: ``number`` of them, after leaving out ``first``.
+
+        ``group``: only those that a process of this name has sent or applied.
+        """
+        ...
+
     def time(self) -> int:
         """The time by the database's clock."""
         ...

@@ -98,6 +98,26 @@ def test_a_checkpoint_table_is_added_shown_and_deleted(client: ServiceClient, on
     assert client.post(f"{one}/tables/checkpoint", {**body, "operation": "delete"}).status == 404
 
 
+RECEIVED = """ALTER TABLE ggadmin.gg_heartbeat_history DISABLE TRIGGER ALL;
+INSERT INTO ggadmin.gg_heartbeat_history (local_database, remote_database, heartbeat_received_ts, incoming_extract,
+  incoming_replicat, incoming_heartbeat_ts, incoming_extract_ts, incoming_replicat_ts)
+SELECT 'here', 'there', time + '3 s'::interval, 'EXT1', 'REP1', time, time + '1 s'::interval, time + '2 s'::interval
+  FROM generate_series('2030-01-01'::timestamp, '2030-01-01 00:02', '1 min') AS time"""
+
+
+def test_heartbeat_data_is_the_history_from_the_newest(client: ServiceClient, north: str, one: str) -> None:
+    assert client.post(f"{one}/tables/heartbeat", {"targetOnly": True}).status == 201
+    with psycopg.connect(north, autocommit=True) as connection:
+        connection.execute(RECEIVED)
+    found = client.get(f"{one}/tables/heartbeatData?limit=2").response["heartbeats"]
+    assert [each["receivedTimestamp"][:19] for each in found] == ["2030-01-01T00:02:03", "2030-01-01T00:01:03"]
+    assert (found[0]["source"], found[0]["target"], found[0]["path"]) == ("there", "here", "==> EXT1 ==> REP1 ==>")
+    assert (found[0]["lagSeconds"], found[0]["lagExtract"], found[0]["processName"]) == (3.0, 1.0, "REP1")
+    (oldest,) = client.get(f"{one}/tables/heartbeat/rep1?limit=5&offset=2").response["heartbeats"]
+    assert oldest["receivedTimestamp"].startswith("2030-01-01T00:00:03")
+    assert client.get(f"{one}/tables/heartbeat/REP2").response["heartbeats"] == []
+
+
 def test_a_heartbeat_table_is_added_changed_and_deleted(
     client: ServiceClient, service: RunningService, one: str
 ) -> None:
@@ -115,9 +135,11 @@ def test_a_heartbeat_table_is_added_changed_and_deleted(
     assert client.delete(f"{base}/EXT1").status == 200
     assert client.get(f"{one}/tables/heartbeatData?limit=5").response["$schema"] == "ogg:processHeartbeat"
     assert client.get(f"{one}/tables/heartbeatData?limit=x").status == 400
+    assert client.get(f"{one}/tables/heartbeatData?offset=999999999").response["heartbeats"] == []
     assert client.patch(base, {"frequency": -1}).status == 400
     assert client.delete(base).status == 200
     assert client.delete(base).status == 404
+    assert client.get(f"{one}/tables/heartbeatData").status == 404
 
 
 def test_a_database_is_shown_with_its_schemas_tables_and_columns(client: ServiceClient, one: str) -> None:

@@ -25,7 +25,14 @@ from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.durations import DAY, counted_seconds
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of
-from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, PURGE_JOB, UPDATE_JOB, HeartbeatNames
+from ggshell.pipeline.heartbeat.names import (
+    HEARTBEAT_COLUMNS,
+    HISTORY_COLUMNS,
+    PATHS,
+    PURGE_JOB,
+    UPDATE_JOB,
+    HeartbeatNames,
+)
 from ggshell.pipeline.heartbeat.row import Beat, time_text
 from ggshell.types import quote_table
 
@@ -326,6 +333,9 @@ _RECEIVED = """(SELECT max(r.heartbeat_received_ts) FROM {history} r
     AND r.incoming_routing_path IS NOT DISTINCT FROM h.incoming_routing_path)"""
 
 
+_PROCESSES = tuple(f"upper({side}_{name})" for side in ("incoming", "outgoing") for name in PATHS)
+
+
 def _microseconds(value: Any) -> Any:
     return from_datetime(value.replace(tzinfo=UTC)) if isinstance(value, datetime) else value
 
@@ -344,6 +354,27 @@ def read_lags(connection: psycopg.Connection[Any], names: HeartbeatNames, remote
     values = [[_microseconds(value) for value in row] for row in rows]
     width = len(HEARTBEAT_COLUMNS)
     return [lag_of(Beat(*row[:width]), row[width], row[width + 1]) for row in values]
+
+
+def read_received(
+    connection: psycopg.Connection[Any], names: HeartbeatNames, part: tuple[int, int], group: str = ""
+) -> list[Lag]:
+    """The lags of received heartbeats, the newest first; ``part``: how many, and how many to leave out before them.
+
+    Raises NotFoundError without a heartbeat table.
+    """
+    require(connection, names)
+    number, first = part
+    rows = execute(
+        connection,
+        f"SELECT {', '.join(HISTORY_COLUMNS)}, {UTC_NOW} FROM {quote_table(names.history)}"
+        f" WHERE %(group)s = '' OR upper(%(group)s) IN ({', '.join(_PROCESSES)})"
+        " ORDER BY heartbeat_received_ts DESC, remote_database, incoming_extract, incoming_replicat"
+        " LIMIT %(number)s OFFSET %(first)s",
+        {"group": group, "number": number, "first": first},
+    )
+    values = [[_microseconds(value) for value in row] for row in rows]
+    return [lag_of(Beat(*row[:-1]), row[1], row[-1]) for row in values]
 
 
 def read_least_lags(

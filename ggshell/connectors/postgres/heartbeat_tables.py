@@ -80,6 +80,9 @@ class PostgresHeartbeatTables(NamedTuple):
     def least_lags(self, since: int) -> Mapping[Way, tuple[float | None, float | None]]:
         return heartbeat.read_least_lags(self.connection, self.names, since)
 
+    def received(self, number: int, first: int, group: str = "") -> list[Lag]:
+        return heartbeat.read_received(self.connection, self.names, (number, first), group)
+
     def time(self) -> int:
         return heartbeat.database_time(self.connection)
 

@@ -1,4 +1,4 @@
-"""The heartbeat table of a connection's database, and the lags that it measures."""
+"""The heartbeat table of a connection's database, and its history with the lags that were measured."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, cast
 
 from ggshell.errors import UsageError
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer, Object, Said
+from ggshell.service.answers import Answer, Object, Said, utc_text
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, Steps, word
 from ggshell.service.routes import resource
 
 if TYPE_CHECKING:
-    from ggshell.cli.results.heartbeats import HeartbeatInfo, HeartbeatLags
+    from ggshell.cli.results.heartbeats import HeartbeatInfo
     from ggshell.monitoring.heartbeat_lag import Direction, Lag
 
 _BASE = "/connections/{connection}/tables/heartbeat"
 _ROLE = Role.ADMINISTRATOR
 _MOST_ROWS = 4095
-_PART = {"limit": "how many rows to show", "offset": "how many rows to leave out first"}
+_PART = {"limit": "how many heartbeats to show, at most 4095", "offset": "how many newer heartbeats to leave out"}
 
 
 class HeartbeatBody(Body):
@@ -126,10 +126,10 @@ def delete_heartbeat_table(call: Call, connection: str) -> Answer:
     return Answer()
 
 
-@resource("GET", f"{_BASE}/{{process}}", role=Role.USER, summary="Show the heartbeats of an Extract or Replicat")
+@resource("GET", f"{_BASE}/{{process}}", role=Role.USER, summary="Show the heartbeats of a process", query=_PART)
 def get_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
-    name = process.upper()
-    return Answer(_heartbeats(each for lag in _lags(call, connection) if name in _names(lag) for each in _fields(lag)))
+    found = _received(call, connection, _part(call), process.upper())
+    return Answer(_heartbeats(each for lag in found for each in _fields(lag, process.upper())))
 
 
 @resource("DELETE", f"{_BASE}/{{process}}", role=_ROLE, summary="Delete the heartbeats of a process that is gone")
@@ -139,12 +139,15 @@ def delete_process_heartbeats(call: Call, connection: str, process: str) -> Answ
     return Answer()
 
 
-@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the lag of every path of this database", query=_PART)
+@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the received heartbeats with their lags", query=_PART)
 def get_heartbeat_data(call: Call, connection: str) -> Answer:
-    """Show the lags. ``limit`` and ``offset`` of the address choose a part of them."""
-    first, number = _number(call, "offset", 0), _number(call, "limit", _MOST_ROWS)
-    found = [each for lag in _lags(call, connection) for each in _fields(lag)]
-    return Answer(_heartbeats(found[first : first + number]))
+    """Show the heartbeats in the history table, the newest first, with the lag in both directions of their path."""
+    return Answer(_heartbeats(each for lag in _received(call, connection, _part(call)) for each in _fields(lag)))
+
+
+def _part(call: Call) -> tuple[int, int]:
+    """Return how many rows of the history ``limit`` and ``offset`` choose, and how many they leave out before. UsageError."""
+    return min(_number(call, "limit", _MOST_ROWS), _MOST_ROWS), _number(call, "offset", 0)
 
 
 def _number(call: Call, name: str, usual: int) -> int:
@@ -158,24 +161,21 @@ def _heartbeats(found: Iterable[Object]) -> Object:
     return {"$schema": "ogg:processHeartbeat", "heartbeats": list(found)}
 
 
-def _lags(call: Call, connection: str) -> list[Lag]:
+def _received(call: Call, connection: str, part: tuple[int, int], process: str = "") -> list[Lag]:
+    from ggshell.groups.heartbeat_settings import required_names
+
     call.log_in(connection)
-    result = cast("HeartbeatLags", call.run("LAG HEARTBEAT").result)
-    return [each.lag for each in result.ways]
+    tables = call.session.logged_in().heartbeat_tables(required_names(call.home))
+    return tables.received(*part, process)
 
 
-def _names(lag: Lag) -> set[str | None]:
-    beat = lag.beat
-    incoming = {beat.incoming_extract, beat.incoming_routing_path, beat.incoming_replicat}
-    return incoming | {beat.outgoing_extract, beat.outgoing_routing_path, beat.outgoing_replicat}
-
-
-def _fields(lag: Lag) -> list[Object]:
-    """Return the two directions of a path, those that have measured something."""
+def _fields(lag: Lag, process: str = "") -> list[Object]:
+    """Return the directions of a path that have measured something; ``process``: only those that it belongs to."""
     here, there = lag.beat.local_database or "", lag.beat.remote_database or ""
     beat = lag.beat
     ways = ((there, here, lag.incoming, beat.incoming_replicat), (here, there, lag.outgoing, beat.outgoing_replicat))
-    return [_way(*way) for way in ways if way[2].path]
+    shown = (way for way in ways if way[2].path and (not process or process in way[2].path.upper().split(" ")))
+    return [{"receivedTimestamp": utc_text(lag.received or 0), **_way(*way)} for way in shown]
 
 
 def _way(source: str, target: str, direction: Direction, replicat: str | None) -> Object:

@@ -91,3 +91,18 @@ def test_the_history_is_returned_as_csv_that_distinguishes_null_from_empty(datab
     columns = ("remote_database", "incoming_extract", "heartbeat_received_ts")
     found = b"".join(PostgresHeartbeatTables(database, NAMES).history(columns, 0))
     assert found == b'"",,2026-01-02 03:04:05.000006\n'
+
+
+def test_received_heartbeats_are_read_from_the_newest_in_parts_and_by_process(
+    database: psycopg.Connection[Any],
+) -> None:
+    arrivals = insert_heartbeats(database, 50)
+    tables = PostgresHeartbeatTables(database, NAMES)
+    newest = sorted(arrivals, key=lambda each: each.received, reverse=True)
+    found = tables.received(10, 5)
+    assert [(each.received, each.incoming.parts) for each in found] == [
+        (each.received, each.parts) for each in newest[5:15]
+    ]
+    routed = [each.received for each in newest if "DP1" in each.path]
+    assert [each.received for each in tables.received(100, 0, "dp1")] == routed
+    assert tables.received(100, 0, "EXT9") == []
