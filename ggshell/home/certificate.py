@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import StateError, StoreError
-from ggshell.files import write_atomically
+from ggshell.files import locked, write_atomically
 from ggshell.home.home import Home
 
 CERTIFICATE: Final = "dirwlt/service.crt"
@@ -38,9 +38,12 @@ def ensure_certificate(home: Home, clock: Clock) -> tuple[Path, Path, bool]:
     certificate, key = home.root / CERTIFICATE, home.root / KEY
     if certificate.exists() and key.exists():
         return certificate, key, False
-    pem, secret = _self_signed(datetime.fromtimestamp(clock.now() / 1e6, UTC))
-    write_atomically(key, secret, mode=0o600)
-    write_atomically(certificate, pem, mode=0o644)
+    with locked(home.lock_of_store("certificate"), "the certificate", wait=True):
+        if certificate.exists() and key.exists():  # another process has made them in the meantime
+            return certificate, key, False
+        pem, secret = _self_signed(datetime.fromtimestamp(clock.now() / 1e6, UTC))
+        write_atomically(key, secret, mode=0o600)
+        write_atomically(certificate, pem, mode=0o644)
     return certificate, key, True
 
 

@@ -79,10 +79,10 @@ _ADMINISTERING: Final = (
     | _each("DBLOGIN", "SOURCEDB USERID")
 )
 _SECURING: Final = (
-    _each("ADD", "USER")
-    | _each("ALTER", "USER")
-    | _each("DELETE", "USER")
-    | _each("INFO", "USER USERS")
+    _each("ADD", "PEER USER")
+    | _each("ALTER", "PEER USER")
+    | _each("DELETE", "PEER USER")
+    | _each("INFO", "PEER PEERS USER USERS")
     | {"CREATE WALLET", "MERGE WALLET", "OPEN WALLET", "PURGE WALLET", "TRAIL SQL"}
 )
 ROLES: Final[Mapping[str, Role]] = {

@@ -96,6 +96,8 @@ def test_help_security_shows_the_table() -> None:
         ("ALTER USER uma, PASSWORD another-horse", Role.USER),
         ("ALTER USER uma, ROLE SECURITY", Role.SECURITY),
         ("ALTER USER jane, PASSWORD another-horse", Role.SECURITY),
+        ("INFO PEER", Role.SECURITY),
+        (f"ADD PEER south, ADDRESS south:7810, FINGERPRINT {'0f' * 32}", Role.SECURITY),
         ("ADD TRACETABLE", Role.USER),  # not supported: only a note
     ],
 )
