@@ -64,6 +64,12 @@ def unregister_deleted(call: Call, name: str, credentials: Alias) -> None:
         call.said.append(Said(error.code, f"EXTRACT {name} is deleted but still registered: {error}", "WARNING"))
 
 
+def still_registered(call: Call, name: str) -> None:
+    """Say that the slot of a deleted Extract is left, because nothing names a login to its source."""
+    text = f"EXTRACT {name} is deleted but still registered: its parameter file names no alias."
+    call.said.append(Said("GGS-00204", text, "WARNING", "DBLOGIN to the source, then UNREGISTER EXTRACT"))
+
+
 def _unregister(call: Call, name: str) -> None:
     try:
         call.run(f"UNREGISTER EXTRACT {word(name)} DATABASE")

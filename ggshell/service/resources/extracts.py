@@ -24,15 +24,18 @@ from ggshell.service.group_facts import (
     entries,
     find_group,
     parameter_text,
+    settings_of,
     status_text,
     target_fields,
 )
 from ggshell.service.named_files import is_outside
 from ggshell.service.registration import (
     CREDENTIALS_HINT,
+    NONE,
     change_registration,
     check_registration,
     register,
+    still_registered,
     unregister_deleted,
 )
 from ggshell.service.routes import resource
@@ -95,7 +98,6 @@ def get_extract(call: Call, extract: str) -> Answer:
     text = parameter_text(call, found.group)
     fields: Object = {
         "$schema": "ogg:extract",
-        "credentials": credentials_of(text),
         "begin": begin_field(found),
         "source": _source_field(found),
         "config": None if text is None else text.splitlines(),
@@ -105,6 +107,8 @@ def get_extract(call: Call, extract: str) -> Answer:
         "description": found.checkpoint.description or None,
         **group_changes.shown_settings(call, found),
     }
+    if (used := credentials_of(text)) is not None:
+        fields["credentials"] = used
     return Answer({key: value for key, value in fields.items() if value is not None})
 
 
@@ -146,9 +150,16 @@ def _check_credentials(body: ExtractBody) -> None:
 
 
 def _settings(call: Call, body: ExtractBody, *, new: bool = False) -> Object:
-    """Return what only the API keeps: how the client named the registration and the log."""
+    """Return what only the API keeps: how the client named the registration, its login and the log."""
+    login = body.credentials
     log = body.source if isinstance(body.source, dict) and "tranlogs" in body.source else None
-    return {**group_changes.common_settings(call, body, new=new), "registration": body.registration, "source": log}
+    given = {"domain": login.domain, "alias": login.alias} if login is not None and login.alias else None
+    return {
+        **group_changes.common_settings(call, body, new=new),
+        "registration": body.registration,
+        "source": log,
+        "credentials": given,
+    }
 
 
 def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
@@ -237,11 +248,17 @@ def _alter_trail(call: Call, steps: Steps, found: View, target: TrailTarget) -> 
 
 @resource("DELETE", f"{_BASE}/{{extract}}", role=Role.ADMINISTRATOR, summary="Stop and delete an Extract")
 def delete_extract(call: Call, extract: str) -> Answer:
-    name = find_group(call, EXTRACT, extract).group
-    credentials = credentials_of(parameter_text(call, name))
-    found = group_changes.delete(call, EXTRACT, name)
-    if found.checkpoint.read.source is SourceType.LOG and credentials is not None:
+    """Delete it and release the source's log, with the login of the request that registered it or of its parameter file."""
+    present = find_group(call, EXTRACT, extract)
+    kept = settings_of(call, present)
+    credentials = kept.get("credentials") or credentials_of(parameter_text(call, present.group))
+    found = group_changes.delete(call, EXTRACT, present.group)
+    if found.checkpoint.read.source is not SourceType.LOG:
+        return Answer()
+    if credentials is not None:
         unregister_deleted(call, found.group, Alias(**credentials))
+    elif kept.get("registration") not in (None, NONE):
+        still_registered(call, found.group)
     return Answer()
 
 
