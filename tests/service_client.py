@@ -84,6 +84,7 @@ def add_users(root: Path) -> None:
         ("jane", Role.ADMINISTRATOR),
         ("otto", Role.OPERATOR),
         ("uma", Role.USER),
+        ("dora", Role.DISTRIBUTION),
     ):
         Users(home).add(name, role, PASSWORD)
 

@@ -32,8 +32,10 @@ StoredUsers = dict[str, dict[str, str]]
 
 
 class Role(IntEnum):
-    """What a user may do; each role includes the roles below it."""
+    """What a user may do; each role includes the roles below it, except DISTRIBUTION."""
 
+    DISTRIBUTION = -1
+    """May only connect to the receiver of trails. Below ANYONE, so that no other use of the service is permitted."""
     ANYONE = 0
     """Not a role of a user: what a request without credentials may do."""
     USER = 1
@@ -46,12 +48,19 @@ class Role(IntEnum):
         """The name in the REST API."""
         return self.name.capitalize()
 
+    @property
+    def sends_trails(self) -> bool:
+        """Whether a path of another home may sign in as a user with this role to send trails."""
+        return self is Role.DISTRIBUTION or self >= Role.OPERATOR
+
 
 def parse_role(name: str) -> Role:
     """Return the role of a name, in any letter case. Raises UsageError."""
     found = Role.__members__.get(name.upper())
     if not found:
-        raise UsageError(f"{name} is not a valid role", hint="use SECURITY, ADMINISTRATOR, OPERATOR or USER")
+        raise UsageError(
+            f"{name} is not a valid role", hint="use SECURITY, ADMINISTRATOR, OPERATOR, USER or DISTRIBUTION"
+        )
     return found
 
 

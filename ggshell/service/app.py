@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import unquote
@@ -29,20 +28,17 @@ from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug, headers_of, status_of
-from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required, user_name
+from ggshell.service.request_sign_in import PeerName, RequestSignIn
+from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
 LONGEST_BODY: Final = 1 << 20
 DEEPEST_BODY: Final = 100
 BODY_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 25.0
-MOST_WAITING: Final = 50
-"""How many requests may wait for the check of a password. One thread checks them, since each check needs memory and time."""
 _ABSOLUTE: Final = re.compile("https?://[^/]*", re.IGNORECASE)
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """Headers of every answer: a browser must not guess its type, and nothing may keep it."""
-PeerName = Callable[[tuple[str, int]], str]
-"""Returns the common name of the certificate that a client connection presented, empty for none."""
 
 
 class Application:
@@ -52,9 +48,8 @@ class Application:
         self, state: ServiceState, peer_name: PeerName = lambda _: "", deadline: float = DEADLINE_SECONDS
     ) -> None:
         self._state = state
-        self._peer_name = peer_name
+        self._sign_in = RequestSignIn(state, peer_name, deadline)
         self._deadline = deadline
-        self._waiting_for_password = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of any method for any address: the routes decide which of them there are."""
@@ -147,43 +142,11 @@ class Application:
         Such a route decides by itself: /metrics also accepts a token of its own, and needs no file of users.
         """
         try:
-            return await self._signed_in(request)
+            return await self._sign_in.principal(request.headers, request.client)
         except (HttpError, StoreError):
             if role is Role.ANYONE:
                 return ANONYMOUS
             raise
-
-    async def _signed_in(self, request: HttpRequest) -> Principal:
-        sign_in, client = self._state.sign_in, request.client
-        name = self._peer_name((client.host, client.port)) if client is not None else ""
-        host = client.host if client is not None else "local"
-        found = sign_in.quick(request.headers, host, name)
-        if found is not None:
-            return found
-        if self._waiting_for_password >= MOST_WAITING:
-            raise HttpError(
-                503, "too many passwords are being checked at the same time", hint="repeat the request later"
-            )
-        self._waiting_for_password += 1
-        try:
-            async with asyncio.timeout(self._deadline):
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(self._state.password_worker, sign_in.slow, request.headers, host)
-        except TimeoutError as error:
-            text = f"the password was not checked within {self._deadline:g} seconds"
-            raise HttpError(503, text, hint="repeat the request later") from error
-        except HttpError as error:
-            self._report_refusal(request, host, error)
-            raise
-        finally:
-            self._waiting_for_password -= 1
-
-    def _report_refusal(self, request: HttpRequest, host: str, error: HttpError) -> None:
-        """Write a refused sign-in to ggserr.log, at most one a minute for each user name and address."""
-        more = self._state.refused_sign_ins.report(user_name(request.headers), host)
-        if more is not None:
-            others = f" ({more} more since the last message)" if more else ""
-            self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}{others}")
 
     async def _body(self, request: HttpRequest, route: routes.Route) -> Any:
         """Read and decode the body. Raises HttpError (400, 408, 413)."""

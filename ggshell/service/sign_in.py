@@ -313,8 +313,24 @@ def required(principal: Principal, role: Role) -> None:
         raise HttpError(
             401, "sign in to use this resource", hint="send a user name and a password, or a token", headers=_CHALLENGE
         )
+    if principal.role is Role.DISTRIBUTION:
+        raise HttpError(
+            403,
+            f"user {principal.name} has the role Distribution, which only sends trails",
+            hint="sign in as another user",
+        )
     raise HttpError(
         403,
         f"user {principal.name} has the role {principal.role.title}; this requires {role.title}",
         hint=f"ALTER USER {principal.name}, ROLE {role.name}",
     )
+
+
+def require_sender(principal: Principal) -> None:
+    """Raise HttpError 403 for a user who may not send trails to this home."""
+    if not principal.role.sends_trails:
+        raise HttpError(
+            403,
+            f"user {principal.name} has the role {principal.role.title}, which does not send trails",
+            hint=f"ALTER USER {principal.name}, ROLE {Role.DISTRIBUTION.name}",
+        )

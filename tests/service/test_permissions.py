@@ -15,6 +15,7 @@ from ggshell.errors import HttpError, UsageError
 from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.language import pages
+from ggshell.language.grammar import Parsed
 from ggshell.service.permissions import ROLES, require_permission
 from ggshell.service.sign_in import Principal
 
@@ -103,6 +104,15 @@ def test_help_security_shows_the_table() -> None:
 )
 def test_the_role_of_a_statement_depends_on_its_options_too(tmp_path: Path, statement: str, role: Role) -> None:
     assert required_role(statement, tmp_path) is role
+
+
+def test_the_role_distribution_runs_no_statement(tmp_path: Path) -> None:
+    every = [*ROLES, "ALTER USER dora, PASSWORD another-horse", "ADD TRACETABLE"]
+    for key in every:
+        parsed = parse(key) if key in every[-2:] else Parsed(key, {}, key)
+        with pytest.raises(HttpError, match="only sends trails") as refused:
+            require_permission(Principal("dora", Role.DISTRIBUTION), parsed, Home(tmp_path))
+        assert refused.value.status == 403
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ from ggshell.home.users import Role
 from ggshell.service.routes import Route, routes
 
 pytestmark = pytest.mark.slow
-USERS = {Role.ANYONE: "", Role.USER: "uma", Role.OPERATOR: "otto", Role.ADMINISTRATOR: "jane", Role.SECURITY: "admin"}
+USERS = {
+    Role.DISTRIBUTION: "dora",
+    Role.ANYONE: "",
+    Role.USER: "uma",
+    Role.OPERATOR: "otto",
+    Role.ADMINISTRATOR: "jane",
+    Role.SECURITY: "admin",
+}
 
 
 def address_of(route: Route) -> str:
