@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ggshell.errors import ParameterError
 from ggshell.parameters.lines import Parameter
 
 PORT = 7810
 STATSD_PORT = 8125
+_DEPLOYMENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class MetricsAccess(StrEnum):
@@ -87,6 +89,18 @@ def service_parameters(found: Sequence[Parameter], path: Path) -> ServiceParamet
         metrics_token=metrics.get("password", ""),
         statsd=_statsd(given.get("STATSD")),
     )
+    if not _DEPLOYMENT.fullmatch(settings.deployment):
+        raise ParameterError(
+            f"{settings.deployment[:80]!a} is not a valid DEPLOYMENT, because it is a part of addresses",
+            where=str(path),
+            hint="use letters, digits and _ . -",
+        )
+    if settings.plaintext and settings.client_certificate_required:
+        raise ParameterError(
+            "CLIENTCA with REQUIRED is not possible with PLAINTEXT, because only TLS has client certificates",
+            where=str(path),
+            hint="remove one of them",
+        )
     for name, wrong in (("PLAINTEXT", settings.plaintext), ("METRICS OPEN", settings.metrics is MetricsAccess.OPEN)):
         if wrong and not settings.is_local:
             raise ParameterError(

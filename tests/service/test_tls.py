@@ -13,7 +13,7 @@ from command_line import run_ggshell
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from service_client import PASSWORD, RunningService, ServiceClient
+from service_client import PASSWORD, RunningService, ServiceClient, free_port
 
 pytestmark = pytest.mark.slow
 NOW = datetime.datetime.now(datetime.UTC)
@@ -159,6 +159,6 @@ def test_a_certificate_that_cannot_be_used_is_named(
     good, _ = authority.issue("good")
     text = settings.format(expired=expired, expired_key=expired_key, good=good)
     (tmp_path / "dirprm").mkdir()
-    (tmp_path / "dirprm" / "service.prm").write_text(f"PORT 0\n{text}\n")
+    (tmp_path / "dirprm" / "service.prm").write_text(f"PORT {free_port()}\n{text}\n")
     done = run_ggshell("--home", tmp_path, "-c", "START SERVICE")
     assert (done.returncode, refusal in done.stdout + done.stderr) == (1, True), done.stdout + done.stderr
