@@ -40,6 +40,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "progress_text",
                 "plurals",
                 "terminal",
+                "time_limit",
                 "__init__",
             }
         ),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
     from ggshell.home.events import EventLog, Severity
     from ggshell.query.engines import Engines
+    from ggshell.time_limit import TimeLimit
 
 PROGRAM = "ggshell Command Interpreter for PostgreSQL"
 DEEPEST_OBEY = 16
@@ -32,6 +33,7 @@ class Session:
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
     ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
+    ``limit``: how long databases may take; None for as long as the user waits.
     ``remote``: the connection to another home, None without one. ``wants_connection``: CONNECT was carried out, even if it
     failed; statements that were meant for another home must not change this one.
     """
@@ -52,6 +54,7 @@ class Session:
         self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
         self.progress: Callable[[str], None] = lambda _: None
         self.wait: Callable[[float], bool] = _pause
+        self.limit: TimeLimit | None = None
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
@@ -104,7 +107,14 @@ class Session:
 
             settings = settings_in_use(self.home, self.options.engine)
             log = spark_log(self.home)
-            self._engines = Engines(settings, log, warm_early=self.interactive, clock=self.clock, told=self.progress)
+            self._engines = Engines(
+                settings,
+                log,
+                warm_early=self.interactive,
+                clock=self.clock,
+                told=self.progress,
+                stopped=lambda: self.limit is not None and self.limit.ended,
+            )
         return self._engines
 
     def forget_engines(self) -> None:

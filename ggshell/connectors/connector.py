@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ggshell.pipeline.apply.target import GroupTarget, Target
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.pipeline.transform.environment import QueryDatabase
+    from ggshell.time_limit import TimeLimit
 
 
 class DatabaseFacts(NamedTuple):
@@ -72,8 +73,11 @@ class Connector:
 
     # What commands ask
 
-    def log_in(self, given: Credentials, home: Path) -> LoggedIn:
-        """Connect to a database. ``home``: the folder that relative logins start from. Raises DatabaseError."""
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> LoggedIn:
+        """Connect to a database. ``home``: the folder that relative logins start from. Raises DatabaseError.
+
+        ``limit``: ends the statements of this login that a database would let wait for longer. Without it they may wait.
+        """
         raise self.cannot("DBLOGIN")
 
     @property

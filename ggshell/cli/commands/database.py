@@ -25,7 +25,7 @@ def opened(session: Session, userid: str, password: str | None = None, source: s
     from ggshell.connectors.registry import connector_for
 
     given = Credentials(userid, password, source)
-    return connector_for(given.names_kind).log_in(given, session.home.root)
+    return connector_for(given.names_kind).log_in(given, session.home.root, session.limit)
 
 
 def login_of_alias(session: Session, alias: str, domain: str = DEFAULT_DOMAIN, source: str = "") -> LoggedIn:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.target_setup import TargetSetup
     from ggshell.parameters.process_parameters import ExtractParameters
+    from ggshell.time_limit import TimeLimit
 
 
 class DuckDbConnector(Connector):
@@ -29,7 +30,7 @@ class DuckDbConnector(Connector):
 
     # What commands ask
 
-    def log_in(self, given: Credentials, home: Path) -> LoggedIn:
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> LoggedIn:
         from ggshell.connectors.duckdb.logged_in import log_in
 
         return log_in(self, given, home)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.table_source import TableSource
     from ggshell.parameters.process_parameters import ExtractParameters
+    from ggshell.time_limit import TimeLimit
 
 
 class OracleRedoConnector(Connector):
@@ -27,7 +28,7 @@ class OracleRedoConnector(Connector):
 
     # What commands ask
 
-    def log_in(self, given: Credentials, home: Path) -> LoggedIn:
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> LoggedIn:
         from ggshell.connectors.oracle_redo.log_commands import log_in
 
         return log_in(self, given)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.pipeline.apply.applier import Turns
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.time_limit import TimeLimit
 
 
 class PostgresConnector(Connector):
@@ -34,10 +35,10 @@ class PostgresConnector(Connector):
 
     # What commands ask
 
-    def log_in(self, given: Credentials, home: Path) -> LoggedIn:
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> LoggedIn:
         from ggshell.connectors.postgres.logged_in import log_in
 
-        return log_in(self, given)
+        return log_in(self, given, limit)
 
     @property
     def log(self) -> SourceLog:

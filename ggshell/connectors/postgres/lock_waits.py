@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.connectors.postgres.session import connect, execute, refusal, transaction, translate
+from ggshell.connectors.postgres.session import connect_limited, execute, refusal, transaction, translate
 from ggshell.errors import ConflictError, GgsError
 from ggshell.types import TableName, quote_table
 
@@ -97,32 +97,49 @@ def watched(connection: psycopg.Connection[Any], statement: str, waiting: Waitin
     """Run a statement that may wait for other transactions, and return its single value.
 
     ``waiting`` is called with those transactions about once a second. An interrupt (KeyboardInterrupt) cancels the
-    statement. Raises DatabaseError, ConnectionLostError.
+    statement. The time limit of the login counts only while there are none. Raises DatabaseError, ConnectionLostError.
     """
     import psycopg
 
+    from ggshell.connectors.postgres.limited import LimitedConnection
+
     pgconn, poll = connection.pgconn, select.poll()
+    limited = connection if isinstance(connection, LimitedConnection) else None
+    since = limited.now() if limited is not None else 0.0
     poll.register(pgconn.socket, select.POLLIN)
     try:
         pgconn.send_query(statement.encode())
         pgconn.flush()
         while pgconn.is_busy():
             if not poll.poll(CHECK_SECONDS * 1000):
-                waiting(_others(connection))
+                others = _others(connection)
+                if limited is not None:
+                    since = limited.now() if others else since
+                    limited.require_time(since)
+                waiting(others)
             else:
                 pgconn.consume_input()
     except psycopg.Error as error:
         raise translate(error) from error
-    except BaseException:
-        connection.cancel()
+    except BaseException as error:
+        _abandon(connection, answers=not isinstance(error, GgsError))
         raise
-    finally:
-        results = _results(pgconn)
-    first = results[0]
+    first = _results(pgconn)[0]
     if first.status != _TUPLES:
         state = (first.error_field(ord("C")) or b"").decode()
         raise refusal(first.error_message.decode(errors="replace"), state, operational=not state)
     return (first.get_value(0, 0) or b"").decode()
+
+
+def _abandon(connection: psycopg.Connection[Any], *, answers: bool) -> None:
+    """Cancel a statement; close the connection unless the server answers, which then confirms the cancellation."""
+    from ggshell.connectors.postgres.limited import LimitedConnection
+
+    if not answers and isinstance(connection, LimitedConnection):
+        connection.give_up()
+        return
+    connection.cancel()
+    _results(connection.pgconn)
 
 
 def _results(pgconn: Any) -> list[Any]:
@@ -137,7 +154,7 @@ def _others(connection: psycopg.Connection[Any]) -> list[BlockingSession]:
     from psycopg.conninfo import make_conninfo
 
     login = make_conninfo(connection.info.dsn, password=connection.info.password or None)
-    with connect(login) as other:
+    with connect_limited(login, getattr(connection, "limit", None)) as other:
         rows = execute(
             other,
             "SELECT pid FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> %s",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
 from ggshell.connectors.logged_in import Column, Credentials, LoggedIn
-from ggshell.connectors.postgres.session import connect, connection_info, current_position, database_facts
+from ggshell.connectors.postgres.session import connect_limited, connection_info, current_position, database_facts
 from ggshell.errors import NotFoundError
 from ggshell.types import TableName, format_lsn
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.postgres.limited import LimitedConnection
     from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.time_limit import TimeLimit
 
 
 class PostgresLogin(LoggedIn):
     """A login to PostgreSQL."""
 
-    def __init__(self, connector: Connector, conninfo: str, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connector: Connector, conninfo: str, connection: LimitedConnection) -> None:
         database, user, version = database_facts(connection)
         super().__init__(connector, conninfo, user, database, version)
         self._connection = connection
@@ -35,7 +37,7 @@ class PostgresLogin(LoggedIn):
     def connection(self) -> psycopg.Connection[Any]:
         """The connection, opened again if it was lost. Raises DatabaseError, ConnectionLostError."""
         if self._connection.closed:
-            self._connection = connect(self.conninfo)
+            self._connection = connect_limited(self.conninfo, self._connection.limit)
         return self._connection
 
     def greeting(self, now: int) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ class PostgresLogin(LoggedIn):
         self._connection.close()
 
 
-def log_in(connector: Connector, given: Credentials) -> PostgresLogin:
+def log_in(connector: Connector, given: Credentials, limit: TimeLimit | None) -> PostgresLogin:
     """Connect to a database. Raises DatabaseError, ConnectionLostError."""
     conninfo = connection_info(given.userid, given.password, given.source or None)
-    return PostgresLogin(connector, conninfo, connect(conninfo))
+    return PostgresLogin(connector, conninfo, connect_limited(conninfo, limit))

@@ -19,10 +19,20 @@ from ggshell.links import LINKS, Blocker, Link, Seen
 if TYPE_CHECKING:
     import psycopg
 
+    from ggshell.connectors.postgres.limited import LimitedConnection
+    from ggshell.time_limit import TimeLimit
+
 
 LOGIN = re.compile(r"(?P<user>[^@/:\s]+)@(?P<host>/[^:]*|[^:/\s]+)(:(?P<port>\d+))?/(?P<db>[^/\s]+)")
 _SESSION = "-c timezone=UTC -c datestyle=ISO,MDY -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
 CONNECT_SECONDS, BESIDE_SECONDS = 10, 2
+_KEEPALIVES: Final = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+"""How soon the system notices that a server cannot be reached any more: after a minute, instead of hours."""
+_UNACKNOWLEDGED: Final = {"tcp_user_timeout": "60000"}
+"""The same for a statement that the server's system does not receive.
+
+Not for processes: a server that waits for a lock does not read either, and Replicat may send more than the buffers hold.
+"""
 _NOT_REACHED: Final = ("connection refused", "could not translate host name", "no route to host", "timeout expired")
 _UNREACHABLE: Final = "start the server, or correct host and port of the login: ALTER CREDENTIALSTORE REPLACE USER …"
 _ODBC_NAMES = {
@@ -98,26 +108,50 @@ def connect(conninfo: str, *, replication: bool = False, program: str = "ggshell
     return connection
 
 
+def connect_limited(conninfo: str, limit: TimeLimit | None) -> LimitedConnection:
+    """Open a connection for the statements of a shell or a request, which end when the limit is reached.
+
+    Raises the same errors as ``connect``; a limit that is reached is a lost connection.
+    """
+    left = CONNECT_SECONDS if limit is None else limit.left(CONNECT_SECONDS)
+    if not left:
+        raise ConnectionLostError("the database is not responding: the time limit of the request is reached")
+    connection = _connect(conninfo, "ggshell", max(1, round(left)), {**_UNACKNOWLEDGED})
+    enter(connection, conninfo, replication=False)
+    connection.limit = limit
+    return connection
+
+
 def connect_beside(conninfo: str) -> psycopg.Connection[Any]:
     """Open a connection for a single monitoring query, with a short timeout. Raises the same errors as ``connect``."""
     return _connect(conninfo, "ggshell watch", BESIDE_SECONDS, {})
 
 
-def _connect(conninfo: str, program: str, seconds: int, extra: dict[str, Any]) -> psycopg.Connection[Any]:
+def _connect(conninfo: str, program: str, seconds: int, extra: dict[str, Any]) -> LimitedConnection:
     import psycopg
 
+    from ggshell.connectors.postgres.limited import LimitedConnection
+
     try:
-        return psycopg.connect(
+        return LimitedConnection.connect(
             conninfo,
             autocommit=True,
             application_name=program,
             client_encoding="UTF8",
             options=_SESSION,
             connect_timeout=seconds,
-            **extra,
+            **_unless_given(conninfo, {**_KEEPALIVES, **extra}),
         )
     except psycopg.Error as error:
         raise translate(error) from error
+
+
+def _unless_given(conninfo: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without those that the login itself has."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    given = conninfo_to_dict(conninfo)
+    return {name: value for name, value in settings.items() if name not in given}
 
 
 def address(conninfo: str) -> str:

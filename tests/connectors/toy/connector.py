@@ -20,6 +20,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal, TargetColumn, TargetTable
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
+from ggshell.time_limit import TimeLimit
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, TrailPosition
 
@@ -134,7 +135,7 @@ class ToyConnector(Connector):
     title = vendor = "Toy"
     log = ToyLog()
 
-    def log_in(self, given: Credentials, home: Path) -> ToyLogin:
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> ToyLogin:
         return ToyLogin(self, given.names_kind, "me", "shop")
 
     def source(self, process: object, parameters: object, wanted: Callable[[TableName], bool], login: str) -> ToySource:
