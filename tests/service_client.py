@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import requests
+import uvicorn
 from command_line import run_ggshell
+from processes import until
 
+from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
+from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.app import Application
+from ggshell.service.process import configuration
+from ggshell.service.state import ServiceState
 
 PASSWORD = "correct-horse-7"
 
@@ -87,6 +97,26 @@ def add_users(root: Path) -> None:
         ("dora", Role.DISTRIBUTION),
     ):
         Users(home).add(name, role, PASSWORD)
+
+
+@contextmanager
+def service_here(root: Path, deadline: float, silence: float = 15.0) -> Iterator[tuple[str, ServiceState]]:
+    """A service in this process, its URL and its state. ``deadline``, ``silence``: seconds of a request and of a database."""
+    add_users(root)
+    port = free_port()
+    state = ServiceState(Home(root), ServiceParameters(port=port, plaintext=True), SystemClock())
+    state.silence_seconds = silence
+    server = uvicorn.Server(configuration(Application(state, deadline=deadline), None))
+    listener = socket.create_server(("127.0.0.1", port))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    until("the service to start", lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{port}", state
+    finally:
+        server.should_exit = True
+        thread.join()
+        state.close()
 
 
 class RunningService:

@@ -80,6 +80,12 @@ def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFil
     return state, process
 
 
+def matching(home: Home, kinds: Kinds, pattern: str) -> list[tuple[str, GroupKind]]:
+    """Return the names and kinds of the groups that a name or wildcard selects. Raises StoreError."""
+    wanted = pattern.upper()
+    return [(name, kind) for name, kind in home.group_names() if kind in kinds and fnmatchcase(name, wanted)]
+
+
 def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], list[GgsError]]:
     """Return the groups that match a name or wildcard, and the errors of groups that cannot be read.
 

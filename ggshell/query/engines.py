@@ -42,7 +42,7 @@ class Engines:
     """The two engines of a shell.
 
     ``warm_early``: whether a session can be started before it is needed; ``told`` receives the progress of queries;
-    ``session``: a session that runs already.
+    ``session``: a session that runs already; ``stopped``: whether nobody waits for the running query any more.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Engines:
         clock: Clock | None = None,
         told: Callable[[str], None] | None = None,
         session: WarmSession | None = None,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.settings = settings
         self._log = log
@@ -62,7 +63,7 @@ class Engines:
         self._warm_early = warm_early
         self._told = told
         self._clock = clock or SystemClock()
-        self._local = LocalEngine()
+        self._local = LocalEngine(stopped=stopped)
 
     @property
     def session(self) -> WarmSession:

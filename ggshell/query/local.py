@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ggshell.errors import GgsError, NotFoundError, StatementError, StoreError
+from ggshell.errors import GgsError, NotFoundError, StateError, StatementError, StoreError
 from ggshell.query.dialect import MACROS, literal, pieces, spelled
 from ggshell.query.views import FirstHalf, ParquetView, RowsView, TimeRange, View
 from ggshell.types import quote
@@ -22,16 +22,20 @@ CHECK_SECONDS = 0.2
 
 
 class LocalEngine:
-    """Runs queries on DuckDB, one connection per query. ``threads``: the number of cores, 0 for all."""
+    """Runs queries on DuckDB, one connection per query.
+
+    ``threads``: the number of cores, 0 for all. ``stopped``: whether nobody waits for the running query any more.
+    """
 
     name = "local"
 
-    def __init__(self, threads: int = 0) -> None:
+    def __init__(self, threads: int = 0, stopped: Callable[[], bool] = lambda: False) -> None:
         self._threads = threads
+        self._stopped = stopped
         self._failures: list[Exception] = []
 
     def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
-        """Run a query. Raises StatementError for invalid SQL, TrailError for damage.
+        """Run a query. Raises StatementError for invalid SQL, TrailError for damage, StateError if nobody waits for it.
 
         DuckDB works in a separate thread, because Python handles Ctrl-C only in the main thread, and only between two
         bytecodes.
@@ -54,8 +58,8 @@ class LocalEngine:
         thread = threading.Thread(target=work, name="duckdb", daemon=True)
         try:
             thread.start()
-            over.wait()
-        except KeyboardInterrupt:
+            self._wait(over)
+        except (KeyboardInterrupt, StateError):
             while not over.is_set():  # between two statements there is nothing to interrupt
                 connection.interrupt()
                 over.wait(CHECK_SECONDS)
@@ -66,6 +70,12 @@ class LocalEngine:
         if failed:
             raise failed[0]
         return answers[0]
+
+    def _wait(self, over: threading.Event) -> None:
+        """Wait for a query. Raises StateError as soon as nobody else does."""
+        while not over.wait(CHECK_SECONDS):
+            if self._stopped():
+                raise StateError("the query was canceled, because its client does not wait for it any more")
 
     def _ask(self, connection: Any, sql: str, views: Sequence[View]) -> pa.Table:
         import duckdb

@@ -1,14 +1,17 @@
 """The application: an HTTP request becomes a call of a handler, and its answer or error becomes the HTTP answer.
 
 The steps are: address, route, sign-in, role, body, handler in a worker thread, envelope. Every request has a deadline: a read
-that takes longer is refused with 503, a change continues and is followed with ``requests/{name}``.
+that takes longer is refused with 503, a change continues and is followed with ``requests/{name}``. No database may leave a
+statement of a request without an answer for longer than ``SILENCE_SECONDS``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import re
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import unquote
@@ -36,6 +39,10 @@ LONGEST_BODY: Final = 1 << 20
 DEEPEST_BODY: Final = 100
 BODY_SECONDS: Final = 30.0
 DEADLINE_SECONDS: Final = 25.0
+LOCK_SHARE: Final = 0.6
+"""The part of the deadline for which a change waits for other changes of the same object."""
+UNWATCHED_SECONDS: Final = 0.5
+"""For how long nobody looks whether a client closes its connection. Most answers take less."""
 _ABSOLUTE: Final = re.compile("https?://[^/]*", re.IGNORECASE)
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """Headers of every answer: a browser must not guess its type, and nothing may keep it."""
@@ -112,10 +119,41 @@ class Application:
         seconds = self._deadline - (loop.time() - begun)
         required(principal, route.role)
         body = await self._body(request, route)
-        call = Call(self._state, self._request(request, address, body), principal)
-        future = self._workers(route).submit(self._handled, route, call, values)
-        answer = await self._awaited(future, route, call, seconds)
+        end = loop.time() + seconds
+        limit = self._state.limit(math.inf if route.changes else seconds)
+        call = Call(self._state, self._request(request, address, body), principal, limit)
+        release = await self._place(route, call, values)
+        future = self._submitted(route, call, values, release)
+        answer = await self._awaited(request, future, route, call, end - loop.time())
         return self._response(request, call, answer)
+
+    async def _place(self, route: routes.Route, call: Call, values: tuple[str, ...]) -> Callable[[], None]:
+        """Wait until a request may be carried out; return what must be called at its end. Raises HttpError (409, 503).
+
+        No thread waits: requests that wait for an object must leave the threads to those for other objects.
+        """
+        if route.statements:
+            return self._state.statement_place()
+        if not route.changes:
+            return _nothing
+        try:
+            changed = routes.changed_objects(route, values, call.body, self._state.home)
+            return await self._state.locks.take(changed, self._deadline * LOCK_SHARE)
+        except GgsError as error:
+            self._audit(call, f"{status_of(error)} {error.code}")
+            raise
+
+    def _submitted(
+        self, route: routes.Route, call: Call, values: tuple[str, ...], release: Callable[[], None]
+    ) -> Future[Answer | RawAnswer]:
+        """Give a request to a thread."""
+        try:
+            future = self._workers(route).submit(self._handled, route, call, values)
+        except BaseException:
+            release()
+            raise
+        future.add_done_callback(lambda _: release())
+        return future
 
     def _workers(self, route: routes.Route) -> ThreadPoolExecutor:
         if route.statements:
@@ -181,8 +219,7 @@ class Application:
         try:
             if not route.changes or route.statements:
                 return _with_said(routes.handle(route, call, values), call)
-            with self._state.exclusive(routes.changed_object(route, values, call.body), self._deadline):
-                answer = routes.handle(route, call, values)
+            answer = routes.handle(route, call, values)
             self._audit(call, str(answer.status))
         except GgsError as error:
             if route.changes and not route.statements:
@@ -201,19 +238,38 @@ class Application:
         self._state.event(Severity.INFO, "GGS-00905", f"{text}: {outcome}")
 
     async def _awaited(
-        self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call, seconds: float
+        self,
+        request: HttpRequest,
+        future: Future[Answer | RawAnswer],
+        route: routes.Route,
+        call: Call,
+        seconds: float,
     ) -> Answer | RawAnswer:
-        """Return the answer if it is there within the seconds that sign-in left of the deadline. Raises HttpError 503."""
+        """Return the answer if it is there within the seconds that are left of the deadline. Raises HttpError 503.
+
+        A read and a statement end when their client closes the connection, a change is completed.
+        """
         waiting = asyncio.wrap_future(future)
-        try:
-            return await asyncio.wait_for(asyncio.shield(waiting), seconds)
-        except TimeoutError:
-            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        ends = not route.changes or route.statements
+        gone = await _done(waiting, request if ends else None, max(0.0, seconds))
+        if waiting.done():
+            return waiting.result()
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if gone or not route.changes:
+            call.limit.end()
+        if gone:
+            raise HttpError(400, "the client has disconnected")
         if not route.changes:
             raise HttpError(
                 503, f"there was no answer within {self._deadline:g} seconds", hint="repeat the request later"
             )
-        long = self._state.follow(call.principal.name, route.method, call.request.address, future)
+        return self._followed(future, route, call)
+
+    def _followed(self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call) -> Answer:
+        """Return the address at which the client asks for the result. It must ask, or a statement of a shell ends."""
+        long = self._state.follow(call.principal.name, route.method, call.request.address, future, call.limit)
+        if route.statements:
+            long.renew()
         where = call.url(f"/requests/{long.name}")
         return Answer({"name": long.name, "status": long.status}, status=202, headers={"Location": where})
 
@@ -230,6 +286,33 @@ class Application:
         now = self._state.clock.now()
         found = envelope(call.request.address, call.request.base, answer.messages, now, answer.response)
         return Response(msgspec.json.encode(found), answer.status, headers, JSON)
+
+
+def _nothing() -> None:
+    """What the end of a read releases."""
+
+
+async def _done(waiting: asyncio.Future[Any], request: HttpRequest | None, seconds: float) -> bool:
+    """Wait for an answer; return whether the client of ``request`` closed the connection before it was there."""
+    soon = min(seconds, UNWATCHED_SECONDS)
+    await asyncio.wait({waiting}, timeout=soon)
+    if waiting.done() or seconds <= soon:
+        return False
+    if request is None:
+        await asyncio.wait({waiting}, timeout=seconds - soon)
+        return False
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({waiting, gone}, timeout=seconds - soon, return_when=asyncio.FIRST_COMPLETED)
+        return gone.done() and not waiting.done()
+    finally:
+        gone.cancel()
+
+
+async def _disconnected(request: HttpRequest) -> None:
+    """Wait until the client closes the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _with_said(answer: Answer | RawAnswer, call: Call) -> Answer | RawAnswer:

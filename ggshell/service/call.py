@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ggshell.home.home import Home
     from ggshell.language.grammar import Parsed
     from ggshell.service.state import ServiceState
+    from ggshell.time_limit import TimeLimit
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_$#*?./:\\-]+")
 _UNQUOTABLE: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -56,10 +57,14 @@ class Request(NamedTuple):
 class Call:
     """One call of a handler. Close it after use: it may hold a database login."""
 
-    def __init__(self, state: ServiceState, request: Request, principal: Principal) -> None:
+    def __init__(
+        self, state: ServiceState, request: Request, principal: Principal, limit: TimeLimit | None = None
+    ) -> None:
+        """``limit``: for its databases; by default the call may take any time, but no database may be silent."""
         self.state = state
         self.request = request
         self.principal = principal
+        self.limit = limit or state.limit()
         self.said: list[Said] = []
         self._session: Session | None = None
         self._cleanup = ExitStack()
@@ -80,6 +85,8 @@ class Call:
             options = Options(home=str(self.home.root), format="json", shell=False, auto_manager=True)
             self._session = Session(options, clock=self.state.clock)
             self._session.actor = f"{self.principal.name}@{self.request.client}"
+            self._session.limit = self.limit
+            self._session.wait = self.limit.pause
             self._cleanup.callback(self._session.close)
         return self._session
 
@@ -120,6 +127,12 @@ class Call:
             self._cleanup.enter_context(self.state.database())
             self._uses_database = True
         self.run(f"DBLOGIN USERIDALIAS {word(found.alias)} DOMAIN {word(found.domain)}")
+
+    def adopt(self, limit: TimeLimit) -> None:
+        """Carry out a statement of a shell under the limit of its session, which its database login has too."""
+        former, self.limit = self.limit, limit
+        if former.ended:
+            limit.end()
 
     def steps(self) -> Steps:
         """Return a series of steps that is undone if one of them fails."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from ggshell.errors import HttpError
+from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, RawAnswer
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ggshell.service.call import Call
 
 Handler = Callable[..., Answer | RawAnswer]
+Changed = Callable[[Any, Home], tuple[str, ...]]
 CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LONGEST_NAME = 200
 """The longest part of an address, percent-encoded: names become names of files, which have at most 255 bytes."""
@@ -34,10 +36,10 @@ class Route(NamedTuple):
     ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the
     type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
     ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
-    of the route in that document. ``changed``: returns from the body the name of what the request changes, which only one
-    request at a time does; an empty name for a request that changes nothing; None: the address names it. ``statements``:
-    requests are statements of a shell, which records them and carries out one at a time. ``query``: what the parameters
-    after the question mark mean, by name.
+    of the route in that document. ``changed``: returns from the body and the home the names of what the request changes,
+    which only one request at a time does; no name for a request that changes nothing; None: the address names it.
+    ``statements``: requests are statements of a shell, which records them and carries out one at a time. ``query``: what
+    the parameters after the question mark mean, by name.
     """
 
     method: str
@@ -53,7 +55,7 @@ class Route(NamedTuple):
     raw: bool = False
     statements: bool = False
     query: Mapping[str, str] = {}
-    changed: Callable[[Any], str] | None = None
+    changed: Changed | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -81,7 +83,7 @@ def resource(
     raw: bool = False,
     statements: bool = False,
     query: Mapping[str, str] | None = None,
-    changed: Callable[[Any], str] | None = None,
+    changed: Changed | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
@@ -196,11 +198,16 @@ def _part(word: str) -> str:
     return value
 
 
-def changed_object(route: Route, values: tuple[str, ...], body: Any) -> str:
-    """Return the name of the object that a request changes, an empty name if it changes none."""
+def changed_objects(route: Route, values: tuple[str, ...], body: Any, home: Home) -> tuple[str, ...]:
+    """Return the names of the objects that a request changes. Raises StoreError if the home cannot be read."""
     if route.changed is not None:
-        return route.changed(body)
-    return f"{route.path.split('/')[1]} {values[0].upper() if values else ''}".strip()
+        return route.changed(body, home)
+    return (object_name(route.path.split("/")[1], values[0] if values else ""),)
+
+
+def object_name(collection: str, name: str) -> str:
+    """Return the name by which requests of all kinds know an object, for example ``extracts EXT1``."""
+    return f"{collection} {name.upper()}".strip()
 
 
 def handle(route: Route, call: Call, values: tuple[str, ...]) -> Answer | RawAnswer:

@@ -1,7 +1,8 @@
 """The shells of connected clients: one session of statements for each signed-in session.
 
 A shell keeps its database login from one statement to the next. It ends when the signed-in session ends: at sign-out, after
-the time limit without requests, or when the user's password or role changes.
+the time limit without requests, or when the user's password or role changes. A statement has no time limit, but it ends when
+its client goes away.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ggshell.cli.session import Session
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
+from ggshell.time_limit import TimeLimit
 
 LONGEST_CHECK_SECONDS: Final = 30.0
 _PATIENCE_SECONDS: Final = 1.0
@@ -85,6 +87,8 @@ class Shells:
                 hint="wait until it ends, or CONNECT again for a second session",
             )
         try:
+            if shell.session.limit is not None:
+                shell.session.limit.begin()
             yield shell.session
         finally:
             shell.lock.release()
@@ -131,7 +135,10 @@ class Shells:
         options = Options(
             home=str(self._home.root), engine=settings.engine, shell=False, auto_manager=settings.auto_manager
         )
-        return Session(options, clock=self._clock)
+        session = Session(options, clock=self._clock)
+        session.limit = TimeLimit(self._clock)
+        session.wait = session.limit.pause
+        return session
 
     def _watch(self) -> None:
         """Check again after a pause while there are shells. The caller holds the guard."""

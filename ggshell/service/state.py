@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,10 +18,12 @@ from ggshell.home.home import Home
 from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.locks import Locks
 from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.scheduler import TaskScheduler
 from ggshell.service.shells import Shells
 from ggshell.service.sign_in import SignIn
+from ggshell.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from ggshell.service.metrics import HomeCollector
@@ -29,6 +32,10 @@ PROGRAM: Final = "Service"
 WORKERS: Final = 16
 MOST_LOGINS: Final = 8
 """How many requests may use databases at the same time. A database that does not answer must leave workers to the others."""
+SILENCE_SECONDS: Final = 15.0
+"""How long a database may leave a statement of a request without an answer. Less than the deadline of a request."""
+ABANDONED_SECONDS: Final = 60.0
+"""For how long a statement continues whose client does not ask for its outcome any more. A shell asks twice a second."""
 _MOST_LONG_REQUESTS: Final = 200
 
 
@@ -41,6 +48,7 @@ class LongRequest(NamedTuple):
     path: str
     started: int
     future: Future[Answer | RawAnswer]
+    limit: TimeLimit | None = None
 
     @property
     def status(self) -> str:
@@ -48,22 +56,18 @@ class LongRequest(NamedTuple):
             return "inProgress"
         return "failed" if self.future.exception() is not None else "completed"
 
-
-class _Lock:
-    """A lock of an object. ``users``: how many requests hold it or wait for it."""
-
-    __slots__ = ("lock", "users")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
+    def renew(self) -> None:
+        """The client asks for the result, so a statement of a shell may continue until it stops asking."""
+        if self.limit is not None:
+            self.limit.renew(ABANDONED_SECONDS)
 
 
 class ServiceState:
     """What the requests of a service share. Any thread can use it.
 
-    ``workers`` carry out reads. Changes wait for each other and statements of shells may take long, so they have threads of
-    their own: ``change_workers`` and ``statement_workers``.
+    ``workers`` carry out reads. Changes and statements of shells may take long, so they have threads of their own:
+    ``change_workers`` and ``statement_workers``. ``locks``: the objects that requests change. ``silence_seconds``: for how
+    long a database may leave a statement of a request without an answer.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
@@ -82,10 +86,12 @@ class ServiceState:
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
-        self._locks: dict[str, _Lock] = {}
+        self.locks = Locks()
+        self.silence_seconds = SILENCE_SECONDS
         self._guard = threading.Lock()
         self._number = 0
-        self._logins = threading.BoundedSemaphore(MOST_LOGINS)
+        self._statements = threading.BoundedSemaphore(WORKERS)
+        self._free_logins = MOST_LOGINS
 
     @cached_property
     def collector(self) -> HomeCollector:
@@ -98,50 +104,51 @@ class ServiceState:
         """Write an event to ggserr.log. Raises DiskError."""
         self._events.write(severity, code, PROGRAM, text)
 
-    @contextmanager
-    def exclusive(self, name: str, seconds: float) -> Iterator[None]:
-        """Let one request at a time change an object; an empty name stands for nothing.
+    def statement_place(self) -> Callable[[], None]:
+        """Take one of the places of statements of shells; return what gives it back. Raises HttpError 503 if none is free."""
+        if self._statements.acquire(blocking=False):
+            return self._statements.release
+        text = f"{WORKERS} statements of shells are being carried out"
+        raise HttpError(503, text, hint="repeat the statement when one of them has ended")
 
-        Raises HttpError 409 if it is still being changed after the time.
-        """
-        if not name:
-            yield
-            return
-        with self._guard:
-            found = self._locks.setdefault(name, _Lock())
-            found.users += 1
-        try:
-            if not found.lock.acquire(timeout=seconds):
-                raise HttpError(409, f"another request is changing {name}", hint="repeat the request later")
-            try:
-                yield
-            finally:
-                found.lock.release()
-        finally:
-            with self._guard:
-                found.users -= 1
-                if not found.users:
-                    del self._locks[name]
+    def limit(self, seconds: float = math.inf) -> TimeLimit:
+        """Return the limit for the databases of a request that may take so many seconds altogether."""
+        return TimeLimit(self.clock, self.silence_seconds, seconds)
+
+    @property
+    def free_logins(self) -> int:
+        """How many more requests may use databases now."""
+        return self._free_logins
 
     @contextmanager
     def database(self) -> Iterator[None]:
         """Hold one of the places of requests that use a database. Raises HttpError 503 immediately if none is free."""
-        if not self._logins.acquire(blocking=False):
-            raise HttpError(
-                503,
-                f"{MOST_LOGINS} requests already wait for databases",
-                hint="repeat the request when they have ended",
-            )
+        with self._guard:
+            if not self._free_logins:
+                raise HttpError(
+                    503,
+                    f"{MOST_LOGINS} requests already wait for databases",
+                    hint="repeat the request when they have ended",
+                )
+            self._free_logins -= 1
         try:
             yield
         finally:
-            self._logins.release()
+            with self._guard:
+                self._free_logins += 1
 
-    def follow(self, user: str, method: str, path: str, future: Future[Answer | RawAnswer]) -> LongRequest:
-        """Keep a request whose result the client will ask for later."""
+    def follow(
+        self,
+        user: str,
+        method: str,
+        path: str,
+        future: Future[Answer | RawAnswer],
+        limit: TimeLimit | None = None,
+    ) -> LongRequest:
+        """Keep a request whose result the client will ask for later. ``limit``: that of its databases."""
         with self._guard:
             self._number += 1
-            found = LongRequest(str(self._number), user, method, path, self.clock.now(), future)
+            found = LongRequest(str(self._number), user, method, path, self.clock.now(), future, limit)
             self.long_requests[found.name] = found
             for name in [each for each, old in self.long_requests.items() if old.future.done()]:
                 if len(self.long_requests) <= _MOST_LONG_REQUESTS:

@@ -21,8 +21,6 @@ from ggshell.service.state import ServiceState
 _PATH: Final = "/commands/execute"
 _BASE: Final = "/services/v2"
 _CLIENT: Final = "task"
-_COMMANDS: Final = "commands"
-"""What a request to carry out a command changes: one at a time."""
 _WAIT_SECONDS: Final = 600.0
 
 
@@ -73,7 +71,8 @@ def _carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> st
     request = Request("POST", f"{_BASE}{_PATH}", _BASE, {}, {}, _body(route, command), False, _CLIENT)
     call = Call(state, request, principal)
     try:
-        with state.exclusive(_COMMANDS, _WAIT_SECONDS):
+        changed = routes.changed_objects(route, (), request.body, state.home)
+        with state.locks.held(changed, _WAIT_SECONDS):
             answer = routes.handle(route, call, ())
     except GgsError:
         raise

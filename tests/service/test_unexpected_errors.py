@@ -68,19 +68,22 @@ def test_a_lock_is_kept_only_while_a_request_holds_it_or_waits(state: ServiceSta
     held, done = Event(), Event()
 
     def hold() -> None:
-        with state.exclusive("extracts E1", 5):
+        with state.locks.held(["extracts E1"], 5):
             held.set()
             done.wait(20)
 
     holder = Thread(target=hold)
     holder.start()
     assert held.wait(20)
-    with pytest.raises(HttpError, match="another request is changing extracts E1"), state.exclusive("extracts E1", 0):
+    with (
+        pytest.raises(HttpError, match="another request is changing extracts E1"),
+        state.locks.held(["extracts E1"], 0),
+    ):
         pass
-    assert list(state._locks) == ["extracts E1"]
+    assert state.locks.names == ["extracts E1"]
     done.set()
     holder.join(20)
-    assert not state._locks
-    with state.exclusive("extracts E1", 0):
+    assert not state.locks.names
+    with state.locks.held(["extracts E1"], 0):
         pass
-    assert not state._locks
+    assert not state.locks.names

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from ggshell.cli.groups import ER, EXTRACT, PATH, REPLICAT, Kinds, View, select
+from ggshell.cli.groups import ER, EXTRACT, PATH, REPLICAT, Kinds, View, matching, select
 from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said
@@ -15,11 +16,13 @@ from ggshell.service.call import Call, word
 from ggshell.service.command_reports import checkpoint_tables, lag_report, schemas, tables
 from ggshell.service.group_facts import find_group
 from ggshell.service.purging import Keep, TrailPattern, purge_trails
-from ggshell.service.routes import resource
+from ggshell.service.routes import object_name, resource
 from ggshell.service.sign_in import required
 from ggshell.service.thresholds import Threshold
 
 _KINDS: Final[dict[str, Kinds]] = {"extract": EXTRACT, "replicat": REPLICAT, "ER": ER, "distpath": PATH}
+_COLLECTIONS: Final = {GroupKind.EXTRACT: "extracts", GroupKind.REPLICAT: "replicats", GroupKind.PATH: "sources"}
+"""Where the groups of a kind have their addresses."""
 
 
 class Command(Body, kw_only=True):
@@ -48,11 +51,14 @@ class Command(Body, kw_only=True):
     keep: list[Keep] | None = None
 
 
-def _changed(body: Command) -> str:
-    """Return what a command changes: the groups that it names; a report changes nothing."""
+def _changed(body: Command, home: Home) -> tuple[str, ...]:
+    """Return what a command changes: the groups that its name matches; a report changes nothing."""
     if body.name == "report":
-        return ""
-    return f"{body.name if body.name == 'purge' else 'processes'} {(body.process_name or '').upper()}".strip()
+        return ()
+    if body.name == "purge":
+        return (object_name("trails", ""),)
+    kinds, pattern = _KINDS[body.process_type], body.process_name or ""
+    return tuple(object_name(_COLLECTIONS[kind], name) for name, kind in matching(home, kinds, pattern))
 
 
 @resource(

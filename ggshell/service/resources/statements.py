@@ -89,6 +89,8 @@ def run_statement(call: Call) -> Answer:
     if body.format and body.format not in FORMATS:
         raise UsageError(f"{body.format} is not a valid format", hint=f"use {', '.join(FORMATS)}")
     with call.state.shells.use(call.principal.session) as session:
+        if session.limit is not None:
+            call.adopt(session.limit)
         session.actor = f"{call.principal.name}@{call.request.client}"
         asker = None if body.answers is None else _Asker(list(body.answers))
         session.ask, session.interactive = asker, body.interactive and asker is not None
@@ -108,6 +110,7 @@ def get_statement(call: Call, request: str) -> Answer | RawAnswer:
         raise NotFoundError(f"request {request} does not exist")
     if found.future.done():
         return found.future.result()
+    found.renew()
     return Answer({"name": found.name, "status": found.status}, status=202)
 
 
