@@ -67,7 +67,8 @@ class ServiceState:
 
     ``workers`` carry out reads. Changes and statements of shells may take long, so they have threads of their own:
     ``change_workers`` and ``statement_workers``. ``locks``: the objects that requests change. ``silence_seconds``: for how
-    long a database may leave a statement of a request without an answer.
+    long a database may leave a statement of a request without an answer. ``free_logins``, ``free_statements``: how many more
+    requests may use databases, and how many more statements of shells may be carried out.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
@@ -90,8 +91,8 @@ class ServiceState:
         self.silence_seconds = SILENCE_SECONDS
         self._guard = threading.Lock()
         self._number = 0
-        self._statements = threading.BoundedSemaphore(WORKERS)
-        self._free_logins = MOST_LOGINS
+        self.free_statements = WORKERS
+        self.free_logins = MOST_LOGINS
 
     @cached_property
     def collector(self) -> HomeCollector:
@@ -106,36 +107,37 @@ class ServiceState:
 
     def statement_place(self) -> Callable[[], None]:
         """Take one of the places of statements of shells; return what gives it back. Raises HttpError 503 if none is free."""
-        if self._statements.acquire(blocking=False):
-            return self._statements.release
-        text = f"{WORKERS} statements of shells are being carried out"
-        raise HttpError(503, text, hint="repeat the statement when one of them has ended")
+        with self._guard:
+            if not self.free_statements:
+                text = f"{WORKERS} statements of shells are being carried out"
+                raise HttpError(503, text, hint="repeat the statement when one of them has ended")
+            self.free_statements -= 1
+        return self._statement_ended
+
+    def _statement_ended(self) -> None:
+        with self._guard:
+            self.free_statements += 1
 
     def limit(self, seconds: float = math.inf) -> TimeLimit:
         """Return the limit for the databases of a request that may take so many seconds altogether."""
         return TimeLimit(self.clock, self.silence_seconds, seconds)
 
-    @property
-    def free_logins(self) -> int:
-        """How many more requests may use databases now."""
-        return self._free_logins
-
     @contextmanager
     def database(self) -> Iterator[None]:
         """Hold one of the places of requests that use a database. Raises HttpError 503 immediately if none is free."""
         with self._guard:
-            if not self._free_logins:
+            if not self.free_logins:
                 raise HttpError(
                     503,
                     f"{MOST_LOGINS} requests already wait for databases",
                     hint="repeat the request when they have ended",
                 )
-            self._free_logins -= 1
+            self.free_logins -= 1
         try:
             yield
         finally:
             with self._guard:
-                self._free_logins += 1
+                self.free_logins += 1
 
     def follow(
         self,
