@@ -222,3 +222,14 @@ def test_a_command_requires_the_role_of_its_statement(
     reply = service.client(user).post("/extracts/G1/command", {"command": command, "arguments": arguments})
     assert reply.status == status, reply.text
     assert not (service.home / "dirprm" / "x.prm").exists()
+
+
+def test_a_replicat_whose_alias_is_gone_is_deleted_and_otherwise_conflicts(client: ServiceClient) -> None:
+    lines = ["REPLICAT gone1", "USERIDALIAS nobody", "MAP a.*, TARGET a.*;"]
+    body = {"source": {"name": "ea"}, "checkpoint": {"table": "a.b"}, "config": lines}
+    assert client.post("/replicats/GONE1", body).status == 201
+    refused = client.patch("/replicats/GONE1", {"description": "another"})
+    assert (refused.status, "alias nobody" in refused.text) == (409, True), refused.text
+    deleted = client.delete("/replicats/GONE1")
+    assert (deleted.status, "checkpoint table stays" in deleted.text) == (200, True), deleted.text
+    assert client.get("/replicats/GONE1").status == 404

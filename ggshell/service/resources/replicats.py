@@ -6,11 +6,11 @@ from typing import Annotated
 
 from ggshell.cli.commands.checkpoint_table import default_table
 from ggshell.cli.groups import REPLICAT, View
-from ggshell.errors import UsageError
+from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, Object, Said, collection, item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described
 from ggshell.service.call import Call, quoted, word
@@ -172,20 +172,31 @@ def _altered(call: Call, found: View, body: ReplicatBody) -> str:
 
 
 def _log_in(call: Call, found: View, body: ReplicatBody) -> None:
-    """Log in to the target, whose checkpoint table holds the position."""
+    """Log in to the target, whose checkpoint table holds the position.
+
+    Raises StateError if the alias does not exist: NotFoundError would say that the Replicat does not.
+    """
     alias = body.credentials
     if alias is None and (named := credentials_of(parameter_text(call, found.group))) is not None:
         alias = Alias(**named)
     if alias is not None and found.checkpoint.options.replicat_kind is not ReplicatKind.LAKE:
-        call.log_in(alias.connection)
+        try:
+            call.log_in(alias.connection)
+        except NotFoundError as error:
+            raise StateError(error.message, code=error.code, hint=error.hint) from error
 
 
 @resource("DELETE", f"{_BASE}/{{replicat}}", role=Role.ADMINISTRATOR, summary="Stop and delete a Replicat")
 def delete_replicat(call: Call, replicat: str) -> Answer:
+    """Delete it with its row in the checkpoint table; the row stays if the alias does not exist any more."""
     found = find_group(call, REPLICAT, replicat)
     named = credentials_of(parameter_text(call, found.group))
     if named is not None:
-        call.log_in(Alias(**named).connection)
+        try:
+            call.log_in(Alias(**named).connection)
+        except NotFoundError as error:
+            text = f"a row of {found.name} in its checkpoint table stays: {error}"
+            call.said.append(Said(error.code, text, "WARNING"))
     group_changes.delete(call, REPLICAT, replicat)
     return Answer()
 
