@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
+from ggshell.service.responses import Collection, Item, Link, Message, StandardResponse, StatusItem, T
+
 if TYPE_CHECKING:
     from ggshell.errors import GgsError
 
@@ -69,43 +71,49 @@ def utc_text(microseconds: int) -> str | None:
     return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def link(relation: str, href: str) -> Object:
-    return {"rel": relation, "href": href, "mediaType": JSON}
+def link(relation: str, href: str) -> Link:
+    return Link(rel=relation, href=href, media_type=JSON)
 
 
-def item(base: str, name: str, **fields: Any) -> Object:
+def links_of(base: str, name: str) -> list[Link]:
+    """Return the links of an entry of a collection. ``base``: the address of the collection."""
+    return [link("parent", base), link("canonical", f"{base}/{quote(name, safe='')}")]
+
+
+def item(base: str, name: str) -> Item:
     """Return an entry of a collection. ``base``: the address of the collection."""
-    links = [link("parent", base), link("canonical", f"{base}/{quote(name, safe='')}")]
-    return {"links": links, "$schema": "ogg:collectionItem", "name": name, **fields}
+    return Item(links=links_of(base, name), name=name)
 
 
-def collection(items: Iterable[Object]) -> Object:
-    return {"$schema": "ogg:collection", "items": list(items)}
+def status_item(base: str, name: str, status: str) -> StatusItem:
+    """Return an entry with a status."""
+    return StatusItem(links=links_of(base, name), name=name, status=status)
 
 
-def message(said: Said, issued: int, base: str) -> Object:
+def collection(items: Iterable[T]) -> Collection[T]:
+    return Collection(items=list(items))
+
+
+def message(said: Said, issued: int, base: str) -> Message:
     """Return a message of the envelope. ``base``: the address of the API, for the link to the message's page.
 
     ``text`` and ``hint``, which a connected shell shows, are ggshell's own fields.
     """
-    return {
-        "$schema": "ogg:message",
-        "title": said.text,
-        **({"text": said.title, "hint": said.hint} if said.hint else {}),
-        "code": said.code,
-        "severity": said.severity,
-        "issued": datetime.fromtimestamp(issued / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "type": f"{base}/oggerr/{said.code}",
-    }
+    return Message(
+        title=said.text,
+        code=said.code,
+        severity=said.severity,
+        issued=datetime.fromtimestamp(issued / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        type=f"{base}/oggerr/{said.code}",
+        text=said.title if said.hint else None,
+        hint=said.hint or None,
+    )
 
 
-def envelope(address: str, base: str, messages: Iterable[Said], now: int, response: Any) -> Object:
+def envelope(address: str, base: str, messages: Iterable[Said], now: int, response: Any) -> StandardResponse:
     """Return the envelope. ``address``: the request's URL; ``base``: the URL of the API; ``now``: microseconds."""
-    found: Object = {
-        "$schema": "api:standardResponse",
-        "links": [link("canonical", address), link("self", address)],
-        "messages": [message(each, now, base) for each in messages],
-    }
-    if response is not None:
-        found["response"] = response
-    return found
+    return StandardResponse(
+        links=[link("canonical", address), link("self", address)],
+        messages=[message(each, now, base) for each in messages],
+        response=response,
+    )

@@ -13,6 +13,7 @@ from ggshell.service.answers import Answer, Object
 from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call, objects_of, word
 from ggshell.service.group_facts import find_group, status_text
+from ggshell.service.group_responses import CommandReply
 from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
 
@@ -49,7 +50,7 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
     if found.process is None or not found.runs:
         raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
     outcome = call.run(statement)
-    return Answer({"$schema": "er:commandResult", "replyData": _data(verb, outcome), "reply": _lines(outcome)})
+    return Answer(CommandReply(reply_data=_data(verb, outcome), reply=_lines(outcome)))
 
 
 def _statement(call: Call, found: View, verb: str, arguments: str) -> str:

@@ -15,6 +15,15 @@ from ggshell.parameters.process_profiles import GROUP_SETTINGS
 from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Object, Said, utc_text
 from ggshell.service.call import Call
+from ggshell.service.group_responses import (
+    CheckpointPlace,
+    CurrentCheckpoint,
+    InputPlaces,
+    OutputPlaces,
+    ReadPlace,
+    ReplicatMode,
+    WrittenTrail,
+)
 from ggshell.service.trail_names import trail_fields
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
@@ -65,72 +74,64 @@ def credentials_of(text: str | None) -> Object | None:
     return {"domain": (found[2] or "OracleGoldenGate").strip("\"'"), "alias": found[1].strip("\"'")}
 
 
-def status_fields(call: Call, found: View, schema: str) -> Object:
-    """Return the body of ``info/status``."""
+def status_fields(call: Call, found: View) -> dict[str, Any]:
+    """Return the fields of GroupStatus."""
     now, checkpoint = call.state.clock.now(), found.checkpoint
     lag = group_lag(call.home, found, now).value
-    fields: Object = {
-        "$schema": schema,
+    return {
         "status": status_text(found),
-        "lastStarted": utc_text(checkpoint.started),
+        "last_started": utc_text(checkpoint.started),
         "lag": max(0, (lag or 0) // 1_000_000),
-        "sinceLagReported": since(checkpoint, now, found.ahead) // 1_000_000,
-        "position": position_fields(found),
+        "since_lag_reported": since(checkpoint, now, found.ahead) // 1_000_000,
+        "position": position(found),
+        "process_id": found.process.pid if found.runs and found.process is not None else None,
     }
-    if found.runs and found.process is not None:
-        fields["processId"] = found.process.pid
-    return fields
 
 
-def position_fields(found: View) -> Object:
+def position(found: View) -> ReadPlace:
     """Return how far a group has read: a trail's file and RBA, or a position of the log."""
     read = found.checkpoint.read
     if isinstance(read.current, TrailPosition) or read.source is SourceType.TRAIL:
-        return {**trail_fields(read.trail), "sequence": read.current[0], "offset": read.current[1]}
-    return {"name": found.group, "sequence": read.current[0], "offset": read.current[1], **_csn(found)}
+        return ReadPlace(**trail_fields(read.trail), sequence=read.current[0], offset=read.current[1])
+    csn = found.checkpoint.latest_csn or None
+    return ReadPlace(name=found.group, sequence=read.current[0], offset=read.current[1], csn=csn)
 
 
-def _csn(found: View) -> Object:
-    return {"csn": found.checkpoint.latest_csn} if found.checkpoint.latest_csn else {}
-
-
-def target_fields(found: View) -> list[Object]:
+def written_trails(found: View) -> list[WrittenTrail]:
     """Return the trails that a group writes."""
     return [
-        {
+        WrittenTrail(
             **trail_fields(each.trail),
-            "sizeMB": each.megabytes,
-            "sequence": each.current.seqno,
-            "offset": each.current.rba,
-            "sequenceLength": SEQUENCE_DIGITS,
-        }
+            size_mb=each.megabytes,
+            sequence=each.current.seqno,
+            offset=each.current.rba,
+            sequence_length=SEQUENCE_DIGITS,
+        )
         for each in found.checkpoint.write
     ]
 
 
-def checkpoint_fields(found: View, schema: str) -> Object:
-    """Return the body of ``info/checkpoints``."""
+def checkpoint_fields(found: View) -> dict[str, Any]:
+    """Return the fields of Checkpoints."""
     read = found.checkpoint.read
     source = trail_fields(read.trail) if read.source is SourceType.TRAIL else {"name": found.group}
-    inputs = {
-        "starting": _place(read.startup, read.startup_time, source),
-        "recovery": _place(read.recovery, read.recovery_time, source),
-        "current": {**_place(read.current, read.current_time, source), **_csn(found)},
-    }
-    current: Object = {"input": [inputs]}
-    if found.checkpoint.write:
-        current["output"] = [
-            {"current": _place(each.current, each.current_time, trail_fields(each.trail))}
-            for each in found.checkpoint.write
-        ]
-    return {"$schema": schema, "current": current, "history": []}
+    inputs = InputPlaces(
+        starting=_place(read.startup, read.startup_time, source),
+        recovery=_place(read.recovery, read.recovery_time, source),
+        current=_place(read.current, read.current_time, source, found.checkpoint.latest_csn),
+    )
+    outputs = [
+        OutputPlaces(current=_place(each.current, each.current_time, trail_fields(each.trail)))
+        for each in found.checkpoint.write
+    ]
+    return {"current": CurrentCheckpoint(input=[inputs], output=outputs or None), "history": []}
 
 
-def _place(place: LogPosition | TrailPosition, time: int, source: Object) -> Object:
-    fields: Object = {**source, "sequence": place[0], "offset": place[1], "timestamp": utc_text(time)}
-    if isinstance(place, LogPosition) and place[0] + place[1]:
-        fields["lsn"] = format_lsn((place[0] << 32) + place[1])
-    return fields
+def _place(place: LogPosition | TrailPosition, time: int, source: Object, csn: str = "") -> CheckpointPlace:
+    lsn = format_lsn((place[0] << 32) + place[1]) if isinstance(place, LogPosition) and place[0] + place[1] else None
+    return CheckpointPlace(
+        **source, sequence=place[0], offset=place[1], timestamp=utc_text(time), csn=csn or None, lsn=lsn
+    )
 
 
 def begin_field(found: View) -> Any:
@@ -149,12 +150,12 @@ def settings_of(call: Call, found: View) -> Object:
     return Documents(call.home, GROUP_SETTINGS).find(found.name) or {}
 
 
-def replicat_mode(found: View) -> Object:
+def replicat_mode(found: View) -> ReplicatMode:
     """Return the ``mode`` of a Replicat."""
     kind = found.checkpoint.options.replicat_kind
     if kind is ReplicatKind.COORDINATED:
-        return {"type": "coordinated", "parallel": False}
-    return {"type": "nonintegrated", "parallel": kind is ReplicatKind.PARALLEL}
+        return ReplicatMode(type="coordinated", parallel=False)
+    return ReplicatMode(type="nonintegrated", parallel=kind is ReplicatKind.PARALLEL)
 
 
 def report_names(call: Call, group: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""The OpenAPI document of the API, made from the declarations of the routes and the types of their bodies."""
+"""The OpenAPI document of the API, made from the declarations of the routes, with the types of bodies and responses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -11,32 +11,11 @@ import msgspec
 
 from ggshell import __version__
 from ggshell.home.users import Role
-from ggshell.service.routes import LONGEST_NAME, Route, routes
+from ggshell.service.responses import LongRequest, StandardResponse
+from ggshell.service.routes import CONTINUES, LONGEST_NAME, Route, routes
 
+Schema = dict[str, Any]
 _REF: Final = "#/components/schemas/{name}"
-_MESSAGE: Final = {
-    "type": "object",
-    "required": ["code", "title", "severity"],
-    "properties": {
-        "code": {"type": "string"},
-        "title": {"type": "string"},
-        "text": {"type": "string"},
-        "hint": {"type": "string"},
-        "severity": {"enum": ["INFO", "WARNING", "ERROR"]},
-        "issued": {"type": "string"},
-        "type": {"type": "string"},
-    },
-}
-_ENVELOPE: Final = {
-    "type": "object",
-    "required": ["$schema", "links", "messages"],
-    "properties": {
-        "$schema": {"const": "api:standardResponse"},
-        "links": {"type": "array", "items": {"type": "object"}},
-        "messages": {"type": "array", "items": {"$ref": _REF.format(name="Message")}},
-        "response": {},
-    },
-}
 _REFUSALS: Final = {
     "400": "The request is not valid.",
     "401": "The credentials are missing or not valid.",
@@ -56,11 +35,12 @@ _REFUSALS: Final = {
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of every route below ``/services/v2``."""
     declared = routes()
-    bodies = sorted({route.body for route in declared if _is_named(route.body)}, key=lambda body: body.__name__)
-    _, schemas = msgspec.json.schema_components(bodies, ref_template=_REF)
+    types = _types(declared)
+    found, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    schema_of = dict(zip(types, found, strict=True))
     paths: dict[str, Any] = {}
     for route in declared:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of)
     for route in declared:
         if route.method in ("POST", "PUT") and route.parts:
             paths[route.path][route.method.lower()]["responses"][str(route.status)]["links"] = _links(route, declared)
@@ -71,7 +51,7 @@ def document() -> dict[str, Any]:
         "security": [{"basic": []}, {"bearer": []}, {"session": []}],
         "paths": paths,
         "components": {
-            "schemas": {**schemas, "Message": _MESSAGE, "StandardResponse": _ENVELOPE},
+            "schemas": schemas,
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "bearer": {"type": "http", "scheme": "bearer"},
@@ -81,12 +61,20 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    envelope = {"$ref": _REF.format(name="StandardResponse")}
-    refusal: dict[str, Any] = {"application/json": {"schema": envelope}, "text/plain": {"schema": {"type": "string"}}}
-    answer = {**refusal, "application/json": {"schema": {}}} if route.raw else refusal
-    successes = {str(route.status), "202"} if route.changes else {str(route.status)}
-    answers = {status: {"description": _success(route, status), "content": answer} for status in sorted(successes)}
+def _types(declared: Iterable[Route]) -> list[Any]:
+    """Return the types of bodies and responses, each once."""
+    found: dict[Any, None] = {StandardResponse: None, LongRequest: None}
+    for route in declared:
+        found |= dict.fromkeys(each for each in (route.body, route.returns) if each is not None)
+    return list(found)
+
+
+def _operation(route: Route, schema_of: Mapping[Any, Schema]) -> Schema:
+    answers = {
+        str(status): {"description": _success(route, status), "content": _success_content(route, status, schema_of)}
+        for status in route.successes
+    }
+    refusal = _content(schema_of[StandardResponse])
     answers |= {status: {"description": text, "content": refusal} for status, text in _REFUSALS.items()}
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
@@ -99,14 +87,32 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.role is Role.ANYONE:
         found["security"] = []
     if route.body is not None:
-        schema = {"$ref": _REF.format(name=route.body.__name__)} if _is_named(route.body) else {"type": "object"}
-        found["requestBody"] = {"required": not route.optional, "content": {"application/json": {"schema": schema}}}
+        body = {"application/json": {"schema": schema_of[route.body]}}
+        found["requestBody"] = {"required": not route.optional, "content": body}
     return found
 
 
-def _success(route: Route, status: str) -> str:
+def _content(schema: Schema) -> Schema:
+    """Return the forms of an answer: JSON, and text for clients that ask for it."""
+    return {"application/json": {"schema": schema}, "text/plain": {"schema": {"type": "string"}}}
+
+
+def _success_content(route: Route, status: int, schema_of: Mapping[Any, Schema]) -> Schema:
+    """Return the content of an answer of success: the envelope with the route's ``response``."""
+    if route.raw:
+        return _content({})
+    envelope, returned = schema_of[StandardResponse], route.returned(status)
+    if returned is None:
+        return _content({"allOf": [envelope, {"not": {"required": ["response"]}}]})
+    part: Schema = {"properties": {"response": schema_of[returned]}}
+    if route.returns_always or status == CONTINUES:
+        part["required"] = ["response"]
+    return _content({"allOf": [envelope, part]})
+
+
+def _success(route: Route, status: int) -> str:
     """Return what an answer of success means."""
-    if status == "202" and route.status != 202:
+    if status == CONTINUES != route.status:
         return "The request takes longer and continues; its result is at the address in the Location header."
     if route.summary.startswith("Not supported"):
         return "Never answered: the request is not supported. The answer 404 says what to use instead."
@@ -131,11 +137,6 @@ def _links(made: Route, declared: Iterable[Route]) -> dict[str, Any]:
         and set(route.parts) <= names.keys()
         and route is not made
     }
-
-
-def _is_named(body: Any) -> bool:
-    """Whether the type of a body has its own schema; a body of any form (``dict[str, Any]``) has none."""
-    return isinstance(body, type) and issubclass(body, msgspec.Struct)
 
 
 def _operation_id(route: Route) -> str:

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.responses import LongRequest
 
 if TYPE_CHECKING:
     from ggshell.service.call import Call
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 Handler = Callable[..., Answer | RawAnswer]
 Changed = Callable[[Any, Home], tuple[str, ...]]
 CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+CONTINUES: Final = 202
+"""The status of a request that continues after its answer."""
 LONGEST_NAME = 200
 """The longest part of an address, percent-encoded: names become names of files, which have at most 255 bytes."""
 
@@ -35,11 +39,12 @@ class Route(NamedTuple):
 
     ``path``: below ``/services/v2``, with ``{name}`` for a part. ``role``: the lowest role that may use it. ``body``: the
     type (msgspec.Struct) of the request's body, None if the route takes no body; ``optional``: the body can be left out.
-    ``returns``: the type of ``response`` for the OpenAPI document; ``raw``: the answer has no envelope. ``tag``: the group
-    of the route in that document. ``changed``: returns from the body and the home the names of what the request changes,
-    which only one request at a time does; no name for a request that changes nothing; None: the address names it.
-    ``statements``: requests are statements of a shell, which records them and carries out one at a time. ``query``: what
-    the parameters after the question mark mean, by name.
+    ``returns``: the type of ``response``, with ``| None`` if some answers have none, None if no answer has one; ``raw``: the
+    answer has no envelope. ``tag``: the group of the route in the OpenAPI document. ``changed``: returns from the body and
+    the home the names of what the request changes, which only one request at a time does; no name for a request that
+    changes nothing; None: the address names it. ``statements``: requests are statements of a shell, which records them and
+    carries out one at a time. ``query``: what the parameters after the question mark mean, by name. ``continues``: a GET
+    about a request that may still continue.
     """
 
     method: str
@@ -56,6 +61,7 @@ class Route(NamedTuple):
     statements: bool = False
     query: Mapping[str, str] = {}
     changed: Changed | None = None
+    continues: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -65,6 +71,20 @@ class Route(NamedTuple):
     @property
     def changes(self) -> bool:
         return self.method in CHANGES
+
+    @property
+    def returns_always(self) -> bool:
+        """Whether every answer of success has a ``response``."""
+        return self.returns is not None and NoneType not in get_args(self.returns)
+
+    def returned(self, status: int) -> Any:
+        """The type of ``response`` of an answer of success; 202 says that the request continues."""
+        return LongRequest if status == CONTINUES != self.status else self.returns
+
+    @property
+    def successes(self) -> tuple[int, ...]:
+        """The statuses of success, in order."""
+        return tuple(sorted({self.status, CONTINUES})) if self.changes or self.continues else (self.status,)
 
 
 _ROUTES: dict[tuple[str, str], Route] = {}
@@ -84,6 +104,7 @@ def resource(
     statements: bool = False,
     query: Mapping[str, str] | None = None,
     changed: Changed | None = None,
+    continues: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of a route."""
 
@@ -104,6 +125,7 @@ def resource(
             statements,
             query or {},
             changed,
+            continues,
         )
         if _ROUTES.setdefault((method, path), route) is not route:
             raise ValueError(f"{method} {path} is declared twice")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
@@ -51,7 +51,7 @@ class LongRequest(NamedTuple):
     limit: TimeLimit | None = None
 
     @property
-    def status(self) -> str:
+    def status(self) -> Literal["inProgress", "failed", "completed"]:
         if not self.future.done():
             return "inProgress"
         return "failed" if self.future.exception() is not None else "completed"

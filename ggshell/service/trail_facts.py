@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from ggshell.errors import NotFoundError, TrailError, UsageError
 from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
@@ -13,6 +15,7 @@ from ggshell.home.documents import Documents
 from ggshell.home.home import GroupEntry
 from ggshell.service.answers import Object
 from ggshell.service.call import Call
+from ggshell.service.responses import Response, TrailPlace
 from ggshell.service.trail_names import known_trail, trail_fields, trail_text
 from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.name import TrailName
@@ -20,6 +23,28 @@ from ggshell.trail.name import TrailName
 KIND: Final = "trail"
 """The kind of the documents with the descriptions of trails."""
 _DIGITS: Final = 9
+
+
+class TrailUse(Response):
+    """A group that uses a trail."""
+
+    name: str
+    type: str
+    access: Literal["read", "write"]
+
+
+class Trail(TrailPlace, tag_field="$schema", tag="ogg:trail", kw_only=True):
+    """A trail. ``sequence`` and ``offset``: where its writer is; ``space_used``: in bytes."""
+
+    sequence_length: str
+    remote: bool
+    space_used: int
+    size_mb: int | None = msgspec.field(name="sizeMB", default=None)
+    sequence_min: int | None = None
+    sequence_max: int | None = None
+    process_ref: list[TrailUse] | None = None
+    trail_name: str | None = None
+    description: str | None = None
 
 
 class Use(NamedTuple):
@@ -110,36 +135,30 @@ def _found(
     return FoundTrail(text, name, tuple(uses), mine[0] if mine else {})
 
 
-def trail_details(found: FoundTrail) -> Object:
+def trail_details(found: FoundTrail) -> Trail:
     """Return the body of a trail."""
     files = found.name.sequences()
     writer = found.writer
     write = writer.write if writer is not None else None
-    fields: Object = {
-        "$schema": "ogg:trail",
+    return Trail(
         **trail_fields(found.text),
-        "sizeMB": write.megabytes if write is not None else found.document.get("sizeMB"),
-        "sequence": write.current.seqno if write is not None else (files[-1] if files else 0),
-        "offset": write.current.rba if write is not None else 0,
-        "sequenceLength": str(_DIGITS),
-        "remote": write is not None and write.remote,
-        "sequenceMin": files[0] if files else None,
-        "sequenceMax": files[-1] if files else None,
-        "spaceUsed": sum(size_of(found.name, seqno) for seqno in files),
-        "processRef": [_reference(use) for use in found.uses] or None,
-        "trailName": found.document.get("trailName"),
-        "description": found.document.get("description"),
-    }
-    return {key: value for key, value in fields.items() if value is not None}
+        size_mb=write.megabytes if write is not None else found.document.get("sizeMB"),
+        sequence=write.current.seqno if write is not None else (files[-1] if files else 0),
+        offset=write.current.rba if write is not None else 0,
+        sequence_length=str(_DIGITS),
+        remote=write is not None and write.remote,
+        sequence_min=files[0] if files else None,
+        sequence_max=files[-1] if files else None,
+        space_used=sum(size_of(found.name, seqno) for seqno in files),
+        process_ref=[_reference(use) for use in found.uses] or None,
+        trail_name=found.document.get("trailName"),
+        description=found.document.get("description"),
+    )
 
 
-def _reference(use: Use) -> Object:
+def _reference(use: Use) -> TrailUse:
     kinds = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "distpath"}
-    return {
-        "name": use.entry.group,
-        "type": kinds[use.entry.type],
-        "access": "read" if use.write is None else "write",
-    }
+    return TrailUse(name=use.entry.group, type=kinds[use.entry.type], access="read" if use.write is None else "write")
 
 
 def size_of(name: TrailName, seqno: int) -> int:

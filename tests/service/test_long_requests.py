@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ggshell.clock import FakeClock
@@ -36,7 +37,7 @@ def get(state: ServiceState, path: str, user: str = "uma", role: Role = Role.USE
     request = Request("GET", path, "http://h/services/v2", {}, {}, None, False, "h")
     answer = routes.handle(route, Call(state, request, Principal(user, role)), values)
     assert isinstance(answer, Answer)
-    return answer.response
+    return msgspec.to_builtins(answer.response)
 
 
 def test_the_result_of_a_request_is_that_of_its_handler(state: ServiceState) -> None:

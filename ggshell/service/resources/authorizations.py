@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ggshell.cli.commands.users import NO_INFO
 from ggshell.errors import ConflictError, HttpError, NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
-from ggshell.service.answers import DONE, Answer, Object, Said, collection, item
-from ggshell.service.bodies import Body
+from ggshell.service.answers import DONE, Answer, Said, collection, item, links_of
+from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call, quoted, word
+from ggshell.service.responses import Collection, Items, Link, Resource, Response
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
 
 _BASE = "/authorizations"
 _EVERY = "all"
+_BEARER = "Bearer"
 
 
 class AuthorizationBody(Body):
@@ -32,28 +36,85 @@ class AuthorizationsBody(Body):
     users: list[AuthorizationBody]
 
 
-@resource("GET", _BASE, role=Role.SECURITY, summary="List the roles")
+class UserFields(Response):
+    """A user, without the password."""
+
+    username: str
+    role: str
+    type: Annotated[str, described("How the user signs in.", "Basic", "Certificate")]
+    info: str
+
+
+class ShownUser(UserFields, tag_field="$schema", tag="ogg:user"):
+    """A user."""
+
+
+class UserItem(UserFields, tag_field="$schema", tag="ogg:collectionItem"):
+    """A user in a list."""
+
+    links: list[Link]
+    name: str
+
+
+class UserInfo(Resource, tag="ogg:userInfo"):
+    """The description of a user."""
+
+    info: str
+
+
+class CurrentUser(Resource, tag="ogg:currentUser"):
+    """The user who makes the request, with every role that the user's role includes."""
+
+    user: str
+    role: str
+    roles: list[str]
+
+
+class AccessToken(Resource, tag="ogg:accessToken"):
+    """A bearer token. ``expires_in``: seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+
+
+@resource("GET", _BASE, role=Role.SECURITY, summary="List the roles", returns=Items)
 def list_roles(call: Call) -> Answer:
     roles = [role.title for role in sorted(Role, reverse=True) if role is not Role.ANYONE]
     return Answer(collection(item(call.url(_BASE), role) for role in roles))
 
 
-@resource("GET", f"{_BASE}/{{role}}", role=Role.SECURITY, summary="List the users of a role; all: of every role")
+@resource(
+    "GET",
+    f"{_BASE}/{{role}}",
+    role=Role.SECURITY,
+    summary="List the users of a role; all: of every role",
+    returns=Collection[UserItem],
+)
 def list_users(call: Call, role: str) -> Answer:
     users = [user for user in call.state.users.all() if role.lower() == _EVERY or user.role is parse_role(role)]
-    return Answer(collection(item(call.url(f"{_BASE}/{role}"), user.name, **_fields(user)) for user in users))
+    base = call.url(f"{_BASE}/{role}")
+    return Answer(
+        collection(UserItem(links=links_of(base, each.name), name=each.name, **_fields(each)) for each in users)
+    )
 
 
-@resource("GET", f"{_BASE}/{{role}}/{{user}}", role=Role.USER, summary="Show a user")
+@resource("GET", f"{_BASE}/{{role}}/{{user}}", role=Role.USER, summary="Show a user", returns=ShownUser)
 def get_user(call: Call, role: str, user: str) -> Answer:
     if user != call.principal.name:
         required(call.principal, Role.SECURITY)
-    return Answer({"$schema": "ogg:user", **_fields(_find(call, role, user))})
+    return Answer(ShownUser(**_fields(_find(call, role, user))))
 
 
-@resource("GET", f"{_BASE}/{{role}}/{{user}}/info", role=Role.SECURITY, summary="Show the description of a user")
+@resource(
+    "GET",
+    f"{_BASE}/{{role}}/{{user}}/info",
+    role=Role.SECURITY,
+    summary="Show the description of a user",
+    returns=UserInfo,
+)
 def get_user_info(call: Call, role: str, user: str) -> Answer:
-    return Answer({"$schema": "ogg:userInfo", "info": _find(call, role, user).info})
+    return Answer(UserInfo(info=_find(call, role, user).info))
 
 
 @resource(
@@ -124,15 +185,15 @@ def delete_user(call: Call, role: str, user: str) -> Answer:
     return Answer()
 
 
-@resource("GET", "/currentuser", role=Role.USER, summary="Show the user who makes the request")
+@resource("GET", "/currentuser", role=Role.USER, summary="Show the user who makes the request", returns=CurrentUser)
 def get_current_user(call: Call) -> Answer:
     return _current_user(call)
 
 
 def _current_user(call: Call) -> Answer:
     principal = call.principal
-    fields: Object = {"$schema": "ogg:currentUser", "user": principal.name, "role": principal.role.title}
-    return Answer({**fields, "roles": [role.title for role in Role if Role.ANYONE < role <= principal.role]})
+    roles = [role.title for role in Role if Role.ANYONE < role <= principal.role]
+    return Answer(CurrentUser(user=principal.name, role=principal.role.title, roles=roles))
 
 
 @resource("DELETE", "/currentuser", role=Role.USER, summary="Sign out: end the session")
@@ -142,14 +203,18 @@ def sign_out(call: Call) -> Answer:
     return Answer(messages=(Said("GGS-00915", f"User {call.principal.name} signed out."),))
 
 
-@resource("POST", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
-@resource("GET", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session")
+@resource(
+    "POST", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session", returns=CurrentUser
+)
+@resource(
+    "GET", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session", returns=CurrentUser
+)
 def reauthorize(call: Call) -> Answer:
     return _current_user(call)
 
 
-@resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
-@resource("GET", "/authorization", role=Role.USER, summary="Issue a bearer token for the user")
+@resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user", returns=AccessToken)
+@resource("GET", "/authorization", role=Role.USER, summary="Issue a bearer token for the user", returns=AccessToken)
 def issue_token(call: Call) -> Answer:
     """Issue a token. A GET, which some clients send, requires Basic credentials: a link cannot send those."""
     request = call.request
@@ -158,8 +223,8 @@ def issue_token(call: Call) -> Answer:
     if request.method == "GET" and not request.headers.get("authorization", "").lower().startswith("basic "):
         raise HttpError(403, "GET issues a token for Basic credentials only", hint="use POST")
     token, seconds = call.state.sign_in.token(call.principal)
-    fields: Object = {"$schema": "ogg:accessToken", "accessToken": token, "tokenType": "Bearer", "expiresIn": seconds}
-    return Answer(fields, headers={"Cache-Control": "no-store"})
+    found = AccessToken(access_token=token, token_type=_BEARER, expires_in=seconds)
+    return Answer(found, headers={"Cache-Control": "no-store"})
 
 
 def _find(call: Call, role: str, name: str) -> User:
@@ -194,7 +259,7 @@ def _remedy(user: User) -> str:
     return f"ALTER USER {user.name}, ROLE … changes the role; a client deletes the user and adds the user again"
 
 
-def _fields(user: User) -> Object:
+def _fields(user: User) -> dict[str, str]:
     how = "Certificate" if user.certificate else "Basic"
     return {"username": user.name, "role": user.role.title, "type": how, "info": user.info}
 

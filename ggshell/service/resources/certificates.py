@@ -18,10 +18,11 @@ from ggshell.home.certificate import (
     server_context,
 )
 from ggshell.home.users import Role
-from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, utc_text
+from ggshell.service.answers import DONE, Answer, Said, collection, item, utc_text
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items, Resource, Response
 from ggshell.service.routes import resource
 
 _SERVER, _CLIENT, _TRUSTED = "server", "client", "truststore"
@@ -54,6 +55,33 @@ class Bundle(Body):
     trustpoint_bundle: Trustpoint | None = None
 
 
+class CertificatePem(Resource, tag="ogg:certificate"):
+    """A certificate in PEM format."""
+
+    certificate_pem: str
+
+
+class ShownCertificate(Response):
+    """The facts of a certificate."""
+
+    subject: str
+    issuer: str
+    serial_number: str
+    issued_date: str | None
+    expiration_date: str | None
+    is_expired: bool
+    days_remaining: int
+    fingerprint: str
+    subject_alternative_names: list[str]
+
+
+class CertificateInfo(Resource, tag="ogg:certificateInfo"):
+    """A certificate with those of its issuers, which are in its file and are not shown one by one."""
+
+    certificate: ShownCertificate
+    cacertificates: list[ShownCertificate]
+
+
 def _types(call: Call, deployment: str = "") -> Answer:
     _require_deployment(call, deployment)
     return Answer(collection(item(_base(call, deployment), each) for each in _TYPES))
@@ -81,27 +109,27 @@ def _file(call: Call, deployment: str, kind: str, name: str) -> Path:
 
 def _pem(call: Call, deployment: str, kind: str, name: str) -> Answer:
     text = _file(call, deployment, kind, name).read_text()
-    return Answer({"$schema": "ogg:certificate", "certificatePem": text}, text=text)
+    return Answer(CertificatePem(certificate_pem=text), text=text)
 
 
 def _info(call: Call, deployment: str, kind: str, name: str) -> Answer:
     facts = read_certificate(_file(call, deployment, kind, name))
-    return Answer({"$schema": "ogg:certificateInfo", "certificate": _facts(call, facts), "cacertificates": []})
+    return Answer(CertificateInfo(certificate=_facts(call, facts), cacertificates=[]))
 
 
-def _facts(call: Call, facts: CertificateFacts) -> Object:
+def _facts(call: Call, facts: CertificateFacts) -> ShownCertificate:
     now = call.state.clock.now()
-    return {
-        "subject": facts.subject,
-        "issuer": facts.issuer,
-        "serialNumber": facts.serial,
-        "issuedDate": utc_text(facts.not_before),
-        "expirationDate": utc_text(facts.not_after),
-        "isExpired": facts.not_after < now,
-        "daysRemaining": max(0, (facts.not_after - now) // 86_400_000_000),
-        "fingerprint": facts.fingerprint,
-        "subjectAlternativeNames": list(facts.names),
-    }
+    return ShownCertificate(
+        subject=facts.subject,
+        issuer=facts.issuer,
+        serial_number=facts.serial,
+        issued_date=utc_text(facts.not_before),
+        expiration_date=utc_text(facts.not_after),
+        is_expired=facts.not_after < now,
+        days_remaining=max(0, (facts.not_after - now) // 86_400_000_000),
+        fingerprint=facts.fingerprint,
+        subject_alternative_names=list(facts.names),
+    )
 
 
 def _base(call: Call, deployment: str) -> str:
@@ -124,19 +152,33 @@ def _declare(prefix: str) -> None:
     base = f"{prefix}/certificates"
     parts = 1 if prefix else 0
 
-    @resource("GET", base, role=Role.ADMINISTRATOR, summary="List the types of certificates")
+    @resource("GET", base, role=Role.ADMINISTRATOR, summary="List the types of certificates", returns=Items)
     def types(call: Call, *path: str) -> Answer:
         return _types(call, *path)
 
-    @resource("GET", f"{base}/{{type}}", role=Role.ADMINISTRATOR, summary="List the certificates of a type")
+    @resource(
+        "GET", f"{base}/{{type}}", role=Role.ADMINISTRATOR, summary="List the certificates of a type", returns=Items
+    )
     def names(call: Call, *path: str) -> Answer:
         return _list(call, *_padded(path, parts))
 
-    @resource("GET", f"{base}/{{type}}/{{certificate}}", role=Role.ADMINISTRATOR, summary="Show a certificate")
+    @resource(
+        "GET",
+        f"{base}/{{type}}/{{certificate}}",
+        role=Role.ADMINISTRATOR,
+        summary="Show a certificate",
+        returns=CertificatePem,
+    )
     def pem(call: Call, *path: str) -> Answer:
         return _pem(call, *_padded(path, parts))
 
-    @resource("GET", f"{base}/{{type}}/{{certificate}}/info", role=Role.ADMINISTRATOR, summary="Show its facts")
+    @resource(
+        "GET",
+        f"{base}/{{type}}/{{certificate}}/info",
+        role=Role.ADMINISTRATOR,
+        summary="Show its facts",
+        returns=CertificateInfo,
+    )
     def info(call: Call, *path: str) -> Answer:
         return _info(call, *_padded(path, parts))
 

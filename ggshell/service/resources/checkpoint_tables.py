@@ -9,6 +9,7 @@ from ggshell.service.answers import Answer
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.database_names import object_name
+from ggshell.service.responses import Resource, Response
 from ggshell.service.routes import resource
 
 
@@ -19,12 +20,29 @@ class CheckpointTableBody(Body):
     name: str = ""
 
 
+class TableUse(Response):
+    """A Replicat whose position is in the table."""
+
+    group: str
+    key: str
+    csn: str | None
+    updated: str
+
+
+class TablesCheckpoint(Resource, tag="ogg:tablesCheckpoint"):
+    """What a checkpoint table contains."""
+
+    name: str
+    groups: list[TableUse]
+
+
 @resource(
     "POST",
     "/connections/{connection}/tables/checkpoint",
     role=Role.ADMINISTRATOR,
     summary="Add, upgrade, show, clean up or delete a checkpoint table",
     body=CheckpointTableBody,
+    returns=TablesCheckpoint | None,
 )
 def manage_checkpoint_table(call: Call, connection: str) -> Answer:
     body: CheckpointTableBody = call.body
@@ -35,7 +53,7 @@ def manage_checkpoint_table(call: Call, connection: str) -> Answer:
         call.run(statement, told=True)
         return Answer()
     rows = [
-        {"group": row["group"], "key": row["key"], "csn": row["csn"], "updated": str(row["updated"])}
+        TableUse(group=row["group"], key=row["key"], csn=row["csn"], updated=str(row["updated"]))
         for row in call.rows(statement)
     ]
-    return Answer({"$schema": "ogg:tablesCheckpoint", "name": body.name, "groups": rows})
+    return Answer(TablesCheckpoint(name=body.name, groups=rows))

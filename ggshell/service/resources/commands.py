@@ -10,12 +10,13 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said
+from ggshell.service.answers import Answer, Said
 from ggshell.service.bodies import Alias, Body, described
 from ggshell.service.call import Call, word
-from ggshell.service.command_reports import checkpoint_tables, lag_report, schemas, tables
+from ggshell.service.command_reports import ReportItem, checkpoint_tables, lag_report, schemas, tables
 from ggshell.service.group_facts import find_group
 from ggshell.service.purging import Keep, TrailPattern, purge_trails
+from ggshell.service.responses import Collection, Resource
 from ggshell.service.routes import object_name, resource
 from ggshell.service.sign_in import required
 from ggshell.service.thresholds import Threshold
@@ -51,6 +52,14 @@ class Command(Body, kw_only=True):
     keep: list[Keep] | None = None
 
 
+class CommandResult(Resource, tag="ogg:commandResult", kw_only=True):
+    """What a command did: the groups that it changed, or the files that it deleted."""
+
+    name: str
+    processes: list[str] | None = None
+    purged: list[str] | None = None
+
+
 def _changed(body: Command, home: Home) -> tuple[str, ...]:
     """Return what a command changes: the groups that its name matches; a report changes nothing."""
     if body.name == "report":
@@ -68,6 +77,7 @@ def _changed(body: Command, home: Home) -> tuple[str, ...]:
     summary="Start, stop, report on or purge",
     body=Command,
     changed=_changed,
+    returns=CommandResult | Collection[ReportItem],
 )
 def execute_command(call: Call) -> Answer:
     """Carry out a command. Reports require the role User, processes Operator, purging Administrator."""
@@ -81,7 +91,7 @@ def execute_command(call: Call) -> Answer:
     return Answer(_processes(call, body))
 
 
-def _processes(call: Call, body: Command) -> Object:
+def _processes(call: Call, body: Command) -> CommandResult:
     """Start, stop, kill or restart the groups that a name or wildcard selects; one that fails does not stop the others."""
     if not body.process_name:
         raise UsageError(f"{body.name} requires processName")
@@ -95,7 +105,7 @@ def _processes(call: Call, body: Command) -> Object:
     if errors and len(errors) >= len(found):
         raise errors[0]
     call.said += [Said.of(error, "ERROR") for error in errors]
-    return {"$schema": "ogg:commandResult", "name": body.name, "processes": [each.group for each in found]}
+    return CommandResult(name=body.name, processes=[each.group for each in found])
 
 
 def _change(call: Call, body: Command, found: View, options: str) -> None:
@@ -132,7 +142,7 @@ def _csn(value: Any) -> str:
     return str(found)
 
 
-def _report(call: Call, body: Command) -> Object:
+def _report(call: Call, body: Command) -> Collection[ReportItem]:
     if body.report_type == "lag":
         return lag_report(call, body.thresholds or [])
     connected = {"checkpointTables": checkpoint_tables, "schemas": schemas, "tables": tables}
@@ -148,10 +158,10 @@ def _report(call: Call, body: Command) -> Object:
     return report(call, body.credentials.connection, body.specification)
 
 
-def _purge(call: Call, body: Command) -> Object:
+def _purge(call: Call, body: Command) -> CommandResult:
     if body.purge_type is None:
         raise UsageError("purge requires purgeType", hint='add "purgeType": "trails"')
     if body.purge_type != "trails":
         raise UsageError(f"{body.purge_type[:80]} is not a supported purgeType", hint="use trails")
     removed = purge_trails(call, body.trails or [], body.keep or [], use_checkpoints=body.use_checkpoints)
-    return {"$schema": "ogg:commandResult", "name": body.name, "purged": removed}
+    return CommandResult(name=body.name, purged=removed)

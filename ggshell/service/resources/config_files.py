@@ -19,6 +19,7 @@ from ggshell.service.bodies import Body, lines_of
 from ggshell.service.call import Call
 from ggshell.service.included_files import refusals_of, require_includes
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items, Resource
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
 
@@ -33,6 +34,12 @@ class ConfigFileBody(Body):
     """The content of a file, as lines or as one text."""
 
     lines: list[str] | str
+
+
+class ConfigFile(Resource, tag="ogg:config"):
+    """The lines of a file, without passwords."""
+
+    lines: list[str]
 
 
 class _Found(NamedTuple):
@@ -61,7 +68,7 @@ class _Found(NamedTuple):
         return f'"{hashlib.sha256(f"{self.path.stat().st_mtime_ns} {shown}".encode()).hexdigest()[:32]}"'
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the configuration files")
+@resource("GET", _BASE, role=Role.USER, summary="List the configuration files", returns=Items)
 def list_files(call: Call) -> Answer:
     folder = call.home.root / "dirprm"
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -71,13 +78,19 @@ def list_files(call: Call) -> Answer:
     return Answer(collection(item(call.url(_BASE), name) for name in sorted(names)))
 
 
-@resource("GET", f"{_BASE}/{{file}}", role=Role.USER, summary="Show a configuration file, without its passwords")
+@resource(
+    "GET",
+    f"{_BASE}/{{file}}",
+    role=Role.USER,
+    summary="Show a configuration file, without its passwords",
+    returns=ConfigFile,
+)
 def get_file(call: Call, file: str) -> Answer | RawAnswer:
     found = _find(call, file)
     text, headers = redacted_lines(found.existing), {"ETag": found.tag}
     if _names(call.request.headers.get("if-none-match", ""), found.tag):
         return RawAnswer(b"", "text/plain", 304, headers)
-    return Answer({"$schema": "ogg:config", "lines": text.splitlines()}, text=text, headers=headers)
+    return Answer(ConfigFile(lines=text.splitlines()), text=text, headers=headers)
 
 
 @resource(

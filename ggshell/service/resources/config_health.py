@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 from ggshell import __version__
 from ggshell.cli.groups import View, shown_state, view
@@ -11,62 +12,131 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.documents import Documents
 from ggshell.home.users import Role
 from ggshell.parameters.process_profiles import GROUP_SETTINGS
-from ggshell.service.answers import Answer, Object, utc_text
+from ggshell.service.answers import Answer, utc_text
 from ggshell.service.call import Call
 from ggshell.service.group_facts import status_text
 from ggshell.service.installation import ADMINISTRATION, MANAGER, deployment_of, identifier
+from ggshell.service.responses import Response
 from ggshell.service.routes import resource
 
 _TYPES = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "distPath"}
 
 
-@resource("GET", "/config/health", role=Role.USER, summary="Show the health of the service and of critical groups")
+class ServiceFacts(Response):
+    """The service that the address names."""
+
+    deployment_name: str
+    service_name: str
+    started: str | None
+
+
+class CriticalResource(Response):
+    """The service, or a group that a client marked as critical."""
+
+    name: str
+    type: str
+    status: str
+    healthy: bool
+
+
+class Health(ServiceFacts, tag_field="$schema", tag="ogg:health"):
+    """Whether the service and the critical groups run."""
+
+    healthy: bool
+    critical_resources: list[CriticalResource]
+
+
+class HealthSummary(ServiceFacts, tag_field="$schema", tag="ogg:healthSummary"):
+    """Whether all run, without their names."""
+
+    healthy: bool
+    deployment_id: str
+    service_id: str
+    service_manager_id: str
+
+
+class Build(Response):
+    """The program."""
+
+    label: str
+    platform: str
+    version: str
+    dbms: str
+
+
+class Runtime(Response):
+    """The machine."""
+
+    hostname: str
+    platform: str
+
+
+class ConfigSummary(ServiceFacts, tag_field="$schema", tag="ogg:configSummary"):
+    """The version and the start time of the service."""
+
+    title: str
+    build: Build
+    runtime: Runtime
+
+
+@resource(
+    "GET",
+    "/config/health",
+    role=Role.USER,
+    summary="Show the health of the service and of critical groups",
+    returns=Health,
+)
 def get_health(call: Call) -> Answer:
     service = call.request.service or ADMINISTRATION
-    own = {"name": service, "type": "service", "status": "running", "healthy": True}
-    resources: list[Object] = [own, *_critical(call)]
-    fields = {**_facts(call), "healthy": all(each["healthy"] for each in resources), "criticalResources": resources}
-    return Answer({"$schema": "ogg:health", **fields})
+    own = CriticalResource(name=service, type="service", status="running", healthy=True)
+    found = [own, *_critical(call)]
+    return Answer(Health(**_facts(call), healthy=all(each.healthy for each in found), critical_resources=found))
 
 
-@resource("GET", "/config/health/check", role=Role.ANYONE, summary="Show whether the service and critical groups run")
+@resource(
+    "GET",
+    "/config/health/check",
+    role=Role.ANYONE,
+    summary="Show whether the service and critical groups run",
+    returns=HealthSummary,
+)
 def check_health(call: Call) -> Answer:
     service = call.request.service or ADMINISTRATION
-    fields = {
+    found = HealthSummary(
         **_facts(call),
-        "healthy": all(each["healthy"] for each in _critical(call)),
-        "deploymentId": identifier(call.home, deployment_of(call.state.settings, service)),
-        "serviceId": identifier(call.home, service),
-        "serviceManagerId": identifier(call.home, MANAGER),
-    }
-    return Answer({"$schema": "ogg:healthSummary", **fields})
+        healthy=all(each.healthy for each in _critical(call)),
+        deployment_id=identifier(call.home, deployment_of(call.state.settings, service)),
+        service_id=identifier(call.home, service),
+        service_manager_id=identifier(call.home, MANAGER),
+    )
+    return Answer(found)
 
 
-@resource("GET", "/config/summary", role=Role.USER, summary="Show the version and the start time of the service")
+@resource(
+    "GET",
+    "/config/summary",
+    role=Role.USER,
+    summary="Show the version and the start time of the service",
+    returns=ConfigSummary,
+)
 def get_summary(call: Call) -> Answer:
     system = f"{platform.system()} {platform.machine()}"
-    build = {"label": f"ggshell {__version__}", "platform": system, "version": __version__, "dbms": "PostgreSQL"}
-    fields: Object = {
-        "$schema": "ogg:configSummary",
-        "title": "ggshell",
-        "build": build,
-        "started": utc_text(call.state.started),
-        "runtime": {"hostname": platform.node(), "platform": system},
-        **_facts(call),
-    }
-    return Answer(fields)
+    build = Build(label=f"ggshell {__version__}", platform=system, version=__version__, dbms="PostgreSQL")
+    runtime = Runtime(hostname=platform.node(), platform=system)
+    return Answer(ConfigSummary(**_facts(call), title="ggshell", build=build, runtime=runtime))
 
 
-def _facts(call: Call) -> Object:
+def _facts(call: Call) -> dict[str, Any]:
+    """Return the fields of ServiceFacts."""
     service = call.request.service or ADMINISTRATION
     return {
-        "deploymentName": deployment_of(call.state.settings, service),
-        "serviceName": service,
+        "deployment_name": deployment_of(call.state.settings, service),
+        "service_name": service,
         "started": utc_text(call.state.started),
     }
 
 
-def _critical(call: Call) -> list[Object]:
+def _critical(call: Call) -> list[CriticalResource]:
     """Return the state of each group that a client marked as critical, and of each that cannot be read: it is not healthy."""
     settings = Documents(call.home, GROUP_SETTINGS)
     names = {name for name in settings.names() if settings.get(name).get("critical")}
@@ -81,5 +151,6 @@ def _critical(call: Call) -> list[Object]:
             continue
         status = str(shown_state(call.home, entry)[0]).lower() if shown is None else status_text(shown)
         healthy = shown is not None and shown.runs
-        found.append({"name": entry.group, "type": _TYPES[entry.type], "status": status, "healthy": healthy})
+        kind = _TYPES[entry.type]
+        found.append(CriticalResource(name=entry.group, type=kind, status=status, healthy=healthy))
     return found

@@ -24,6 +24,7 @@ from ggshell.service.profiles import (
     users_of,
     values_kind,
 )
+from ggshell.service.responses import Items, free
 from ggshell.service.routes import resource
 
 _BASE: Final = "/config/types"
@@ -42,13 +43,19 @@ class DataDescription(Body):
 _BUILT_IN: Final[dict[str, type[Body]]] = {PROFILES: ProcessSettings, DESCRIPTIONS: DataDescription}
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the configuration types")
+TypeSchema = free("The JSON schema of the values, as the client that created the type sent it.")
+ValueDocument = free("The value: $schema names its type, the other fields are those of that type.")
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the configuration types", returns=Items)
 def list_types(call: Call) -> Answer:
     names = {*_BUILT_IN, *Documents(call.home, _TYPES_KIND).names()}
     return Answer(collection(item(call.url(_BASE), name) for name in sorted(names)))
 
 
-@resource("GET", f"{_BASE}/{{type}}", role=Role.USER, summary="Show a configuration type: its JSON schema")
+@resource(
+    "GET", f"{_BASE}/{{type}}", role=Role.USER, summary="Show a configuration type: its JSON schema", returns=TypeSchema
+)
 def get_type(call: Call, name: str) -> Answer:
     if name in _BUILT_IN:
         schema = msgspec.json.schema(_BUILT_IN[name])
@@ -83,13 +90,21 @@ def delete_type(call: Call, name: str) -> Answer:
     return Answer()
 
 
-@resource("GET", f"{_BASE}/{{type}}/values", role=Role.USER, summary="List the values of a configuration type")
+@resource(
+    "GET", f"{_BASE}/{{type}}/values", role=Role.USER, summary="List the values of a configuration type", returns=Items
+)
 def list_values(call: Call, name: str) -> Answer:
     names = {*_values(call.home, name).names(), *([DEFAULT_PROFILE] if name in _BUILT_IN else [])}
     return Answer(collection(item(call.url(f"{_BASE}/{name}/values"), value) for value in sorted(names)))
 
 
-@resource("GET", f"{_BASE}/{{type}}/values/{{value}}", role=Role.USER, summary="Show a configuration value")
+@resource(
+    "GET",
+    f"{_BASE}/{{type}}/values/{{value}}",
+    role=Role.USER,
+    summary="Show a configuration value",
+    returns=ValueDocument,
+)
 def get_value(call: Call, name: str, value: str) -> Answer:
     return Answer({"$schema": name, **_value(call.home, name, value)})
 

@@ -14,6 +14,7 @@ from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.connection_names import KIND, Connection, alias_of, connection_of, existing_connection, names
 from ggshell.service.logins import LoginBody, delete_login, set_login
+from ggshell.service.responses import Items, Resource
 from ggshell.service.routes import resource
 
 _BASE = "/connections"
@@ -36,16 +37,28 @@ class ConnectionBody(Body):
     credentials: Reference
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the database connections")
+class CredentialsRef(Resource, tag="ogg:credentialsRef"):
+    """An alias of the credential store."""
+
+    domain: str
+    alias: str
+
+
+class ShownConnection(Resource, tag="ogg:connection"):
+    """A connection."""
+
+    credentials: CredentialsRef
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the database connections", returns=Items)
 def list_connections(call: Call) -> Answer:
     return Answer(collection(item(call.url(_BASE), name) for name in names(call.home)))
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a database connection")
+@resource("GET", _ONE, role=Role.USER, summary="Show a database connection", returns=ShownConnection)
 def get_connection(call: Call, connection: str) -> Answer:
     found = existing_connection(call.home, connection)
-    credentials = {"$schema": "ogg:credentialsRef", "domain": found.domain, "alias": found.alias}
-    return Answer({"$schema": "ogg:connection", "credentials": credentials})
+    return Answer(ShownConnection(credentials=CredentialsRef(domain=found.domain, alias=found.alias)))
 
 
 @resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Add a connection", body=ConnectionBody, status=201)

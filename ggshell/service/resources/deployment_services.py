@@ -10,12 +10,13 @@ import msgspec
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.home.users import Role
 from ggshell.parameters.loading import load_service
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, Object, collection, link, status_item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.installation import deployments, identifier, services_of
 from ggshell.service.refusals import not_here
 from ggshell.service.resources.deployments import require_unchanged
+from ggshell.service.responses import Link, Resource, Response, StatusItems
 from ggshell.service.routes import resource
 
 _BASE: Final = "/deployments/{deployment}/services"
@@ -40,16 +41,102 @@ class ServiceBody(Body):
     config_force: bool | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the services of a deployment")
+class Listener(Response):
+    """Where a service accepts connections."""
+
+    address: str
+    port: int
+
+
+class Network(Response):
+    """The addresses of a service."""
+
+    service_listening_port: list[Listener]
+
+
+class Sessions(Response):
+    """The time limits of sessions in seconds."""
+
+    session_inactive_secs: int
+    session_duration_secs: int
+
+
+class ServiceConfig(Response):
+    """The settings of a service. ``security``: it uses TLS."""
+
+    network: Network
+    security: bool
+    authorization_enabled: bool
+    authorization_details: Sessions
+    asynchronous_operation_enabled: bool
+    task_manager_enabled: bool
+
+
+class ShownService(Resource, tag="ogg:service"):
+    """A service of a deployment."""
+
+    id: str
+    enabled: bool
+    status: str
+    critical: bool
+    locked: bool
+    quiet: bool
+    config: ServiceConfig
+
+
+class InstalledDeployment(Response):
+    """A deployment in the list of the installation."""
+
+    deployment_name: str
+    deployment_id: str
+    enabled: bool
+    status: str
+
+
+class InstallationDeployments(Resource, tag="ogg:installationDeployments"):
+    """The deployments of the installation."""
+
+    deployments: list[InstalledDeployment]
+
+
+class InstalledService(Response):
+    """A service in the list of the installation."""
+
+    service_name: str
+    service_id: str
+    deployment_name: str
+    deployment_id: str
+    critical: bool
+    enabled: bool
+    locked: bool
+    status: str
+    is_ssl: bool
+    listeners: list[Listener]
+    links: list[Link]
+
+
+class InstallationServices(Resource, tag="ogg:installationServices"):
+    """The services of the installation."""
+
+    services: list[InstalledService]
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the services of a deployment", returns=StatusItems)
 def list_services(call: Call, deployment: str) -> Answer:
     names = services_of(call.state.settings, deployment)
     if not names:
         raise NotFoundError(f"deployment {deployment} does not exist", hint="list them with GET deployments")
     base = call.url(_BASE.format(deployment=deployment))
-    return Answer(collection(item(base, name, status="running") for name in names))
+    return Answer(collection(status_item(base, name, "running") for name in names))
 
 
-@resource("GET", f"{_BASE}/{{service}}", role=Role.USER, summary="Show a service: its port and its settings")
+@resource(
+    "GET",
+    f"{_BASE}/{{service}}",
+    role=Role.USER,
+    summary="Show a service: its port and its settings",
+    returns=ShownService,
+)
 def get_service(call: Call, deployment: str, service: str) -> Answer:
     return Answer({"$schema": "ogg:service", **_fields(call, deployment, service)})
 
@@ -96,15 +183,18 @@ def delete_service(call: Call, deployment: str, service: str) -> Answer:
     role=Role.USER,
     summary="List the deployments",
     query={"deployment": "the name of the only deployment to list"},
+    returns=InstallationDeployments,
 )
 def list_installation_deployments(call: Call) -> Answer:
     wanted = call.request.query.get("deployment")
     found = [
-        {"deploymentName": name, "deploymentId": identifier(call.home, name), "enabled": True, "status": "running"}
+        InstalledDeployment(
+            deployment_name=name, deployment_id=identifier(call.home, name), enabled=True, status="running"
+        )
         for name in deployments(call.state.settings)
         if wanted in (None, name)
     ]
-    return Answer({"$schema": "ogg:installationDeployments", "deployments": found})
+    return Answer(InstallationDeployments(deployments=found))
 
 
 @resource(
@@ -113,6 +203,7 @@ def list_installation_deployments(call: Call) -> Answer:
     role=Role.USER,
     summary="List the services with their ports",
     query={"deployment": "only the services of this deployment", "service": "the name of the only service to list"},
+    returns=InstallationServices,
 )
 def list_installation_services(call: Call) -> Answer:
     settings, query = call.state.settings, call.request.query
@@ -122,24 +213,24 @@ def list_installation_services(call: Call) -> Answer:
         for service in services_of(settings, deployment)
         if query.get("deployment") in (None, deployment) and query.get("service") in (None, service)
     ]
-    return Answer({"$schema": "ogg:installationServices", "services": found})
+    return Answer(InstallationServices(services=found))
 
 
-def _listed(call: Call, deployment: str, service: str) -> Object:
+def _listed(call: Call, deployment: str, service: str) -> InstalledService:
     settings = call.state.settings
-    return {
-        "serviceName": service,
-        "serviceId": identifier(call.home, service),
-        "deploymentName": deployment,
-        "deploymentId": identifier(call.home, deployment),
-        "critical": True,
-        "enabled": True,
-        "locked": False,
-        "status": "running",
-        "isSsl": not settings.plaintext,
-        "listeners": [{"address": settings.address, "port": settings.port}],
-        "links": [{"rel": "canonical", "href": call.url(""), "mediaType": "application/json"}],
-    }
+    return InstalledService(
+        service_name=service,
+        service_id=identifier(call.home, service),
+        deployment_name=deployment,
+        deployment_id=identifier(call.home, deployment),
+        critical=True,
+        enabled=True,
+        locked=False,
+        status="running",
+        is_ssl=not settings.plaintext,
+        listeners=[Listener(address=settings.address, port=settings.port)],
+        links=[link("canonical", call.url(""))],
+    )
 
 
 def _fields(call: Call, deployment: str, service: str) -> Object:

@@ -10,11 +10,12 @@ from ggshell.errors import NotFoundError, UsageError
 from ggshell.home.documents import Documents
 from ggshell.home.users import Role
 from ggshell.parameters.service_parameters import STATSD_PORT
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, Object, collection, status_item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.installation import MANAGER, deployments, identifier, services_of
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Resource, Response, StatusItems
 from ggshell.service.routes import resource
 
 _BASE: Final = "/deployments"
@@ -59,13 +60,43 @@ class DeploymentBody(Body):
     configuration: Object | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the deployments")
+class ShownServer(Response):
+    """A server that receives metrics."""
+
+    type: str
+    host: str
+    port: int
+
+
+class ShownMetrics(Response):
+    """Whether metrics are sent, and where."""
+
+    enabled: bool
+    servers: list[ShownServer]
+
+
+class ShownDeployment(Resource, tag="ogg:deployment"):
+    """A deployment: a home, with its folders."""
+
+    id: str
+    enabled: bool
+    status: str
+    ogg_home: str
+    ogg_etc_home: str
+    ogg_conf_home: str
+    ogg_ssl_home: str
+    ogg_var_home: str
+    ogg_data_home: str
+    metrics: ShownMetrics
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the deployments", returns=StatusItems)
 def list_deployments(call: Call) -> Answer:
     names = deployments(call.state.settings)
-    return Answer(collection(item(call.url(_BASE), name, status="running") for name in names))
+    return Answer(collection(status_item(call.url(_BASE), name, "running") for name in names))
 
 
-@resource("GET", f"{_BASE}/{{deployment}}", role=Role.USER, summary="Show a deployment")
+@resource("GET", f"{_BASE}/{{deployment}}", role=Role.USER, summary="Show a deployment", returns=ShownDeployment)
 def get_deployment(call: Call, name: str) -> Answer:
     return Answer({"$schema": "ogg:deployment", **_fields(call, name)})
 

@@ -12,6 +12,7 @@ from ggshell.service.answers import Answer, collection, item
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items, Resource
 from ggshell.service.routes import resource
 from ggshell.service.trail_facts import all_trails, header_of
 
@@ -33,14 +34,20 @@ class EncryptBody(Body, kw_only=True):
     encoding: str | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the names of the keys in ENCKEYS")
+class EncryptKey(Resource, tag="ogg:encryptKey"):
+    """The length of a key in bits."""
+
+    bit_length: int
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the names of the keys in ENCKEYS", returns=Items)
 def list_keys(call: Call) -> Answer:
     return Answer(collection(item(call.url(_BASE), name) for name in key_names(call.home)))
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show the length of a key, never the key")
+@resource("GET", _ONE, role=Role.USER, summary="Show the length of a key, never the key", returns=EncryptKey)
 def get_key(call: Call, key: str) -> Answer:
-    return Answer({"$schema": "ogg:encryptKey", "bitLength": len(key_of_file(call.home, key)) * 8})
+    return Answer(EncryptKey(bit_length=len(key_of_file(call.home, key)) * 8))
 
 
 @resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Add a key to ENCKEYS", body=KeyBody, status=201)

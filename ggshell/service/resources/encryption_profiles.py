@@ -10,6 +10,7 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Said, collection, item
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items, Resource, Response
 from ggshell.service.routes import resource
 
 _BASE = "/encryption/profiles"
@@ -17,28 +18,56 @@ _ONE = f"{_BASE}/{{profile}}"
 WALLET: Final = "LocalWallet"
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the encryption profiles")
+class MasterKeyName(Response):
+    """The master key of a profile."""
+
+    name: str
+    version: str
+
+
+class EncryptionProfile(Resource, tag="ogg:encryptionProfile"):
+    """An encryption profile."""
+
+    type: str
+    is_default: bool
+    masterkey: MasterKeyName
+    description: str
+
+
+class EncryptionProfileValid(Resource, tag="ogg:encryptionProfileValid"):
+    """Whether the wallet can be used; a message says why not."""
+
+    is_valid: bool
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the encryption profiles", returns=Items)
 def list_profiles(call: Call) -> Answer:
     return Answer(collection([item(call.url(_BASE), WALLET)]))
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show an encryption profile")
+@resource("GET", _ONE, role=Role.USER, summary="Show an encryption profile", returns=EncryptionProfile)
 def get_profile(call: Call, profile: str) -> Answer:
     _require(profile)
-    key = {"name": wallet_of(call.home).name, "version": "LATEST"}
-    fields = {"$schema": "ogg:encryptionProfile", "type": "localWallet", "isDefault": True, "masterkey": key}
-    return Answer({**fields, "description": "The wallet of the home"})
+    key = MasterKeyName(name=wallet_of(call.home).name, version="LATEST")
+    text = "The wallet of the home"
+    return Answer(EncryptionProfile(type="localWallet", is_default=True, masterkey=key, description=text))
 
 
-@resource("GET", f"{_ONE}/valid", role=Role.ADMINISTRATOR, summary="Check that the wallet can be used")
+@resource(
+    "GET",
+    f"{_ONE}/valid",
+    role=Role.ADMINISTRATOR,
+    summary="Check that the wallet can be used",
+    returns=EncryptionProfileValid,
+)
 def is_valid(call: Call, profile: str) -> Answer:
     _require(profile)
     try:
         call.run("OPEN WALLET")
     except GgsError as error:
         call.said.append(Said.of(error, "WARNING"))
-        return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": False})
-    return Answer({"$schema": "ogg:encryptionProfileValid", "isValid": True})
+        return Answer(EncryptionProfileValid(is_valid=False))
+    return Answer(EncryptionProfileValid(is_valid=True))
 
 
 @resource(

@@ -13,7 +13,7 @@ from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, Object, collection, status_item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described, lines_of
 from ggshell.service.call import Call, Steps, quoted, word
@@ -26,8 +26,9 @@ from ggshell.service.group_facts import (
     parameter_text,
     settings_of,
     status_text,
-    target_fields,
+    written_trails,
 )
+from ggshell.service.group_responses import CommandReply, Extract
 from ggshell.service.named_files import is_outside
 from ggshell.service.registration import (
     CREDENTIALS_HINT,
@@ -38,6 +39,7 @@ from ggshell.service.registration import (
     still_registered,
     unregister_deleted,
 )
+from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.trail_names import known_trail, trail_fields, trail_of_file, trail_text
 
@@ -86,13 +88,13 @@ class ExtractBody(GroupBody):
     mining_credentials: Object | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the Extracts")
+@resource("GET", _BASE, role=Role.USER, summary="List the Extracts", returns=StatusItems)
 def list_extracts(call: Call) -> Answer:
     base = call.url(_BASE)
-    return Answer(collection(item(base, name, status=status) for name, status in entries(call, EXTRACT)))
+    return Answer(collection(status_item(base, name, status) for name, status in entries(call, EXTRACT)))
 
 
-@resource("GET", f"{_BASE}/{{extract}}", role=Role.USER, summary="Show an Extract")
+@resource("GET", f"{_BASE}/{{extract}}", role=Role.USER, summary="Show an Extract", returns=Extract)
 def get_extract(call: Call, extract: str) -> Answer:
     found = find_group(call, EXTRACT, extract)
     text = parameter_text(call, found.group)
@@ -101,7 +103,7 @@ def get_extract(call: Call, extract: str) -> Answer:
         "begin": begin_field(found),
         "source": _source_field(found),
         "config": None if text is None else text.splitlines(),
-        "targets": target_fields(found),
+        "targets": written_trails(found),
         "status": status_text(found),
         "type": "Unknown" if found.checkpoint.read.source is SourceType.LOG else None,
         "description": found.checkpoint.description or None,
@@ -263,7 +265,12 @@ def delete_extract(call: Call, extract: str) -> Answer:
 
 
 @resource(
-    "POST", f"{_BASE}/{{extract}}/command", role=Role.USER, summary="Send a request to an Extract", body=GroupCommand
+    "POST",
+    f"{_BASE}/{{extract}}/command",
+    role=Role.USER,
+    summary="Send a request to an Extract",
+    body=GroupCommand,
+    returns=CommandReply,
 )
 def send_to_extract(call: Call, extract: str) -> Answer:
     return send(call, EXTRACT, extract, call.body)

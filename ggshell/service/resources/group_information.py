@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ggshell.cli.groups import EXTRACT, REPLICAT, Kinds
 from ggshell.errors import NotFoundError
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
 from ggshell.service.group_facts import checkpoint_fields, find_group, report_names, status_fields
+from ggshell.service.group_responses import ExtractCheckpoints, ExtractStatus, ReplicatCheckpoints, ReplicatStatus
+from ggshell.service.responses import Items, Resource, Response
 from ggshell.service.routes import resource
 
 _TYPES = ("checkpoints", "diagnostics", "history", "logs", "reports", "status")
+
+
+class HistoryLine(Response):
+    """A line of ggserr.log."""
+
+    message: str
+
+
+class GroupHistory(Resource, tag="ogg:erHistory"):
+    """The newest lines of ggserr.log about a group, the newest last."""
+
+    items: list[HistoryLine]
+
+
+class ReportLines(Resource, tag="ogg:report"):
+    """The lines of a report or discard file."""
+
+    lines: list[str]
+
+
+class LogLines(Resource, tag="ogg:log"):
+    """The lines that a process wrote to its standard output and standard error."""
+
+    lines: list[str]
+
+
 _Part = Callable[[Call, Kinds, str, str], Answer]
 
 
@@ -23,12 +52,12 @@ def _types(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
 
 def _status(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
     found = find_group(call, kinds, name)
-    return Answer(status_fields(call, found, f"ogg:{found.type.value.lower()}Status"))
+    return Answer((ExtractStatus if kinds is EXTRACT else ReplicatStatus)(**status_fields(call, found)))
 
 
 def _checkpoints(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
     found = find_group(call, kinds, name)
-    return Answer(checkpoint_fields(found, f"ogg:{found.type.value.lower()}Checkpoints"))
+    return Answer((ExtractCheckpoints if kinds is EXTRACT else ReplicatCheckpoints)(**checkpoint_fields(found)))
 
 
 def _history(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
@@ -38,7 +67,7 @@ def _history(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
     path = call.home.event_log
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     chosen = [line for line in lines if any(each in line for each in words)][-200:]
-    return Answer({"$schema": "ogg:erHistory", "items": [{"message": line} for line in chosen]})
+    return Answer(GroupHistory(items=[HistoryLine(message=line) for line in chosen]))
 
 
 def _reports(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
@@ -60,23 +89,22 @@ def _diagnostics(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
 def _declare(plural: str, kinds: Kinds) -> None:
     """Declare the routes of one kind of group."""
     base, word = f"/{plural}", plural[:-1]
-    parts: dict[str, _Part] = {
-        "info": _types,
-        "info/status": _status,
-        "info/checkpoints": _checkpoints,
-        "info/history": _history,
-        "info/reports": _reports,
-        "info/logs": _logs,
-        "info/diagnostics": _diagnostics,
+    extracts = kinds is EXTRACT
+    parts: dict[str, tuple[_Part, Any]] = {
+        "info": (_types, Items),
+        "info/status": (_status, ExtractStatus if extracts else ReplicatStatus),
+        "info/checkpoints": (_checkpoints, ExtractCheckpoints if extracts else ReplicatCheckpoints),
+        "info/history": (_history, GroupHistory),
+        "info/reports": (_reports, Items),
+        "info/logs": (_logs, Items),
+        "info/diagnostics": (_diagnostics, Items),
     }
-    for path, part in parts.items():
-        _route(f"{base}/{{{word}}}/{path}", f"Show {path.rpartition('/')[2]} of {plural}", base, path, part, kinds)
+    for path, (part, returns) in parts.items():
+        summary = f"Show {path.rpartition('/')[2]} of {plural}"
 
-
-def _route(address: str, summary: str, base: str, path: str, part: _Part, kinds: Kinds) -> None:
-    @resource("GET", address, role=Role.USER, summary=summary)
-    def handler(call: Call, name: str) -> Answer:
-        return part(call, kinds, name, f"{base}/{name}/{path}")
+        @resource("GET", f"{base}/{{{word}}}/{path}", role=Role.USER, summary=summary, returns=returns)
+        def handler(call: Call, name: str, part: _Part = part, path: str = path) -> Answer:
+            return part(call, kinds, name, f"{base}/{name}/{path}")
 
 
 _declare("extracts", EXTRACT)
@@ -89,7 +117,8 @@ def _report(call: Call, kinds: Kinds, group: str, report: str) -> Answer:
     if report not in report_names(call, found.group):
         raise NotFoundError(f"report {report} of {found.name} does not exist")
     folder = call.home.discard(found.group).parent
-    return _text(folder.joinpath(report).read_text(errors="replace"), "ogg:report")
+    text = folder.joinpath(report).read_text(errors="replace")
+    return Answer(ReportLines(lines=text.splitlines()), text=text)
 
 
 def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
@@ -97,33 +126,49 @@ def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
     path = call.home.output(found.group)
     if log not in (found.group, "default") or not path.exists():
         raise NotFoundError(f"log {log} of {found.name} does not exist")
-    return _text(path.read_text(errors="replace"), "ogg:log")
+    text = path.read_text(errors="replace")
+    return Answer(LogLines(lines=text.splitlines()), text=text)
 
 
-def _text(text: str, schema: str) -> Answer:
-    response: Object = {"$schema": schema, "lines": text.splitlines()}
-    return Answer(response, text=text)
-
-
-@resource("GET", "/extracts/{extract}/info/reports/{report}", role=Role.USER, summary="Show a report of an Extract")
+@resource(
+    "GET",
+    "/extracts/{extract}/info/reports/{report}",
+    role=Role.USER,
+    summary="Show a report of an Extract",
+    returns=ReportLines,
+)
 def get_extract_report(call: Call, extract: str, report: str) -> Answer:
     return _report(call, EXTRACT, extract, report)
 
 
-@resource("GET", "/replicats/{replicat}/info/reports/{report}", role=Role.USER, summary="Show a report of a Replicat")
+@resource(
+    "GET",
+    "/replicats/{replicat}/info/reports/{report}",
+    role=Role.USER,
+    summary="Show a report of a Replicat",
+    returns=ReportLines,
+)
 def get_replicat_report(call: Call, replicat: str, report: str) -> Answer:
     return _report(call, REPLICAT, replicat, report)
 
 
 @resource(
-    "GET", "/extracts/{extract}/info/logs/{log}", role=Role.ADMINISTRATOR, summary="Show the output of an Extract"
+    "GET",
+    "/extracts/{extract}/info/logs/{log}",
+    role=Role.ADMINISTRATOR,
+    summary="Show the output of an Extract",
+    returns=LogLines,
 )
 def get_extract_log(call: Call, extract: str, log: str) -> Answer:
     return _log(call, EXTRACT, extract, log)
 
 
 @resource(
-    "GET", "/replicats/{replicat}/info/logs/{log}", role=Role.ADMINISTRATOR, summary="Show the output of a Replicat"
+    "GET",
+    "/replicats/{replicat}/info/logs/{log}",
+    role=Role.ADMINISTRATOR,
+    summary="Show the output of a Replicat",
+    returns=LogLines,
 )
 def get_replicat_log(call: Call, replicat: str, log: str) -> Answer:
     return _log(call, REPLICAT, replicat, log)

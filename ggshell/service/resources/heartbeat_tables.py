@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from ggshell.errors import UsageError
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer, Object, Said, utc_text
+from ggshell.service.answers import Answer, Said, utc_text
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, Steps, word
+from ggshell.service.responses import Resource, Response
 from ggshell.service.routes import resource
 
 if TYPE_CHECKING:
@@ -48,24 +49,57 @@ class HeartbeatBody(Body):
         return found
 
 
-@resource("GET", _BASE, role=Role.USER, summary="Show the settings of the heartbeat table")
+class TablesHeartbeat(Resource, tag="ogg:tablesHeartbeat"):
+    """The settings of a heartbeat table: ``frequency`` in seconds, 0 for none; the times in days."""
+
+    frequency: float
+    retention_time: int
+    purge_frequency: int
+    partitioned: bool
+    target_only: bool
+    tracking_extract_restart: bool
+    db_unique_name: bool
+    upgrade: bool
+
+
+class MeasuredLag(Response, kw_only=True):
+    """A heartbeat in one direction of a path between databases: its lag, that of its parts, and its age, in seconds."""
+
+    received_timestamp: str | None
+    source: str
+    target: str
+    path: str
+    process_name: str | None = None
+    lag_seconds: float
+    age_seconds: float
+    lag_extract: float | None = None
+    lag_route: float | None = None
+    lag_read: float | None = None
+    lag_replicat: float | None = None
+
+
+class ProcessHeartbeat(Resource, tag="ogg:processHeartbeat"):
+    """The lags that heartbeats have measured."""
+
+    heartbeats: list[MeasuredLag]
+
+
+@resource("GET", _BASE, role=Role.USER, summary="Show the settings of the heartbeat table", returns=TablesHeartbeat)
 def get_heartbeat_table(call: Call, connection: str) -> Answer:
     call.log_in(connection)
     info = cast("HeartbeatInfo", call.run("INFO HEARTBEATTABLE").result)
     frequency = info.frequency or Decimal(0)
-    return Answer(
-        {
-            "$schema": "ogg:tablesHeartbeat",
-            "frequency": int(frequency) if frequency == int(frequency) else float(frequency),
-            "retentionTime": info.retention_days,
-            "purgeFrequency": info.purge_days,
-            "partitioned": info.partitioned,
-            "targetOnly": info.frequency is None,
-            "trackingExtractRestart": True,
-            "dbUniqueName": False,
-            "upgrade": False,
-        }
+    found = TablesHeartbeat(
+        frequency=int(frequency) if frequency == int(frequency) else float(frequency),
+        retention_time=info.retention_days,
+        purge_frequency=info.purge_days,
+        partitioned=info.partitioned,
+        target_only=info.frequency is None,
+        tracking_extract_restart=True,
+        db_unique_name=False,
+        upgrade=False,
     )
+    return Answer(found)
 
 
 @resource("POST", _BASE, role=_ROLE, summary="Add the heartbeat table", body=HeartbeatBody, optional=True, status=201)
@@ -126,7 +160,14 @@ def delete_heartbeat_table(call: Call, connection: str) -> Answer:
     return Answer()
 
 
-@resource("GET", f"{_BASE}/{{process}}", role=Role.USER, summary="Show the heartbeats of a process", query=_PART)
+@resource(
+    "GET",
+    f"{_BASE}/{{process}}",
+    role=Role.USER,
+    summary="Show the heartbeats of a process",
+    query=_PART,
+    returns=ProcessHeartbeat,
+)
 def get_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
     found = _received(call, connection, _part(call), process.upper())
     return Answer(_heartbeats(each for lag in found for each in _fields(lag, process.upper())))
@@ -139,7 +180,14 @@ def delete_process_heartbeats(call: Call, connection: str, process: str) -> Answ
     return Answer()
 
 
-@resource("GET", f"{_BASE}Data", role=Role.USER, summary="Show the received heartbeats with their lags", query=_PART)
+@resource(
+    "GET",
+    f"{_BASE}Data",
+    role=Role.USER,
+    summary="Show the received heartbeats with their lags",
+    query=_PART,
+    returns=ProcessHeartbeat,
+)
 def get_heartbeat_data(call: Call, connection: str) -> Answer:
     """Show the heartbeats in the history table, the newest first, with the lag in both directions of their path."""
     return Answer(_heartbeats(each for lag in _received(call, connection, _part(call)) for each in _fields(lag)))
@@ -157,8 +205,8 @@ def _number(call: Call, name: str, usual: int) -> int:
     return int(text) if text else usual
 
 
-def _heartbeats(found: Iterable[Object]) -> Object:
-    return {"$schema": "ogg:processHeartbeat", "heartbeats": list(found)}
+def _heartbeats(found: Iterable[MeasuredLag]) -> ProcessHeartbeat:
+    return ProcessHeartbeat(heartbeats=list(found))
 
 
 def _received(call: Call, connection: str, part: tuple[int, int], process: str = "") -> list[Lag]:
@@ -169,27 +217,27 @@ def _received(call: Call, connection: str, part: tuple[int, int], process: str =
     return tables.received(*part, process)
 
 
-def _fields(lag: Lag, process: str = "") -> list[Object]:
+def _fields(lag: Lag, process: str = "") -> list[MeasuredLag]:
     """Return the directions of a path that have measured something; ``process``: only those that it belongs to."""
     here, there = lag.beat.local_database or "", lag.beat.remote_database or ""
     beat = lag.beat
     ways = ((there, here, lag.incoming, beat.incoming_replicat), (here, there, lag.outgoing, beat.outgoing_replicat))
     shown = (way for way in ways if way[2].path and (not process or process in way[2].path.upper().split(" ")))
-    return [{"receivedTimestamp": utc_text(lag.received or 0), **_way(*way)} for way in shown]
+    return [_way(lag, *way) for way in shown]
 
 
-def _way(source: str, target: str, direction: Direction, replicat: str | None) -> Object:
+def _way(lag: Lag, source: str, target: str, direction: Direction, replicat: str | None) -> MeasuredLag:
     parts = direction.parts
-    fields: Object = {
-        "source": source,
-        "target": target,
-        "path": direction.path,
-        "processName": replicat,
-        "lagSeconds": parts.total or 0.0,
-        "ageSeconds": direction.age or 0.0,
-        "lagExtract": parts.extract,
-        "lagRoute": parts.routing,
-        "lagRead": parts.read,
-        "lagReplicat": parts.apply,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return MeasuredLag(
+        received_timestamp=utc_text(lag.received or 0),
+        source=source,
+        target=target,
+        path=direction.path,
+        process_name=replicat,
+        lag_seconds=parts.total or 0.0,
+        age_seconds=direction.age or 0.0,
+        lag_extract=parts.extract,
+        lag_route=parts.routing,
+        lag_read=parts.read,
+        lag_replicat=parts.apply,
+    )

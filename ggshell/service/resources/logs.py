@@ -8,10 +8,11 @@ from typing import Any, Final
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.home.events import EventLog
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
 from ggshell.service.event_lines import EVENT_QUERY, LoggedEvent, events, wanted
 from ggshell.service.installation import services_of
+from ggshell.service.responses import Items, Message, Resource
 from ggshell.service.routes import resource
 
 _EVENTS: Final = "events"
@@ -21,20 +22,49 @@ _LONGEST_TEXT: Final = 100_000
 _SERVICES: Final = "/deployments/{deployment}/services/{service}/logs"
 
 
-@resource("GET", "/logs", role=Role.USER, summary="List the logs")
+class Event(Message, tag="ogg:message"):
+    """An event of ggserr.log. ``program``: the program that wrote it."""
+
+    program: str
+
+
+class LogFacts(Resource, tag="ogg:log"):
+    """A log."""
+
+    enabled: bool
+    data_exists: bool
+
+
+class EventItems(LogFacts, tag="ogg:log"):
+    """The events of ggserr.log."""
+
+    items: list[Event]
+
+
+class ServiceLog(LogFacts, tag="ogg:log"):
+    """The lines of the report of the service."""
+
+    lines: list[str]
+
+
+@resource("GET", "/logs", role=Role.USER, summary="List the logs", returns=Items)
 def list_logs(call: Call) -> Answer:
     return Answer(collection(item(call.url("/logs"), name) for name in (_DEFAULT, _EVENTS)))
 
 
-@resource("GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log", query=EVENT_QUERY)
+@resource(
+    "GET", "/logs/events", role=Role.ADMINISTRATOR, summary="Show ggserr.log", query=EVENT_QUERY, returns=EventItems
+)
 def list_events(call: Call) -> Answer:
     """Show the same events as ``messages``, which every user may read: the vendor's API requires Administrator here."""
     found = events(call.home, wanted(call.request.query))
     items = [event_fields(call, event) for event in found]
-    return Answer({**_log_fields(call.home.event_log), "items": items}, text=text_of_log(call))
+    return Answer(EventItems(**_log_fields(call.home.event_log), items=items), text=text_of_log(call))
 
 
-@resource("GET", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Show a log; as text/plain, its content")
+@resource(
+    "GET", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Show a log; as text/plain, its content", returns=ServiceLog
+)
 def get_log(call: Call, name: str) -> Answer:
     _require(name)
     return _report(call)
@@ -54,30 +84,31 @@ def delete_log(call: Call, name: str) -> Answer:
     raise UsageError(f"log {name} cannot be cleared", hint="rotate ggserr.log with logrotate; old reports are kept")
 
 
-@resource("GET", _SERVICES, role=Role.USER, summary="List the logs of a service")
+@resource("GET", _SERVICES, role=Role.USER, summary="List the logs of a service", returns=Items)
 def list_service_logs(call: Call, deployment: str, service: str) -> Answer:
     _require_service(call, deployment, service)
     base = call.url(_SERVICES.format(deployment=deployment, service=service))
     return Answer(collection([item(base, _DEFAULT)]))
 
 
-@resource("GET", f"{_SERVICES}/default", role=Role.ADMINISTRATOR, summary="Show the log of a service")
+@resource(
+    "GET", f"{_SERVICES}/default", role=Role.ADMINISTRATOR, summary="Show the log of a service", returns=ServiceLog
+)
 def get_service_log(call: Call, deployment: str, service: str) -> Answer:
     _require_service(call, deployment, service)
     return _report(call)
 
 
-def event_fields(call: Call, event: LoggedEvent) -> Object:
+def event_fields(call: Call, event: LoggedEvent) -> Event:
     """Return an event of ggserr.log as a message of the API."""
-    return {
-        "$schema": "ogg:message",
-        "title": event.text,
-        "code": event.code,
-        "severity": event.severity,
-        "issued": event.issued,
-        "type": call.url(f"/oggerr/{event.code}"),
-        "program": event.program,
-    }
+    return Event(
+        title=event.text,
+        code=event.code,
+        severity=event.severity,
+        issued=event.issued,
+        type=call.url(f"/oggerr/{event.code}"),
+        program=event.program,
+    )
 
 
 def text_of_log(call: Call) -> str:
@@ -90,11 +121,12 @@ def text_of_log(call: Call) -> str:
 def _report(call: Call) -> Answer:
     path = call.home.report("SERVICE")
     text = path.read_text(errors="replace") if path.exists() else ""
-    return Answer({**_log_fields(path), "lines": text.splitlines()}, text=text)
+    return Answer(ServiceLog(**_log_fields(path), lines=text.splitlines()), text=text)
 
 
-def _log_fields(path: Path) -> Object:
-    return {"$schema": "ogg:log", "enabled": True, "dataExists": path.exists() and path.stat().st_size > 0}
+def _log_fields(path: Path) -> dict[str, bool]:
+    """Return the fields of LogFacts."""
+    return {"enabled": True, "data_exists": path.exists() and path.stat().st_size > 0}
 
 
 def _require(name: str) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.home.users import Role
 from ggshell.home.wallet import KeyStatus, KeyVersion
-from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
+from ggshell.service.answers import Answer, Said, collection, status_item, utc_text
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
+from ggshell.service.responses import Resource, StatusItem, StatusItems
 from ggshell.service.routes import resource
 
 _BASE = "/masterkey"
 _ONE = f"{_BASE}/{{version}}"
-_STATUSES = {KeyStatus.CURRENT: "current", KeyStatus.AVAILABLE: "available", KeyStatus.DELETED: "unavailable"}
+_STATUSES: Final[dict[KeyStatus, Literal["current", "available", "unavailable"]]] = {
+    KeyStatus.CURRENT: "current",
+    KeyStatus.AVAILABLE: "available",
+    KeyStatus.DELETED: "unavailable",
+}
 
 
 class VersionBody(Body, kw_only=True):
@@ -25,7 +30,14 @@ class VersionBody(Body, kw_only=True):
     created: str | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the versions of the master key")
+class MasterKeyVersion(Resource, tag="ogg:masterKey"):
+    """A version of the master key."""
+
+    created: str | None
+    status: Literal["current", "available", "unavailable"]
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the versions of the master key", returns=StatusItems)
 def list_versions(call: Call) -> Answer:
     return Answer(collection(_item(call, each) for each in _versions(call)))
 
@@ -38,6 +50,7 @@ def list_versions(call: Call) -> Answer:
     body=Body,
     optional=True,
     status=201,
+    returns=StatusItems,
 )
 def create_version(call: Call) -> Answer:
     """Add a version of the master key, which groups use from their next start.
@@ -58,11 +71,12 @@ def _created(number: int, name: str) -> Said:
     return Said("OGG-06142", f"Created version {number} of master encryption key '{name}' in the wallet.")
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a version of the master key, never the key")
+@resource(
+    "GET", _ONE, role=Role.USER, summary="Show a version of the master key, never the key", returns=MasterKeyVersion
+)
 def get_version(call: Call, version: str) -> Answer:
     found = _find(call, version)
-    fields: Object = {"$schema": "ogg:masterKey", "created": utc_text(found.created), "status": _STATUSES[found.status]}
-    return Answer(fields)
+    return Answer(MasterKeyVersion(created=utc_text(found.created), status=_STATUSES[found.status]))
 
 
 @resource("PATCH", _ONE, role=Role.ADMINISTRATOR, summary="Change the status of a version", body=VersionBody)
@@ -103,5 +117,5 @@ def _find(call: Call, version: str) -> KeyVersion:
     raise NotFoundError(f"version {version} of the master key does not exist")
 
 
-def _item(call: Call, version: KeyVersion) -> Object:
-    return item(call.url(_BASE), str(version.number), status=_STATUSES[version.status])
+def _item(call: Call, version: KeyVersion) -> StatusItem:
+    return status_item(call.url(_BASE), str(version.number), _STATUSES[version.status])

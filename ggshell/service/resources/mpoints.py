@@ -13,8 +13,10 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
 from ggshell.service.call import Call
 from ggshell.service.group_snapshot import GroupSnapshot, asked, snapshots
+from ggshell.service.measuring_points import MeasuringPoint, ProcessList
 from ggshell.service.process_facts import ProcessFacts, process_facts
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items
 from ggshell.service.routes import resource
 from ggshell.service.trail_names import trail_fields
 
@@ -56,12 +58,12 @@ def _of_group(each: GroupSnapshot) -> Process:
     return Process(each.found.group, kind, each.found.state.value.lower(), pid, each.found.checkpoint.started, 0, each)
 
 
-@resource("GET", f"{_BASE}/processes", role=Role.USER, summary="List the processes")
+@resource("GET", f"{_BASE}/processes", role=Role.USER, summary="List the processes", returns=ProcessList)
 def list_processes(call: Call) -> Answer:
     return Answer({"$schema": "mpoints:processes", "processes": [_process(call, each) for each in processes(call)]})
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the processes that have measuring points")
+@resource("GET", _BASE, role=Role.USER, summary="List the processes that have measuring points", returns=Items)
 def list_points(call: Call) -> Answer:
     return Answer(collection(item(call.url(_BASE), each.name) for each in processes(call)))
 
@@ -84,13 +86,19 @@ def _process(call: Call, found: Process) -> Object:
     }
 
 
-@resource("GET", f"{_BASE}/{{item}}", role=Role.USER, summary="List the measuring points of a process")
+@resource("GET", f"{_BASE}/{{item}}", role=Role.USER, summary="List the measuring points of a process", returns=Items)
 def list_kinds(call: Call, name: str) -> Answer:
     _find(call, name)
     return Answer(collection(item(call.url(f"{_BASE}/{name}"), kind) for kind in sorted(KINDS)))
 
 
-@resource("GET", f"{_BASE}/{{item}}/{{kind}}", role=Role.USER, summary="Show a measuring point of a process")
+@resource(
+    "GET",
+    f"{_BASE}/{{item}}/{{kind}}",
+    role=Role.USER,
+    summary="Show a measuring point of a process",
+    returns=MeasuringPoint,
+)
 def get_point(call: Call, name: str, kind: str) -> Answer:
     """Return the values of a measuring point; one that the process does not have is empty and says so."""
     if kind in WITHOUT_MEANING:

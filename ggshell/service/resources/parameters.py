@@ -10,8 +10,9 @@ from ggshell.errors import NotFoundError
 from ggshell.home.users import Role
 from ggshell.language import pages
 from ggshell.language.suggest import did_you_mean
-from ggshell.service.answers import Answer, Object, collection, item
+from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
+from ggshell.service.responses import Items, Resource, Response
 from ggshell.service.routes import resource
 
 _BASE: Final = "/parameters"
@@ -19,35 +20,55 @@ _KIND: Final = "parameters"
 _LONGEST: Final = 1024
 
 
-@resource("GET", _BASE, role=Role.ANYONE, summary="List the parameters")
+class ParameterInfo(Response, kw_only=True):
+    """What the manual says about a parameter."""
+
+    description: str
+    components: list[str]
+    databases: list[str]
+    platforms: list[str]
+    mandatory: bool
+    dynamic: bool
+    syntax: list[str]
+    examples: list[str]
+    default: str | None = None
+    not_supported: str | None = None
+    aliases: list[str] | None = None
+
+
+class ShownParameter(Resource, tag="ogg:parameter"):
+    """A parameter."""
+
+    name: str
+    info: list[ParameterInfo]
+
+
+@resource("GET", _BASE, role=Role.ANYONE, summary="List the parameters", returns=Items)
 def list_parameters(call: Call) -> Answer:
     return Answer(collection(item(call.url(_BASE), name) for name in sorted(_pages())))
 
 
-@resource("GET", f"{_BASE}/{{parameter}}", role=Role.ANYONE, summary="Describe a parameter")
+@resource("GET", f"{_BASE}/{{parameter}}", role=Role.ANYONE, summary="Describe a parameter", returns=ShownParameter)
 def get_parameter(call: Call, name: str) -> Answer:
     page = _pages().get(name.upper())
     if page is None:
         hint = did_you_mean(name.upper(), list(_pages())) or "list them with GET parameters"
         raise NotFoundError(f"parameter {name} does not exist", hint=hint)
     others = [other for other, each in _pages().items() if each is page and other != name.upper()]
-    info: Object = {
-        "description": page.summary[:_LONGEST],
-        "components": [part.strip() for part in page.facts.get("For", "").split(",") if part.strip()],
-        "databases": [part.strip() for part in page.facts.get("Databases", "All").split(",")],
-        "platforms": ["All"],
-        "mandatory": False,
-        "dynamic": False,
-        "syntax": list(page.syntax),
-        "examples": list(page.examples),
-    }
-    if "Default" in page.facts:
-        info["default"] = page.facts["Default"]
-    if "Not supported" in page.facts:
-        info["notSupported"] = page.facts["Not supported"]
-    if others:
-        info["aliases"] = others
-    return Answer({"$schema": "ogg:parameter", "name": name.upper(), "info": [info]})
+    info = ParameterInfo(
+        description=page.summary[:_LONGEST],
+        components=[part.strip() for part in page.facts.get("For", "").split(",") if part.strip()],
+        databases=[part.strip() for part in page.facts.get("Databases", "All").split(",")],
+        platforms=["All"],
+        mandatory=False,
+        dynamic=False,
+        syntax=list(page.syntax),
+        examples=list(page.examples),
+        default=page.facts.get("Default"),
+        not_supported=page.facts.get("Not supported"),
+        aliases=others or None,
+    )
+    return Answer(ShownParameter(name=name.upper(), info=[info]))
 
 
 @cache

@@ -10,7 +10,7 @@ from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.answers import Answer, Object, Said, collection, status_item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described
 from ggshell.service.call import Call, quoted, word
@@ -24,6 +24,8 @@ from ggshell.service.group_facts import (
     replicat_mode,
     status_text,
 )
+from ggshell.service.group_responses import CommandReply, Replicat
+from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.trail_names import known_trail, trail_fields
 
@@ -64,13 +66,13 @@ class ReplicatBody(GroupBody):
     synchronized: bool | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the Replicats")
+@resource("GET", _BASE, role=Role.USER, summary="List the Replicats", returns=StatusItems)
 def list_replicats(call: Call) -> Answer:
     base = call.url(_BASE)
-    return Answer(collection(item(base, name, status=status) for name, status in entries(call, REPLICAT)))
+    return Answer(collection(status_item(base, name, status) for name, status in entries(call, REPLICAT)))
 
 
-@resource("GET", f"{_BASE}/{{replicat}}", role=Role.USER, summary="Show a Replicat")
+@resource("GET", f"{_BASE}/{{replicat}}", role=Role.USER, summary="Show a Replicat", returns=Replicat)
 def get_replicat(call: Call, replicat: str) -> Answer:
     found = find_group(call, REPLICAT, replicat)
     text = parameter_text(call, found.group)
@@ -202,7 +204,12 @@ def delete_replicat(call: Call, replicat: str) -> Answer:
 
 
 @resource(
-    "POST", f"{_BASE}/{{replicat}}/command", role=Role.USER, summary="Send a request to a Replicat", body=GroupCommand
+    "POST",
+    f"{_BASE}/{{replicat}}/command",
+    role=Role.USER,
+    summary="Send a request to a Replicat",
+    body=GroupCommand,
+    returns=CommandReply,
 )
 def send_to_replicat(call: Call, replicat: str) -> Answer:
     return send(call, REPLICAT, replicat, call.body)

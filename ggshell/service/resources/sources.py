@@ -11,7 +11,7 @@ from ggshell.errors import UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said, collection, item
+from ggshell.service.answers import Answer, Object, Said, collection, status_item
 from ggshell.service.bodies import Begin, Body, GroupStatus
 from ggshell.service.call import Call, quoted, word
 from ggshell.service.group_facts import (
@@ -23,7 +23,9 @@ from ggshell.service.group_facts import (
     status_fields,
     status_text,
 )
+from ggshell.service.group_responses import DistPath, DistPathCheckpoints, DistPathInfo, DistPathStats
 from ggshell.service.path_addresses import source_trail, target_trail
+from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
 
@@ -68,13 +70,13 @@ def _filled(fields: Object) -> Object:
     return {name: value for name, value in found.items() if value not in (None, "", {}) and name != "$schema"}
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the distribution paths")
+@resource("GET", _BASE, role=Role.USER, summary="List the distribution paths", returns=StatusItems)
 def list_paths(call: Call) -> Answer:
     base = call.url(_BASE)
-    return Answer(collection(item(base, name, status=status) for name, status in entries(call, PATH)))
+    return Answer(collection(status_item(base, name, status) for name, status in entries(call, PATH)))
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a distribution path")
+@resource("GET", _ONE, role=Role.USER, summary="Show a distribution path", returns=DistPath)
 def get_path(call: Call, path: str) -> Answer:
     found = find_group(call, PATH, path)
     options, settings = found.checkpoint.options, settings_of(call, found)
@@ -194,11 +196,16 @@ def _deleted(name: str) -> Said:
     return Said("OGG-08516", f"The path '{name}' is deleted.")
 
 
-@resource("GET", f"{_ONE}/info", role=Role.USER, summary="Show the lag and the process of a distribution path")
+@resource(
+    "GET",
+    f"{_ONE}/info",
+    role=Role.USER,
+    summary="Show the lag and the process of a distribution path",
+    returns=DistPathInfo,
+)
 def get_path_info(call: Call, path: str) -> Answer:
     found = find_group(call, PATH, path)
-    fields = status_fields(call, found, "ogg:distPathInfo")
-    return Answer({**fields, "threadId": 0, "sourceExtractName": _writer(call, found)})
+    return Answer(DistPathInfo(**status_fields(call, found), thread_id=0, source_extract_name=_writer(call, found)))
 
 
 def _writer(call: Call, found: View) -> str:
@@ -212,13 +219,25 @@ def _writer(call: Call, found: View) -> str:
     return ""
 
 
-@resource("GET", f"{_ONE}/checkpoints", role=Role.USER, summary="Show the positions of a distribution path")
+@resource(
+    "GET",
+    f"{_ONE}/checkpoints",
+    role=Role.USER,
+    summary="Show the positions of a distribution path",
+    returns=DistPathCheckpoints,
+)
 def get_path_checkpoints(call: Call, path: str) -> Answer:
-    return Answer(checkpoint_fields(find_group(call, PATH, path), "ogg:distPathCheckpoints"))
+    return Answer(DistPathCheckpoints(**checkpoint_fields(find_group(call, PATH, path))))
 
 
-@resource("GET", f"{_ONE}/stats", role=Role.USER, summary="Show what a distribution path has delivered, by table")
+@resource(
+    "GET",
+    f"{_ONE}/stats",
+    role=Role.USER,
+    summary="Show what a distribution path has delivered, by table",
+    returns=DistPathStats,
+)
 def get_path_stats(call: Call, path: str) -> Answer:
     found = find_group(call, PATH, path)
     tables = call.rows(f"STATS DISTPATH {word(found.group)}, TOTAL") if found.runs else []
-    return Answer({"$schema": "ogg:distPathStats", "status": status_text(found), "tables": tables})
+    return Answer(DistPathStats(status=status_text(found), tables=tables))

@@ -12,8 +12,9 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
-from ggshell.service.outcomes import outcome_fields
+from ggshell.service.outcomes import Question, StatementOutcome, outcome_fields
 from ggshell.service.permissions import require_permission
+from ggshell.service.responses import LongRequest, Resource
 from ggshell.service.routes import resource
 from ggshell.service.shells import ShellSettings
 from ggshell.service.sign_in import COOKIE
@@ -40,6 +41,14 @@ class StatementBody(Body):
     interactive: bool = False
 
 
+class ShellSession(Resource, tag="ggshell:session"):
+    """The session of a shell."""
+
+    deployment: str
+    user: str
+    role: str
+
+
 class _Asker:
     """Answers the questions of a statement with the answers of the request; the first one that is left over is returned."""
 
@@ -63,6 +72,7 @@ class _Asker:
     optional=True,
     status=201,
     statements=True,
+    returns=ShellSession,
 )
 def start_session(call: Call) -> Answer:
     """Start a session that only this shell uses; the answer sets its cookie."""
@@ -72,17 +82,22 @@ def start_session(call: Call) -> Answer:
     token = call.state.sign_in.separate(call.principal)
     call.state.shells.open(token, ShellSettings(body.engine, body.auto_manager))
     secure = "" if call.state.settings.plaintext else "; Secure"
-    fields = {
-        "$schema": "ggshell:session",
-        "deployment": call.state.settings.deployment,
-        "user": call.principal.name,
-        "role": call.principal.role.title,
-    }
+    found = ShellSession(
+        deployment=call.state.settings.deployment, user=call.principal.name, role=call.principal.role.title
+    )
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
-    return Answer(fields, status=201, headers={"Set-Cookie": cookie, "Cache-Control": "no-store"})
+    return Answer(found, status=201, headers={"Set-Cookie": cookie, "Cache-Control": "no-store"})
 
 
-@resource("POST", _BASE, role=Role.USER, summary="Carry out a statement", body=StatementBody, statements=True)
+@resource(
+    "POST",
+    _BASE,
+    role=Role.USER,
+    summary="Carry out a statement",
+    body=StatementBody,
+    statements=True,
+    returns=StatementOutcome,
+)
 def run_statement(call: Call) -> Answer:
     """Carry out a statement in the session of the request. A statement that fails is an answer too, with its errors."""
     body: StatementBody = call.body
@@ -95,23 +110,30 @@ def run_statement(call: Call) -> Answer:
         asker = None if body.answers is None else _Asker(list(body.answers))
         session.ask, session.interactive = asker, body.interactive and asker is not None
         fields = outcome_fields(_outcome(call, session, body.statement), body.format)
-        fields["login"] = str(session.login or "")
+        fields.login = str(session.login or "")
     if asker is not None and asker.open is not None:
         question, hidden = asker.open
-        fields["question"] = {"text": question, "hidden": hidden}
+        fields.question = Question(text=question, hidden=hidden)
     return Answer(fields)
 
 
-@resource("GET", f"{_BASE}/{{request}}", role=Role.USER, summary="Get the outcome of a statement that takes long")
+@resource(
+    "GET",
+    f"{_BASE}/{{request}}",
+    role=Role.USER,
+    summary="Get the outcome of a statement that takes long",
+    returns=StatementOutcome,
+    continues=True,
+)
 def get_statement(call: Call, request: str) -> Answer | RawAnswer:
     """Return what a statement returned, or 202 while it is being carried out."""
     found = call.state.long_requests.get(request)
-    if found is None or found.user != call.principal.name:
-        raise NotFoundError(f"request {request} does not exist")
+    if found is None or found.user != call.principal.name or not found.path.endswith(_BASE):
+        raise NotFoundError(f"statement {request} does not exist")
     if found.future.done():
         return found.future.result()
     found.renew()
-    return Answer({"name": found.name, "status": found.status}, status=202)
+    return Answer(LongRequest(name=found.name, status=found.status), status=202)
 
 
 def _outcome(call: Call, session: Session, text: str) -> Outcome:

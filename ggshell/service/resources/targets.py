@@ -9,12 +9,13 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, collection
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items
 from ggshell.service.routes import resource
 
 _BASE = "/targets"
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the paths that deliver to this home")
+@resource("GET", _BASE, role=Role.USER, summary="List the paths that deliver to this home", returns=Items)
 def list_targets(call: Call) -> Answer:
     return Answer(collection(()))
 

@@ -9,11 +9,12 @@ import msgspec
 
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.users import Role
-from ggshell.service.answers import Answer, Object, collection, item, utc_text
+from ggshell.service.answers import Answer, Object, collection, item, status_item, utc_text
 from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call
 from ggshell.service.profiles import AutoRestart
 from ggshell.service.refusals import stored_only
+from ggshell.service.responses import Items, Resource, StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.scheduler import DEFAULT_HISTORY, OWNER, OWNER_IDENTITY, parse_schedule
 from ggshell.service.task_commands import check_command
@@ -44,13 +45,57 @@ class TaskBody(Body):
     restart: AutoRestart | None = None
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the tasks")
+class ShownTask(Resource, tag="ogg:task", kw_only=True):
+    """A task, in the form in which POST accepts it. ``status``: running, or how its last execution ended."""
+
+    command: Object
+    enabled: bool
+    critical: bool
+    max_history: int
+    status: str
+    description: str | None = None
+    schedule: Object | None = None
+    timeout: int | None = None
+    restart: Object | None = None
+
+
+class TaskExecution(Resource, tag="ogg:taskStatus", kw_only=True):
+    """An execution of a task. ``output``: its messages, one a line; ``exit_code``: 1 if it failed."""
+
+    status: str
+    started: str | None
+    finished: str | None
+    killed: bool
+    output: str
+    exit_code: int | None = None
+
+
+class TaskHistory(Resource, tag="ogg:taskHistory"):
+    """The past executions of a task, the newest first."""
+
+    history: list[TaskExecution]
+
+
+class TaskStatus(Resource, tag="ogg:taskStatus", kw_only=True):
+    """The status of a task, its last execution and its next time."""
+
+    status: str
+    started: str | None = None
+    finished: str | None = None
+    killed: bool | None = None
+    output: str | None = None
+    exit_code: int | None = None
+    next: str | None = None
+
+
+@resource("GET", _BASE, role=Role.USER, summary="List the tasks", returns=StatusItems)
 def list_tasks(call: Call) -> Answer:
     tasks = call.state.tasks
-    return Answer(collection(item(call.url(_BASE), name, status=_status(call, name)) for name in tasks.tasks.names()))
+    base = call.url(_BASE)
+    return Answer(collection(status_item(base, name, _status(call, name)) for name in tasks.tasks.names()))
 
 
-@resource("GET", f"{_BASE}/{{task}}", role=Role.USER, summary="Show a task")
+@resource("GET", f"{_BASE}/{{task}}", role=Role.USER, summary="Show a task", returns=ShownTask)
 def get_task(call: Call, name: str) -> Answer:
     found = call.state.tasks.tasks.get(name)
     shown = {key: value for key, value in found.items() if key not in (OWNER, OWNER_IDENTITY)}
@@ -94,20 +139,32 @@ def delete_task(call: Call, name: str) -> Answer:
     return Answer()
 
 
-@resource("GET", f"{_BASE}/{{task}}/info", role=Role.USER, summary="List what a task reports")
+@resource("GET", f"{_BASE}/{{task}}/info", role=Role.USER, summary="List what a task reports", returns=Items)
 def list_info(call: Call, name: str) -> Answer:
     call.state.tasks.tasks.get(name)
     return Answer(collection(item(call.url(f"{_BASE}/{name}/info"), each) for each in ("history", "status")))
 
 
-@resource("GET", f"{_BASE}/{{task}}/info/history", role=Role.USER, summary="Show the past executions of a task")
+@resource(
+    "GET",
+    f"{_BASE}/{{task}}/info/history",
+    role=Role.USER,
+    summary="Show the past executions of a task",
+    returns=TaskHistory,
+)
 def get_history(call: Call, name: str) -> Answer:
     call.state.tasks.tasks.get(name)
     history = call.state.tasks.state(name).get("history", [])
     return Answer({"$schema": "ogg:taskHistory", "history": [_execution(each) for each in reversed(history)]})
 
 
-@resource("GET", f"{_BASE}/{{task}}/info/status", role=Role.USER, summary="Show the status and the next time of a task")
+@resource(
+    "GET",
+    f"{_BASE}/{{task}}/info/status",
+    role=Role.USER,
+    summary="Show the status and the next time of a task",
+    returns=TaskStatus,
+)
 def get_status(call: Call, name: str) -> Answer:
     call.state.tasks.tasks.get(name)
     state = call.state.tasks.state(name)

@@ -10,16 +10,26 @@ import msgspec
 
 from ggshell.errors import ConflictError, NotFoundError, StateError, UsageError
 from ggshell.groups.trail_removal import remove_files, remove_trail
-from ggshell.home.checkpoint import GroupKind
+from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
 from ggshell.home.documents import Documents
 from ggshell.home.process_file import ALIVE, state_of
 from ggshell.home.users import Role
-from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link
+from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link, links_of
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call, word
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Collection, Item, Items, Resource, TrailPlace
 from ggshell.service.routes import resource
-from ggshell.service.trail_facts import KIND, FoundTrail, all_trails, find_trail, header_of, size_of, trail_details
+from ggshell.service.trail_facts import (
+    KIND,
+    FoundTrail,
+    Trail,
+    all_trails,
+    find_trail,
+    header_of,
+    size_of,
+    trail_details,
+)
 from ggshell.service.trail_names import trail_fields, trail_text
 from ggshell.trail.name import TrailName
 
@@ -61,12 +71,51 @@ class TrailBody(Body):
         return {key: value for key, value in given.items() if value is not None}
 
 
+class TrailItem(Item, tag="ogg:collectionItem", kw_only=True):
+    """A trail in a list. ``path``: its folder unless that is the home's."""
+
+    path: str | None = None
+    details: Trail | None = None
+
+
+class TrailSequence(Resource, tag="ogg:trailSequence", kw_only=True):
+    """A file of a trail. ``space_used``: in bytes."""
+
+    encrypted: bool
+    source_database: str
+    space_used: int
+    first_csn: str | None = None
+    source_extract: str | None = None
+
+
+class ExtractTrail(TrailPlace, tag_field="$schema", tag="ogg:trail", kw_only=True):
+    """A trail that an Extract writes."""
+
+    size_mb: int = msgspec.field(name="sizeMB")
+    remote: bool
+
+
+class ExtractTrails(Resource, tag="ogg:extractTrails"):
+    """An Extract with its trails."""
+
+    name: str
+    is_running: bool
+    trails: list[ExtractTrail]
+
+
+class ExtractTrailsList(Resource, tag="ogg:extractTrailsList"):
+    """The Extracts with their trails."""
+
+    extracts: list[ExtractTrails]
+
+
 @resource(
     "GET",
     _BASE,
     role=Role.USER,
     summary="List the trails that groups use, and those with files in dirdat",
     query=_DETAILS,
+    returns=Collection[TrailItem],
 )
 def list_trails(call: Call) -> Answer:
     """List the trails; with ``details`` in the address, all facts of each."""
@@ -74,18 +123,17 @@ def list_trails(call: Call) -> Answer:
     return Answer(collection(_item(call, each, detailed=detailed) for each in all_trails(call)))
 
 
-def _item(call: Call, found: FoundTrail, *, detailed: bool) -> Object:
+def _item(call: Call, found: FoundTrail, *, detailed: bool) -> TrailItem:
     """Return a trail's entry. Its link names its folder, because the same name can exist in several."""
     fields = trail_fields(found.text)
-    name, folder = str(fields["name"]), str(fields.get("path", ""))
-    more: Object = {"details": trail_details(found)} if detailed else {}
-    entry = item(call.url(_BASE), name, **({"path": folder} if folder else {}), **more)
+    name, folder, base = str(fields["name"]), str(fields.get("path", "")), call.url(_BASE)
+    links = links_of(base, name)
     if folder:
-        entry["links"][1] = link("canonical", f"{call.url(_BASE)}/{quote(name, safe='')}?path={quote(folder, safe='')}")
-    return entry
+        links[1] = link("canonical", f"{base}/{quote(name, safe='')}?path={quote(folder, safe='')}")
+    return TrailItem(links=links, name=name, path=folder or None, details=trail_details(found) if detailed else None)
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a trail", query=_FOLDER)
+@resource("GET", _ONE, role=Role.USER, summary="Show a trail", query=_FOLDER, returns=Trail)
 def get_trail(call: Call, trail: str) -> Answer:
     return Answer(trail_details(find_trail(call, trail)))
 
@@ -171,7 +219,9 @@ def _remove(call: Call, found: FoundTrail, extract: str) -> Answer:
     return Answer()
 
 
-@resource("GET", _FILES, role=Role.USER, summary="List the sequence numbers of a trail's files", query=_FOLDER)
+@resource(
+    "GET", _FILES, role=Role.USER, summary="List the sequence numbers of a trail's files", query=_FOLDER, returns=Items
+)
 def list_sequences(call: Call, trail: str) -> Answer:
     found = find_trail(call, trail)
     base = call.url(f"{_BASE}/{quote(trail, safe='')}/sequences")
@@ -187,21 +237,28 @@ def delete_sequences(call: Call, trail: str) -> Answer:
     return _delete(call, trail, first, last)
 
 
-@resource("GET", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Show a file of a trail", query=_FOLDER)
+@resource(
+    "GET",
+    f"{_FILES}/{{sequence}}",
+    role=Role.ADMINISTRATOR,
+    summary="Show a file of a trail",
+    query=_FOLDER,
+    returns=TrailSequence,
+)
 def get_sequence(call: Call, trail: str, sequence: str) -> Answer:
     found, seqno = find_trail(call, trail), _number(sequence)
     header = header_of(found.name, seqno)
     if "download" in call.request.query or "binary" in call.request.headers.get("accept", ""):
         raise not_here("the transfer of trail files", "use a distribution path")
-    fields: Object = {
-        "$schema": "ogg:trailSequence",
-        "encrypted": header is not None and header.seal is not None,
-        "firstCsn": str(header.first_csn) if header is not None and header.first_csn is not None else None,
-        "sourceDatabase": (header.database_name if header is not None else "") or "unknown",
-        "sourceExtract": header.producer if header is not None else None,
-        "spaceUsed": size_of(found.name, seqno),
-    }
-    return Answer({key: value for key, value in fields.items() if value is not None})
+    return Answer(
+        TrailSequence(
+            encrypted=header is not None and header.seal is not None,
+            first_csn=str(header.first_csn) if header is not None and header.first_csn is not None else None,
+            source_database=(header.database_name if header is not None else "") or "unknown",
+            source_extract=header.producer if header is not None else None,
+            space_used=size_of(found.name, seqno),
+        )
+    )
 
 
 @resource("POST", f"{_FILES}/{{sequence}}", role=Role.ADMINISTRATOR, summary="Uploading a trail file is not supported")
@@ -234,26 +291,26 @@ def _number(text: str) -> int:
     return int(text)
 
 
-@resource("GET", "/exttrails", role=Role.USER, summary="List the Extracts with their trails")
+@resource("GET", "/exttrails", role=Role.USER, summary="List the Extracts with their trails", returns=ExtractTrailsList)
 def list_extract_trails(call: Call) -> Answer:
     extracts = [
-        {
-            "$schema": "ogg:extractTrails",
-            "name": entry.group,
-            "isRunning": state_of(call.home.process(entry.group, entry.type))[0] in ALIVE,
-            "trails": [
-                {
-                    "$schema": "ogg:trail",
-                    **trail_fields(each.trail),
-                    "sizeMB": each.megabytes,
-                    "sequence": each.current.seqno,
-                    "offset": each.current.rba,
-                    "remote": each.remote,
-                }
-                for each in entry.checkpoint.write
-            ],
-        }
+        ExtractTrails(
+            name=entry.group,
+            is_running=state_of(call.home.process(entry.group, entry.type))[0] in ALIVE,
+            trails=[_written(each) for each in entry.checkpoint.write],
+        )
         for entry in call.home.groups()
         if entry.type is GroupKind.EXTRACT and entry.checkpoint is not None
     ]
-    return Answer({"$schema": "ogg:extractTrailsList", "extracts": extracts})
+    return Answer(ExtractTrailsList(extracts=extracts))
+
+
+def _written(found: WriteCheckpoint) -> ExtractTrail:
+    place = found.current
+    return ExtractTrail(
+        **trail_fields(found.trail),
+        size_mb=found.megabytes,
+        sequence=place.seqno,
+        offset=place.rba,
+        remote=found.remote,
+    )

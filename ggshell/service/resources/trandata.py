@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ggshell.home.users import Role
-from ggshell.service.answers import DONE, Answer, Said
-from ggshell.service.bodies import Body
+from ggshell.service.answers import DONE, Answer, Object, Said
+from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call, objects_of
 from ggshell.service.connection_names import existing_connection
 from ggshell.service.database_names import object_name
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Resource
 from ggshell.service.routes import resource
 from ggshell.service.told import events_of
 from ggshell.types import split_name
@@ -54,12 +55,30 @@ class TableLogging(Logging, kw_only=True):
     primary_key: bool = True
 
 
+LoggingRow = Annotated[
+    Object, described("A row of the statement's result: for info, a table and what is logged of it.")
+]
+
+
+class TrandataSchema(Resource, tag="ogg:trandataSchema"):
+    """The logging of a schema's tables."""
+
+    schemas: list[LoggingRow]
+
+
+class TrandataTable(Resource, tag="ogg:trandataTable"):
+    """The logging of tables."""
+
+    tables: list[LoggingRow]
+
+
 @resource(
     "POST",
     f"{_BASE}/schema",
     role=Role.ADMINISTRATOR,
     summary="Add, delete or show the logging of a schema's tables",
     body=SchemaLogging,
+    returns=TrandataSchema,
 )
 def manage_schema(call: Call, connection: str) -> Answer:
     body: SchemaLogging = call.body
@@ -69,7 +88,7 @@ def manage_schema(call: Call, connection: str) -> Answer:
     if body.operation == "add" and body.all_columns:
         shown = split_name(body.schema_name)[-1]
         call.said += [_scheduling(shown), _whole(shown)]
-    return Answer(_answer(outcome, "ogg:trandataSchema", "schemas"))
+    return Answer(TrandataSchema(schemas=objects_of(outcome.result)))
 
 
 @resource(
@@ -78,13 +97,14 @@ def manage_schema(call: Call, connection: str) -> Answer:
     role=Role.ADMINISTRATOR,
     summary="Add, delete or show the logging of tables",
     body=TableLogging,
+    returns=TrandataTable,
 )
 def manage_table(call: Call, connection: str) -> Answer:
     body: TableLogging = call.body
     name = object_name(f"{body.schema_name}.{body.table_name}" if body.schema_name else body.table_name)
     options = _table_options(body) if body.operation == "add" else ""
     outcome = _run(call, connection, f"{body.operation.upper()} TRANDATA {name}{options}", body)
-    return Answer(_answer(outcome, "ogg:trandataTable", "tables"))
+    return Answer(TrandataTable(tables=objects_of(outcome.result)))
 
 
 @resource(
@@ -122,12 +142,6 @@ def _run(call: Call, connection: str, statement: str, body: Logging) -> Outcome:
     if body.operation == "add":
         call.said += [_unused(name) for name in body.unused()]
     return outcome
-
-
-def _answer(outcome: Outcome, schema: str, plural: str) -> dict[str, object]:
-    result = outcome.result
-    rows = objects_of(result)
-    return {"$schema": schema, plural: rows}
 
 
 def _scheduling(schema: str) -> Said:

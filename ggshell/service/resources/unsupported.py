@@ -13,6 +13,7 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, collection
 from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
+from ggshell.service.responses import Items
 from ggshell.service.routes import CHANGES, resource
 
 
@@ -133,7 +134,7 @@ def _declare(row: _Unsupported, method: str, path: str) -> None:
     listed = method == "GET" and is_collection(path, row.methods)
     summary = "List objects that are not supported: always empty" if listed else "Not supported"
 
-    @resource(method, path, role=role, summary=summary, body=body, optional=True)
+    @resource(method, path, role=role, summary=summary, body=body, optional=True, returns=Items if listed else None)
     def handler(call: Call, *parts: str) -> Answer:
         if listed:
             return Answer(collection(()))
