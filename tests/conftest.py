@@ -37,6 +37,8 @@ sys.dont_write_bytecode = False
 gc.set_threshold(10_000, 20, 20)
 # No test depends on the configuration file of the user who runs it.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+# A service of a test checks each of its answers against the declaration of the route; a wrong one becomes an error 500.
+os.environ["GGSHELL_CHECK_ANSWERS"] = "1"
 # Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 

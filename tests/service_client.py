@@ -146,5 +146,9 @@ class RunningService:
         return ServiceClient(self.url, user, password, **options)
 
     def close(self) -> None:
+        """Stop the processes. Fails if an answer was not as its route declares it, whoever received it."""
         for statement in ("STOP SERVICE", "KILL ER *", "STOP MANAGER !"):
             run_ggshell("--home", self.home, "-c", statement)
+        log = self.home / "ggserr.log"
+        wrong = [line for line in log.read_text().splitlines() if "not as declared" in line] if log.exists() else []
+        assert not wrong, wrong

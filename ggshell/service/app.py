@@ -32,6 +32,7 @@ from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug, headers_of, status_of
 from ggshell.service.request_sign_in import PeerName, RequestSignIn
+from ggshell.service.responses import LongRequest
 from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
@@ -48,15 +49,24 @@ _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-stor
 """Headers of every answer: a browser must not guess its type, and nothing may keep it."""
 
 
+Check = Callable[[routes.Route, int, bytes], None]
+"""Raises an error for an answer that is not as its route declares it: the status, and the body in JSON."""
+
+
 class Application:
-    """The ASGI application of a service. ``deadline``: seconds that a request may take."""
+    """The ASGI application of a service. ``deadline``: seconds that a request may take; ``check``: checks each answer."""
 
     def __init__(
-        self, state: ServiceState, peer_name: PeerName = lambda _: "", deadline: float = DEADLINE_SECONDS
+        self,
+        state: ServiceState,
+        peer_name: PeerName = lambda _: "",
+        deadline: float = DEADLINE_SECONDS,
+        check: Check | None = None,
     ) -> None:
         self._state = state
         self._sign_in = RequestSignIn(state, peer_name, deadline)
         self._deadline = deadline
+        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of any method for any address: the routes decide which of them there are."""
@@ -125,7 +135,10 @@ class Application:
         release = await self._place(route, call, values)
         future = self._submitted(route, call, values, release)
         answer = await self._awaited(request, future, route, call, end - loop.time())
-        return self._response(request, call, answer)
+        response = self._response(request, call, answer)
+        if self._check is not None and isinstance(answer, Answer) and response.media_type == JSON:
+            self._check(route, response.status_code, bytes(response.body))
+        return response
 
     async def _place(self, route: routes.Route, call: Call, values: tuple[str, ...]) -> Callable[[], None]:
         """Wait until a request may be carried out; return what must be called at its end. Raises HttpError (409, 503).
@@ -271,7 +284,7 @@ class Application:
         if route.statements:
             long.renew()
         where = call.url(f"/requests/{long.name}")
-        return Answer({"name": long.name, "status": long.status}, status=202, headers={"Location": where})
+        return Answer(LongRequest(name=long.name, status=long.status), status=202, headers={"Location": where})
 
     def _response(self, request: HttpRequest, call: Call, answer: Answer | RawAnswer) -> Response:
         headers = dict(answer.headers)

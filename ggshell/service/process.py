@@ -28,6 +28,7 @@ from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, own_process_file, write_process_file
 from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.answer_check import VARIABLE, check_answer
 from ggshell.service.app import Application
 from ggshell.service.protocol import CertifiedProtocol, Complaints, most_connections
 from ggshell.service.state import PROGRAM, ServiceState
@@ -123,7 +124,8 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     context = _tls(home, settings, clock, report)
     listener = listen(settings)
     control = _Control(settings, _fingerprint(home, settings))
-    application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""))
+    check = check_answer if os.environ.get(VARIABLE) else None
+    application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""), check=check)
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
     entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
     server = control.server = Server(

@@ -20,6 +20,7 @@ from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
 from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.answer_check import check_answer
 from ggshell.service.app import Application
 from ggshell.service.state import ServiceState
 
@@ -163,13 +164,15 @@ def test_reading_statements_are_not_recorded_as_changes(service: RunningService,
 
 @pytest.fixture
 def quick_service(tmp_path: Path) -> Iterator[tuple[str, ServiceState]]:
-    """A service in this process that lets a request take half a second, and its URL."""
+    """A service in this process that lets a request take two seconds, and its URL."""
     home = Home(tmp_path / "home")
     home.ensure()
     Users(home).add("admin", Role.SECURITY, PASSWORD)
     port = free_port()
     state = ServiceState(home, ServiceParameters(port=port, plaintext=True), SystemClock())
-    server = uvicorn.Server(uvicorn.Config(Application(state, deadline=0.5), lifespan="off", log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(Application(state, deadline=2, check=check_answer), lifespan="off", log_level="error")
+    )
     listener = socket.create_server(("127.0.0.1", port))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

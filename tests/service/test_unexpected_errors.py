@@ -28,8 +28,8 @@ def state(tmp_path: Path) -> Iterator[ServiceState]:
     found.close()
 
 
-def asked(application: Application) -> tuple[int, bytes]:
-    """Ask an application for its groups; returns the status and the body of its answer."""
+def asked(application: Application, path: str = "/services/v2/extracts") -> tuple[int, bytes]:
+    """Ask an application for a resource; returns the status and the body of its answer."""
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -42,8 +42,8 @@ def asked(application: Application) -> tuple[int, bytes]:
         "type": "http",
         "method": "GET",
         "scheme": "http",
-        "path": "/services/v2/extracts",
-        "raw_path": b"/services/v2/extracts",
+        "path": path,
+        "raw_path": path.encode(),
         "query_string": b"",
         "headers": [(b"host", b"h")],
         "client": ("127.0.0.1", 1),
