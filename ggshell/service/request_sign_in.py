@@ -37,6 +37,9 @@ class RequestSignIn:
         found = sign_in.quick(headers, host, name)
         if found is not None:
             return found
+        delay = sign_in.delay(host)
+        if delay:
+            await asyncio.sleep(delay)
         if self._waiting_for_password >= MOST_WAITING:
             raise HttpError(
                 503, "too many passwords are being checked at the same time", hint="repeat the request later"

@@ -1,7 +1,7 @@
 """Signing in: Basic credentials, session cookies, bearer tokens and client certificates give a principal with a role.
 
 A password that was checked once is recognized by a keyed digest until the users change, because scrypt is slow by design.
-After five failures for a user from one address, each further attempt must wait, twice as long each time.
+``attempts`` slows down guessing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from typing import Final, NamedTuple
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
 from ggshell.home.users import LONGEST_PASSWORD, Role, User, Users
+from ggshell.service.attempts import Attempts
 
 COOKIE: Final = "ogg_session"
-FREE_FAILURES: Final = 5
-LONGEST_WAIT_SECONDS: Final = 300.0
 MOST_OWN_SESSIONS: Final = 100
 """How many sessions and bearer tokens a user has. One more ends the oldest of the same user, not that of another."""
 _MOST_SESSIONS: Final = 10_000
-_MOST_FAILURES: Final = 100_000
 _BASIC_FORM: Final = "they are user:password in Base64"
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'}
 
@@ -53,13 +51,6 @@ class _Session:
         self.fixed_end = fixed_end
 
 
-class _Failures(NamedTuple):
-    """Failed attempts for a user from an address, and the monotonic time from which the next one is accepted."""
-
-    number: int
-    next_allowed: float
-
-
 class SignIn:
     """Checks credentials and keeps sessions, in memory only. Any thread can call it.
 
@@ -78,7 +69,7 @@ class SignIn:
         self._checked: set[bytes] = set()
         self._sessions: dict[str, _Session] = {}
         self._by_client: dict[tuple[str, str], str] = {}
-        self._failures: dict[tuple[str, str], _Failures] = {}
+        self._attempts = Attempts(clock)
 
     @property
     def has_users(self) -> bool:
@@ -93,8 +84,7 @@ class SignIn:
             return self._of_session(value.strip(), "the token is not valid, or it has expired")
         if scheme.lower() == "basic":
             name, password = _basic(value)
-            self._require_patience(name, client)
-            return self._basic_principal(name, client, self._digest(name, password))
+            return self._unless_failed(name, client, self._digest(name, password))
         if scheme:
             raise HttpError(
                 401,
@@ -130,9 +120,8 @@ class SignIn:
         Call it in one thread only: otherwise attempts at the same time are checked before one of them is counted.
         """
         name, password = _basic(headers["authorization"].partition(" ")[2])
-        self._require_patience(name, client)
         digest = self._digest(name, password)
-        found = self._basic_principal(name, client, digest)
+        found = self._unless_failed(name, client, digest)
         if found is not None:
             return found
         self._refresh()
@@ -140,18 +129,24 @@ class SignIn:
         right = self._users.check(name, password) is not None
         self._refresh()
         with self._lock:  # the user may have changed meanwhile: then this may be the password of a deleted user
-            if right and before is not None and self._credentials.get(name) == before:
-                self._failures.pop((name, client), None)
+            same = self._credentials.get(name) == before
+            if right and before is not None and same:
+                self._attempts.succeeded(name, client)
                 self._checked.add(digest)
                 return self._signed_in(self._known[name], client)
-            self._count_failure(name, client)
-        raise HttpError(
-            401,
-            "the user name or the password is not valid",
-            code="GGS-00906",
-            hint="check both, or ask a user with the role SECURITY for a new password",
-            headers=_CHALLENGE,
-        )
+            self._attempts.failed(name, client, digest if same and not right else None)
+        raise _wrong_password()
+
+    def delay(self, client: str) -> float:
+        """Return how many seconds the next call of ``slow`` for an address must wait. Raises HttpError 429."""
+        return self._attempts.delay(client)
+
+    def _unless_failed(self, name: str, client: str, digest: bytes) -> Principal | None:
+        """Return the principal if the password was checked already. Raises HttpError: 401 if it was wrong, 429."""
+        if self._attempts.is_wrong(digest):
+            raise _wrong_password()
+        self._attempts.require_patience(name, client)
+        return self._basic_principal(name, client, digest)
 
     def token(self, principal: Principal) -> tuple[str, int]:
         """Issue a bearer token for a user; return it with its seconds of validity.
@@ -205,6 +200,7 @@ class SignIn:
             same = {name for name, text in credentials.items() if self._credentials.get(name) == text}
             self._known, self._credentials, self._version = users, credentials, version
             self._checked.clear()
+            self._attempts.forget_passwords()
             self._sessions = {token: each for token, each in self._sessions.items() if each.name in same}
             self._by_client = {key: token for key, token in self._by_client.items() if key[0] in same}
 
@@ -260,24 +256,15 @@ class SignIn:
     def _digest(self, name: str, password: str) -> bytes:
         return hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
 
-    def _require_patience(self, name: str, client: str) -> None:
-        """Raise HttpError 429 while a user at an address must wait after failed attempts."""
-        failed = self._failures.get((name, client))
-        left = failed.next_allowed - self._clock.steady() if failed is not None else 0.0
-        if left > 0:
-            seconds = max(1, round(left))
-            raise HttpError(
-                429,
-                f"too many failed attempts to sign in: wait {seconds} seconds",
-                headers={"Retry-After": str(seconds)},
-            )
 
-    def _count_failure(self, name: str, client: str) -> None:
-        if len(self._failures) >= _MOST_FAILURES:
-            self._failures.pop(next(iter(self._failures)))
-        count = self._failures.get((name, client), _Failures(0, 0)).number + 1
-        wait = 0.0 if count < FREE_FAILURES else min(2.0 ** (count - FREE_FAILURES + 1), LONGEST_WAIT_SECONDS)
-        self._failures[(name, client)] = _Failures(count, self._clock.steady() + wait)
+def _wrong_password() -> HttpError:
+    return HttpError(
+        401,
+        "the user name or the password is not valid",
+        code="GGS-00906",
+        hint="check both, or ask a user with the role SECURITY for a new password",
+        headers=_CHALLENGE,
+    )
 
 
 def _basic(value: str) -> tuple[str, str]:
