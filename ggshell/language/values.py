@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ggshell.durations import Interval, read_hours, read_interval
 from ggshell.errors import StatementError
@@ -438,8 +438,14 @@ def _only_with(words: str, more: str | None) -> Test:
     return test
 
 
+RESERVED: Final = ("MGR", "SERVICE")
+"""Names that a new group cannot have: Manager and the service have parameter files and reports with these names."""
+
+
 def _new_name() -> Test:
     def test(value: Any, _: Mapping[str, Any]) -> str:
+        if str(value).upper() in RESERVED:
+            return f"{SHOWN} is reserved, because Manager and the service have files with such names"
         return "" if re.fullmatch(r"[A-Za-z][\w-]*", str(value)) else f"{SHOWN} is not a valid group name"
 
     return test

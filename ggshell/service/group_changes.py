@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ggshell.cli.groups import LONGEST_PATH, Kinds, View
+from ggshell.cli.groups import LONGEST_PATH, PATH, Kinds, View
 from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.documents import Documents
 from ggshell.home.users import Role
+from ggshell.language.values import RESERVED
 from ggshell.parameters.lines import first_of
 from ggshell.parameters.process_profiles import DEFAULT_PROFILE, GROUP_SETTINGS
 from ggshell.service.answers import DONE, Object, Said
@@ -104,7 +105,12 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
 
 
 def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
-    """Raise ConflictError if a group of these kinds has the name, before anything is changed; UsageError if it is too long."""
+    """Check the name of a new group before anything is changed.
+
+    Raises ConflictError if a group of these kinds has it, UsageError if it is too long or the name of another parameter file.
+    """
+    if kinds is not PATH and name.upper() in RESERVED:
+        raise UsageError(f"{name} is reserved: dirprm/{name.lower()}.prm has other settings", hint="use another name")
     if len(name) > LONGEST_PATH:
         raise UsageError(f"{name[:LONGEST_PATH]}… is too long for the name of a group")
     for kind in kinds:

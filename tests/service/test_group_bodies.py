@@ -233,3 +233,18 @@ def test_a_replicat_whose_alias_is_gone_is_deleted_and_otherwise_conflicts(clien
     deleted = client.delete("/replicats/GONE1")
     assert (deleted.status, "checkpoint table stays" in deleted.text) == (200, True), deleted.text
     assert client.get("/replicats/GONE1").status == 404
+
+
+@pytest.mark.parametrize(("kind", "name"), [("extracts", "SERVICE"), ("replicats", "mgr")])
+def test_a_group_cannot_have_the_parameter_file_of_another_process(
+    client: ServiceClient, service: RunningService, kind: str, name: str
+) -> None:
+    """An Administrator must not change service.prm, which requires SECURITY, under the name of a group."""
+    file = service.home / "dirprm" / f"{name.lower()}.prm"
+    before = file.read_text() if file.exists() else None
+    line, add = f"{kind[:-1].upper()} {name}", "EXTTRAILSOURCE" if kind == "extracts" else "EXTTRAIL"
+    body = {"source": {"name": "ea"}, "config": [line, "TABLE a.*;"]}
+    reply = service.client("jane").post(f"/{kind}/{name}", body)
+    assert (reply.status, "reserved" in reply.text) == (400, True), reply.text
+    assert (file.read_text() if file.exists() else None) == before
+    assert "reserved" in service.run(f"ADD {line}, {add} ea", 1)
