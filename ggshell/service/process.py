@@ -30,6 +30,7 @@ from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import VARIABLE, check_answer
 from ggshell.service.app import Application
+from ggshell.service.invalid_requests import InvalidRequests
 from ggshell.service.protocol import CertifiedProtocol, Complaints, most_connections
 from ggshell.service.state import PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
@@ -121,6 +122,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     settings = load_service(home.parameters("service"))
     state = ServiceState(home, settings, clock)
     CertifiedProtocol.most = most_connections()
+    CertifiedProtocol.invalid = InvalidRequests(state)
     context = _tls(home, settings, clock, report)
     listener = listen(settings)
     control = _Control(settings, _fingerprint(home, settings))

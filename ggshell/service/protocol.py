@@ -6,6 +6,7 @@ import asyncio
 import resource
 import ssl
 import sys
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 import h11
@@ -23,11 +24,13 @@ class CertifiedProtocol(H11Protocol):
     """HTTP/1.1 that remembers the common name of each connection's client certificate.
 
     It closes a connection that does not send the header of a request in time, and one beyond ``most`` immediately.
+    ``invalid`` is called with the address of a client that sends something else than HTTP.
     """
 
     names: ClassVar[dict[tuple[str, int], str]] = {}
     most: ClassVar[int] = MOST_DESCRIPTORS
     header_seconds: ClassVar[float] = HEADER_SECONDS
+    invalid: ClassVar[Callable[[str], None]] = staticmethod(lambda _: None)
     _header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -43,6 +46,10 @@ class CertifiedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch_header()
+
+    def send_400_response(self, msg: str) -> None:
+        type(self).invalid(self.client[0] if self.client is not None else "local")
+        super().send_400_response(msg)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch_header()

@@ -51,7 +51,7 @@ def test_every_request_is_answered_with_the_envelope(
     assert "x-content-type-options: nosniff" in found.lower()
 
 
-def test_what_is_not_http_is_refused_and_not_recorded(service: RunningService) -> None:
+def test_what_is_not_http_is_refused_and_recorded_once_a_minute(service: RunningService) -> None:
     output = service.home / "dirrpt" / "SERVICE.out"
     before = output.stat().st_size
     for request in (
@@ -61,6 +61,9 @@ def test_what_is_not_http_is_refused_and_not_recorded(service: RunningService) -
     ):
         assert answer(service, request).startswith("HTTP/1.1 400")
     assert output.stat().st_size == before
+    recorded = [line for line in (service.home / "ggserr.log").read_text().splitlines() if "GGS-00943" in line]
+    assert len(recorded) == 1
+    assert recorded[0].endswith("127.0.0.1 sent what is not an HTTP request")
 
 
 @pytest.mark.parametrize("body", [b'{"a": 1}', b"\xff", b"1"])
