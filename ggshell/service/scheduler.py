@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ggshell.clock import Clock, from_datetime
-from ggshell.errors import GgsError, StoreError, UsageError
+from ggshell.errors import GgsError, ProcessError, StateError, StoreError, UsageError
 from ggshell.home.documents import Documents
 from ggshell.home.home import Home
 from ggshell.language.redaction import masked
+from ggshell.service.task_restarts import RestartRule, planned, restart_rule, without_restarts
 
 TASKS: Final = "task"
 OWNER: Final = "owner"
@@ -31,11 +32,23 @@ _LONGEST_WAIT: Final = 600.0
 _LONGEST_OUTPUT: Final = 4096
 DEFAULT_HISTORY: Final = 10
 
-Execute = Callable[[str, dict[str, Any], str], str]
-"""Carries out a command: the name of its task, the command, the user who created the task; returns what it reports.
+MOST_AT_ONCE: Final = 4
+"""How many tasks run at the same time. Their commands use the same processes and databases as requests."""
+_TIMED_OUT: Final = "GGS-00933"
 
-Raises GgsError.
-"""
+Execute = Callable[[str, dict[str, Any]], str]
+"""Carries out the command of a task, given its name and document; returns what it reports. Raises GgsError."""
+Report = Callable[[GgsError], None]
+
+
+def timed_out(seconds: int) -> GgsError:
+    """Return the error for a command that was ended because it took longer than the timeout of its task."""
+    return ProcessError(f"the command took longer than {seconds} seconds and was ended", code=_TIMED_OUT)
+
+
+def _disabled(name: str, rule: RestartRule) -> GgsError:
+    text = f"task {name} is disabled: it failed again after {rule.retries} restarts"
+    return StateError(text, code="GGS-00934", hint="PATCH tasks/NAME with enabled: true")
 
 
 class Schedule(NamedTuple):
@@ -78,8 +91,21 @@ def _time(text: object) -> int:
         raise UsageError(f"{str(text)[:40]!a} is not a valid time", hint="use the form 2030-01-31T08:00:00Z") from error
 
 
+def _executed(name: str, task: dict[str, Any], execute: Execute) -> dict[str, Any]:
+    """Carry out the command of a task; return the result for its history."""
+    try:
+        return {"status": "stopped", "exitCode": 0, "output": execute(name, task)}
+    except GgsError as error:
+        killed = error.code == _TIMED_OUT
+        status = "killed" if killed else "abended"
+        return {"status": status, "killed": killed, "exitCode": 1, "output": f"{error.code}  {error}"}
+
+
 class TaskScheduler:
-    """The tasks of a home and their thread. Any thread can use it; the thread runs between ``start`` and ``close``."""
+    """The tasks of a home. Any thread can use it.
+
+    A thread waits for their times between ``start`` and ``close``; each execution has a thread of its own.
+    """
 
     def __init__(self, home: Home, clock: Clock) -> None:
         self.tasks = Documents(home, TASKS)
@@ -89,18 +115,22 @@ class TaskScheduler:
         self._changed = threading.Event()
         self._stopped = False
         self._thread: threading.Thread | None = None
+        self._running: dict[str, threading.Thread] = {}
+        self._report: Report = lambda error: None
 
-    def start(self, execute: Execute, report: Callable[[GgsError], None]) -> None:
+    def start(self, execute: Execute, report: Report) -> None:
         """Start the thread. An execution that the end of the last service interrupted is recorded as killed.
 
-        ``report`` receives the errors of tasks whose documents cannot be read or written. Raises DiskError.
+        ``report`` receives the errors of tasks whose documents cannot be read or written, and says which tasks are disabled.
+        Raises DiskError.
         """
+        self._report = report
         for name in self.tasks.names():
             with self._lock, contextlib.suppress(StoreError):  # the first round reports it
                 state = self._state(name)
                 if state.pop("running", None):
                     self._record(name, state, {"status": "killed", "killed": True, "started": state.pop("began", 0)})
-        self._thread = threading.Thread(target=self._run, args=(execute, report), name="tasks", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(execute,), name="tasks", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -115,6 +145,7 @@ class TaskScheduler:
             before, state = self.tasks.find(name), self._state(name)
             when = (task.get("schedule"), task.get("enabled"))
             if before is None or when != (before.get("schedule"), before.get("enabled")):
+                state = without_restarts(state)
                 enabled = task.get("schedule") and task.get("enabled")
                 state["next"] = parse_schedule(task["schedule"]).first(self._clock.now()) if enabled else None
             self.tasks.put(name, task)
@@ -144,62 +175,90 @@ class TaskScheduler:
             return self._state(name)
 
     def run_due(self, execute: Execute) -> int | None:
-        """Run every task whose time has come; return the next time in microseconds, None if there is none.
+        """Begin every task whose time has come; return the next time in microseconds, None if there is none.
 
-        Raises StoreError, DiskError after all other tasks, if a document cannot be read or written.
+        A task that still runs, or for which there is no place, begins when an execution ends. Raises StoreError, DiskError
+        after all other tasks, if a document cannot be read or written.
         """
-        times, errors = [], []
+        now, times, errors = self._clock.now(), [], []
         for name in self.tasks.names():
             try:
                 task = self._begin(name)
                 if task is not None:
-                    self._carry_out(name, task, execute)
-                times.append(self.state(name).get("next"))
+                    self._start(name, task, execute)
+                state = self.state(name)
+                times += [state.get("next"), state.get("again")]
             except GgsError as error:
                 errors.append(error)
         if errors:
             raise errors[0]
-        return min((time for time in times if time), default=None)
+        return min((time for time in times if time and time > now), default=None)
 
-    def _run(self, execute: Execute, report: Callable[[GgsError], None]) -> None:
+    def wait(self) -> None:
+        """Wait until no task runs."""
+        for thread in list(self._running.values()):
+            thread.join()
+
+    def _run(self, execute: Execute) -> None:
         while not self._stopped:
             self._changed.clear()
             try:
                 following = self.run_due(execute)
                 wait = None if following is None else min((following - self._clock.now()) / 1e6, _LONGEST_WAIT)
             except GgsError as error:
-                report(error)
+                self._report(error)
                 wait = _LONGEST_WAIT
             if wait is None or wait > 0:
                 self._changed.wait(wait)
 
     def _begin(self, name: str) -> dict[str, Any] | None:
-        """Return a task if it is due, and note that it runs and when it runs next."""
+        """Return a task if it is due and may run, and note that it runs and when it runs next."""
         with self._lock:
             task, state, now = self.tasks.find(name), self._state(name), self._clock.now()
-            due = state.get("next")
-            if task is None or not (state.pop("soon", False) or (due and due <= now)):
+            if task is None or name in self._running or len(self._running) >= MOST_AT_ONCE:
+                return None
+            due, again = state.get("next"), state.get("again")
+            if not (state.pop("soon", False) or (due and due <= now) or (again and again <= now)):
                 return None
             if due and due <= now:
                 state["next"] = parse_schedule(task["schedule"]).following(due, now)
+            state.pop("again", None)
             self._states.put(name, {**state, "running": True, "began": now})
         return task
 
+    def _start(self, name: str, task: dict[str, Any], execute: Execute) -> None:
+        thread = threading.Thread(target=self._carry_out, args=(name, task, execute), name=f"task {name}", daemon=True)
+        with self._lock:
+            self._running[name] = thread
+            thread.start()
+
     def _carry_out(self, name: str, task: dict[str, Any], execute: Execute) -> None:
         try:
-            result = {
-                "status": "stopped",
-                "exitCode": 0,
-                "output": execute(name, task["command"], task.get(OWNER, "")),
-            }
+            result = _executed(name, task, execute)
+            with self._lock:
+                self._end(name, result)
         except GgsError as error:
-            result = {"status": "abended", "exitCode": 1, "output": f"{error.code}  {error}"}
-        with self._lock:
-            state = self._state(name)
-            state.pop("running", None)
-            result["started"] = state.pop("began", 0)
-            if self.tasks.find(name) is not None:
-                self._record(name, state, result)
+            self._report(error)
+        finally:
+            with self._lock:
+                del self._running[name]
+            self._changed.set()
+
+    def _end(self, name: str, result: dict[str, Any]) -> None:
+        """Record an execution, and plan the restart of the task or disable it."""
+        task, state = self.tasks.find(name), self._state(name)
+        state.pop("running", None)
+        result["started"] = state.pop("began", 0)
+        if task is None:
+            return
+        rule = restart_rule(task) if task.get("enabled") else None
+        state, disabled = planned(state, rule, self._clock.now(), failed=result["status"] != "stopped")
+        if disabled:
+            self.tasks.put(name, {**task, "enabled": False})
+            state["next"] = None
+        self._record(name, state, result)
+        if disabled and rule is not None:
+            self._report(_disabled(name, rule))
 
     def _record(self, name: str, state: dict[str, Any], result: dict[str, Any]) -> None:
         """Add an execution to the history; the oldest ones that exceed the task's limit are removed."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import subprocess
+import sys
+import threading
 from typing import Any, Final
 
 import msgspec
 
-from ggshell.errors import DiskError, GgsError, HttpError
+from ggshell.errors import DiskError, GgsError, HttpError, ProcessError
 from ggshell.home.events import Severity
 from ggshell.service import routes
 from ggshell.service.answers import Answer
 from ggshell.service.bodies import choices
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug
-from ggshell.service.scheduler import OWNER_IDENTITY
+from ggshell.service.scheduler import OWNER, OWNER_IDENTITY, timed_out
 from ggshell.service.sign_in import Principal, required
 from ggshell.service.state import ServiceState
 
@@ -36,18 +40,25 @@ def start_tasks(state: ServiceState) -> None:
         with contextlib.suppress(DiskError):  # on a full disk there is nowhere to write
             state.event(Severity.ERROR, error.code, f"task: {error}")
 
-    state.tasks.start(lambda name, command, owner: execute(state, name, command, owner), report)
+    state.tasks.start(lambda name, task: execute(state, name, task), report)
 
 
-def execute(state: ServiceState, name: str, command: dict[str, Any], owner: str) -> str:
+def execute(state: ServiceState, name: str, task: dict[str, Any]) -> str:
     """Carry out the command of a task as its owner; return its messages, one a line.
 
-    A failure is recorded in ggserr.log with the name of the task. A task whose owner was deleted is disabled, also if a user
-    with the same name was added since. Raises GgsError.
+    A command with a timeout runs in a process of its own, which is ended after that time. A failure is recorded in ggserr.log
+    with the name of the task. A task whose owner was deleted is disabled, also if a user with the same name was added since.
+    Raises GgsError.
     """
+    owner, command, timeout = str(task.get(OWNER, "")), task["command"], task.get("timeout")
     try:
         _require_owner(state, name, owner)
-        return _carried_out(state, command, owner)
+        route = _route()
+        changed = routes.changed_objects(route, (), _body(route, command), state.home)
+        with state.locks.held(changed, _WAIT_SECONDS):
+            if timeout is None:
+                return carried_out(state, command, owner)
+            return _in_process(state, {"command": command, "owner": owner}, int(timeout))
     except GgsError as error:
         state.event(Severity.ERROR, error.code, f"task {name} of {owner}: {error}")
         raise
@@ -62,7 +73,45 @@ def _require_owner(state: ServiceState, name: str, owner: str) -> None:
     raise HttpError(403, f"user {owner}, who created the task, was deleted", hint=hint)
 
 
-def _carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> str:
+def _in_process(state: ServiceState, order: dict[str, Any], timeout: int) -> str:
+    """Carry out a command in a process of its own; end it after the timeout in seconds. Raises GgsError."""
+    program = [sys.executable, "-P", "-m", "ggshell.service.task_process", str(state.home.root)]
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        child.kill()
+
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=state.home.root) as child:
+        timer = threading.Timer(timeout, end)
+        timer.start()
+        try:
+            line = _answer(child, order)
+        finally:
+            timer.cancel()
+            child.kill()
+    if not line:
+        raise (
+            timed_out(timeout) if over.is_set() else ProcessError("the process of the command ended without an answer")
+        )
+    answer = json.loads(line)
+    if "code" in answer:
+        raise GgsError(answer["message"], code=answer["code"])
+    return str(answer["output"])
+
+
+def _answer(child: subprocess.Popen[bytes], order: dict[str, Any]) -> bytes:
+    """Send the command and return the line that answers it, empty if the process ends before. Its input stays open."""
+    if child.stdin is None or child.stdout is None:
+        raise TypeError("the process has no pipes")
+    with contextlib.suppress(BrokenPipeError):  # it ended already, and has no answer
+        child.stdin.write(json.dumps(order).encode() + b"\n")
+        child.stdin.flush()
+    return child.stdout.readline()
+
+
+def carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> str:
+    """Carry out a command as a user; return its messages, one a line. Raises GgsError."""
     route, user = _route(), state.users.find(owner)
     if user is None:
         raise HttpError(403, f"user {owner} does not exist")
@@ -71,9 +120,7 @@ def _carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> st
     request = Request("POST", f"{_BASE}{_PATH}", _BASE, {}, {}, _body(route, command), False, _CLIENT)
     call = Call(state, request, principal)
     try:
-        changed = routes.changed_objects(route, (), request.body, state.home)
-        with state.locks.held(changed, _WAIT_SECONDS):
-            answer = routes.handle(route, call, ())
+        answer = routes.handle(route, call, ())
     except GgsError:
         raise
     except Exception as error:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
 from processes import until
-from service_client import RunningService, ServiceClient
+from service_client import PASSWORD, RunningService, ServiceClient
 
 from ggshell.clock import FakeClock
 from ggshell.errors import GgsError, NotFoundError, StoreError, UsageError
+from ggshell.home.documents import Documents
 from ggshell.home.home import Home
-from ggshell.service.scheduler import Schedule, TaskScheduler, parse_schedule
+from ggshell.service.scheduler import MOST_AT_ONCE, Schedule, TaskScheduler, parse_schedule, timed_out
 
 HOURLY = {"every": {"units": "hours", "value": 1}}
 REPORT = {"name": "report", "reportType": "lag", "thresholds": [{"type": "critical", "units": "seconds", "value": 5}]}
@@ -33,17 +39,23 @@ class Ran:
     def restart(self) -> None:
         self.scheduler = TaskScheduler(self.home, self.clock)
 
-    def execute(self, name: str, command: dict[str, Any], owner: str) -> str:
-        if command["name"] == "fail":
+    def execute(self, name: str, task: dict[str, Any]) -> str:
+        command = task["command"]["name"]
+        if command == "fail":
             raise NotFoundError("EXTRACT X does not exist.")
-        self.done.append(f"{command['name']} by {owner}")
-        return f"{command['name']} done, PASSWORD secret"
+        if command == "hang":
+            raise timed_out(5)
+        self.done.append(f"{command} by {task['owner']}")
+        return f"{command} done, PASSWORD secret"
 
     def after(self, seconds: float) -> list[str]:
         """Move the clock, run what is due, and return the commands carried out."""
         self.done.clear()
         self.clock.advance(seconds)
-        self.scheduler.run_due(self.execute)
+        try:
+            self.scheduler.run_due(self.execute)
+        finally:
+            self.scheduler.wait()
         return list(self.done)
 
     def history(self, name: str) -> list[dict[str, Any]]:
@@ -142,13 +154,7 @@ def test_a_failure_is_in_the_history_which_keeps_the_newest_without_passwords(ra
 
 def test_an_execution_that_a_crash_interrupted_is_recorded(ran: Ran) -> None:
     ran.scheduler.put("t", task(HOURLY))
-
-    def crash(name: str, command: dict[str, Any], owner: str) -> str:
-        raise KeyboardInterrupt
-
-    ran.clock.advance(HOUR)
-    with pytest.raises(KeyboardInterrupt):
-        ran.scheduler.run_due(crash)
+    Documents(ran.home, "taskState").put("t", {"running": True, "began": ran.clock.now()})
     ran.restart()
     ran.scheduler.start(ran.execute, ran.errors.append)
     ran.scheduler.close()
@@ -167,13 +173,113 @@ def test_a_damaged_document_does_not_stop_other_tasks(ran: Ran) -> None:
 def test_a_deleted_task_leaves_nothing(ran: Ran) -> None:
     ran.scheduler.put("t", task(HOURLY))
 
-    def deleting(name: str, command: dict[str, Any], owner: str) -> str:
+    def deleting(name: str, task: dict[str, Any]) -> str:
         ran.scheduler.delete("t")
         return ""
 
     ran.clock.advance(HOUR)
     ran.scheduler.run_due(deleting)
+    ran.scheduler.wait()
     assert list((ran.home.root / "dirdb" / "service").rglob("*.json")) == []
+
+
+def test_tasks_run_side_by_side_up_to_a_limit_and_each_once(ran: Ran) -> None:
+    names = [f"t{number}" for number in range(MOST_AT_ONCE + 1)]
+    for name in names:
+        ran.scheduler.put(name, task(HOURLY))
+    together, go_on = Barrier(MOST_AT_ONCE + 1), Event()
+
+    def waiting(name: str, task: dict[str, Any]) -> str:
+        ran.done.append(name)
+        if name != names[-1]:
+            together.wait(60)
+        go_on.wait(60)
+        return ""
+
+    ran.clock.advance(HOUR)
+    ran.scheduler.run_due(waiting)
+    together.wait(60)  # all but one run at the same time
+    ran.clock.advance(HOUR)
+    ran.scheduler.run_due(waiting)  # those that run do not begin again
+    assert sorted(ran.done) == names[:-1]
+    go_on.set()
+    ran.scheduler.wait()
+    ran.scheduler.run_due(ran.execute)
+    ran.scheduler.wait()
+    assert [len(ran.history(name)) for name in names] == [2] * MOST_AT_ONCE + [1]
+
+
+AGAIN = {"enabled": True, "delay": 10, "retries": 2, "window": 3600, "disableOnFailure": True}
+
+
+def test_a_task_that_fails_is_restarted_and_then_disabled(ran: Ran) -> None:
+    ran.scheduler.put("t", task(HOURLY, command={"name": "fail"}, restart=AGAIN, maxHistory=9))
+    runs = []
+    for seconds in (HOUR, 9, 1, 10, 10, 2 * HOUR):
+        ran.after(seconds)
+        runs.append(len(ran.history("t")))
+    assert runs == [1, 1, 2, 3, 3, 3]
+    assert (ran.scheduler.tasks.get("t")["enabled"], ran.scheduler.state("t")["next"]) == (False, None)
+    ran.scheduler.put("t", task(HOURLY, restart=AGAIN))
+    assert ran.after(HOUR) == ["report by jane"]
+
+
+@pytest.mark.parametrize(
+    ("name", "restart", "wanted"),
+    [
+        ("report", AGAIN, [1, 1, 1, 1]),
+        ("report", {**AGAIN, "onSuccess": True}, [1, 2, 3, 3]),
+        ("fail", {**AGAIN, "enabled": False}, [1, 1, 1, 1]),
+        ("fail", {**AGAIN, "window": 10}, [1, 2, 3, 4]),  # the count begins again with each window
+        ("hang", {**AGAIN, "retries": 1}, [1, 2, 2, 2]),
+    ],
+)
+def test_restarts_depend_on_the_result_and_the_window(
+    ran: Ran, name: str, restart: dict[str, Any], wanted: list[int]
+) -> None:
+    schedule = {"once": "2023-11-14T23:00:00Z"}
+    ran.scheduler.put("t", task(schedule, command={"name": name}, restart=restart))
+    found = []
+    for seconds in (HOUR, 10, 10, 10):
+        ran.after(seconds)
+        found.append(len(ran.history("t")))
+    assert found == wanted
+
+
+def test_a_timeout_is_in_the_history(ran: Ran) -> None:
+    ran.scheduler.put("t", task(HOURLY, command={"name": "hang"}))
+    ran.after(HOUR)
+    (found,) = ran.history("t")
+    assert (found["status"], found["killed"], "5 seconds" in found["output"]) == ("killed", True, True)
+
+
+@pytest.mark.slow
+def test_a_command_that_takes_longer_than_its_timeout_is_ended(service: RunningService, client: ServiceClient) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    silent.settimeout(60)
+    userid = f"postgresql://jane@127.0.0.1:{silent.getsockname()[1]}/x"
+    client.post("/credentials/Away/silent", {"userid": userid, "password": PASSWORD})
+    command = {"name": "report", "reportType": "tables", "credentials": {"domain": "Away", "alias": "silent"}}
+    assert client.post("/tasks/hanging", {"command": command, "timeout": 2, "status": "running"}).codes == []
+    history: Callable[[], Any] = lambda: client.get("/tasks/hanging/info/history").response["history"]  # noqa: E731
+    until("the command is ended", lambda: bool(history()))
+    silent.close()
+    assert (history()[0]["status"], history()[0]["killed"]) == ("killed", True), history()
+    assert "task hanging of admin: the command took longer than 2 seconds" in (service.home / "ggserr.log").read_text()
+    assert client.patch("/tasks/hanging", {"command": REPORT, "timeout": 60, "status": "running"}).status == 200
+    until("a command within its timeout ends by itself", lambda: len(history()) == 2)
+    assert history()[0]["status"] == "stopped", history()
+    assert client.delete("/tasks/hanging").status == 200
+
+
+@pytest.mark.slow
+def test_a_failure_in_a_process_of_its_own_is_that_of_the_command(client: ServiceClient) -> None:
+    body = {"command": {"name": "start", "processName": "NOSUCH"}, "timeout": 60, "status": "running"}
+    assert client.post("/tasks/failing", body).status == 201
+    history: Callable[[], Any] = lambda: client.get("/tasks/failing/info/history").response["history"]  # noqa: E731
+    until("the command fails", lambda: bool(history()))
+    assert (history()[0]["status"], "NOSUCH" in history()[0]["output"]) == ("abended", True)
+    assert client.delete("/tasks/failing").status == 200
 
 
 @pytest.mark.slow
@@ -188,7 +294,9 @@ def test_a_task_is_created_changed_and_deleted(client: ServiceClient) -> None:
     assert "next" in client.get("/tasks/lag/info/status").response
     assert [each["name"] for each in client.get("/tasks").response["items"]] == ["lag"]
     assert [each["name"] for each in client.get("/tasks/lag/info").response["items"]] == ["history", "status"]
-    assert client.patch("/tasks/lag", {"timeout": 5}).codes == ["GGS-00920"]
+    restart = {"enabled": True, "delay": 0, "retries": 0, "disableOnFailure": False}
+    assert client.patch("/tasks/lag", {"timeout": 5, "restart": restart}).codes == []
+    assert {**client.get("/tasks/lag").response["restart"], **restart} == client.get("/tasks/lag").response["restart"]
     assert client.delete("/tasks/lag").status == 200
     for path in ("/tasks/lag", "/tasks/lag/info", "/tasks/lag/info/history", "/tasks/lag/info/status"):
         assert client.get(path).status == 404
@@ -232,3 +340,22 @@ def test_a_failure_is_logged_with_the_name_of_the_task(service: RunningService, 
     log = service.home / "ggserr.log"
     until("the failure is logged", lambda: "task nightly of admin: " in log.read_text())
     assert client.delete("/tasks/nightly").status == 200
+
+
+@pytest.mark.slow
+def test_no_command_outlives_the_service(service: RunningService, client: ServiceClient) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    silent.settimeout(60)
+    userid = f"postgresql://jane@127.0.0.1:{silent.getsockname()[1]}/x"
+    client.post("/credentials/Away/quiet", {"userid": userid, "password": PASSWORD})
+    command = {"name": "report", "reportType": "tables", "credentials": {"domain": "Away", "alias": "quiet"}}
+    program = [sys.executable, "-P", "-m", "ggshell.service.task_process", str(service.home)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        child.stdin.write(json.dumps({"command": command, "owner": "admin"}).encode() + b"\n")
+        child.stdin.flush()
+        waiting = silent.accept()[0]
+        child.stdin.close()
+        assert child.wait(20) == 1
+        waiting.close()
+    silent.close()

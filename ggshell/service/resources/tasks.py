@@ -12,8 +12,7 @@ from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, collection, item, status_item, utc_text
 from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call
-from ggshell.service.profiles import AutoRestart
-from ggshell.service.refusals import stored_only
+from ggshell.service.profiles import AutoRestart, plain
 from ggshell.service.responses import Items, Resource, StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.scheduler import DEFAULT_HISTORY, OWNER, OWNER_IDENTITY, parse_schedule
@@ -41,8 +40,11 @@ class TaskBody(Body):
     critical: bool | None = None
     status: Annotated[str, described("running: runs the task now.", "running", "starting", "stopped")] | None = None
     max_history: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    timeout: Annotated[int, msgspec.Meta(ge=1, le=65_535)] | None = None
-    restart: AutoRestart | None = None
+    timeout: (
+        Annotated[int, msgspec.Meta(ge=1, le=65_535, description="Seconds after which a running command is ended.")]
+        | None
+    ) = None
+    restart: Annotated[AutoRestart | None, described("Whether the task runs again after an execution.")] = None
 
 
 class ShownTask(Resource, tag="ogg:task", kw_only=True):
@@ -192,12 +194,9 @@ def _given(call: Call) -> Object:
         parse_schedule(body.schedule)
     if body.status not in (None, "running", "stopped", "starting"):
         raise UsageError(f"{body.status} is not a valid status", hint="use running to run the task now")
-    if body.timeout is not None:
-        call.said.append(stored_only("timeout", "a command ends by itself"))
-    if body.restart is not None and body.restart.enabled:
-        call.said.append(stored_only("restart", "a task runs again at its next time"))
     found: Object = msgspec.to_builtins(body)
-    found["restart"] = {key: value for key, value in (found["restart"] or {}).items() if value and key != "$schema"}
+    if body.restart is not None:
+        found["restart"] = plain(body.restart)
     return {key: value for key, value in found.items() if value not in (None, {}) and key not in ("$schema", "status")}
 
 
