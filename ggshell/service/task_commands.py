@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from ggshell.errors import DiskError, GgsError, HttpError, ProcessError
+from ggshell.files import read_json
 from ggshell.home.events import Severity
 from ggshell.service import routes
 from ggshell.service.answers import Answer
@@ -94,7 +95,7 @@ def _in_process(state: ServiceState, order: dict[str, Any], timeout: int) -> str
         raise (
             timed_out(timeout) if over.is_set() else ProcessError("the process of the command ended without an answer")
         )
-    answer = json.loads(line)
+    answer = read_json(line)
     if "code" in answer:
         raise GgsError(answer["message"], code=answer["code"])
     return str(answer["output"])

@@ -15,13 +15,14 @@ from typing import Any
 
 from ggshell.clock import SystemClock
 from ggshell.errors import GgsError
+from ggshell.files import read_json
 from ggshell.home.home import Home
 from ggshell.parameters.loading import load_service
 
 
 def main(folder: str) -> int:
     """Carry out the command; return the exit code."""
-    order = json.loads(sys.stdin.buffer.readline())
+    order = read_json(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_service, daemon=True).start()
     try:
         answer: dict[str, Any] = {"output": _carried_out(Home(Path(folder)), order)}
