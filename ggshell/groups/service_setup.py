@@ -10,6 +10,7 @@ from ggshell.clock import Clock
 from ggshell.errors import ProcessError
 from ggshell.home.certificate import CERTIFICATE, KEY, require_valid, server_context
 from ggshell.home.home import Home
+from ggshell.parameters.loading import load_manager
 from ggshell.parameters.service_parameters import ServiceParameters
 
 _BACKLOG: Final = 2048
@@ -57,8 +58,9 @@ def tls_context(home: Home, settings: ServiceParameters, clock: Clock) -> ssl.SS
 def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, int], clock: Clock) -> None:
     """Check that a service with these settings could start in place of the running one.
 
-    ``running``: the address and the port of the running service. Raises ProcessError, StateError, StoreError.
+    ``running``: the address and the port of the running service. Raises ParameterError, ProcessError, StateError, StoreError.
     """
+    load_manager(home.parameters("mgr"))  # its access rules
     makes_its_own = not settings.certificate and not (home.root / CERTIFICATE).exists()
     if not settings.plaintext and not makes_its_own:
         tls_context(home, settings, clock)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ggshell.errors import GgsError, ParameterError, StatementError
+from ggshell.parameters.access_rules import access_rule
 from ggshell.parameters.lines import Parameter, ParameterStatement, file_text, first_of, located, statements
 from ggshell.parameters.process_parameters import (
     ExtractParameters,
@@ -256,5 +257,6 @@ _READERS: dict[str, Callable[[Parameter], object]] = {
     "HEARTBEATTABLE": _heartbeat_table,
     "GGSCHEMA": _schema,
     "CHECKPOINTTABLE": _checkpoint_table,
+    "ACCESSRULE": access_rule,
 }
 """The parsers, by parameter, of the values that the grammar does not define."""

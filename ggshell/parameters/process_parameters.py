@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ggshell.durations import DAY, HOUR, MINUTE
 from ggshell.errors import ParameterError
+from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.reperror import ReperrorRule, rules_of_map
 from ggshell.parameters.row_clauses import with_clauses
@@ -186,9 +187,14 @@ class PurgeRule(NamedTuple):
 
 
 class ManagerParameters(NamedTuple):
-    """Manager's parameters. ``autostart``: (kind, pattern) pairs. ``starts_service``: AUTOSTART SERVICE."""
+    """Manager's parameters. ``autostart``: (kind, pattern) pairs. ``starts_service``: AUTOSTART SERVICE.
+
+    ``service_port``: the port of PORT, where the service listens too; 0 if the file has no PORT. ``access``: ACCESSRULE.
+    """
 
     port: int = 7809
+    service_port: int = 0
+    access: AccessRules = AccessRules()
     autostart: tuple[tuple[str, str], ...] = ()
     starts_service: bool = False
     autorestart: tuple[RestartRule, ...] = ()
@@ -300,6 +306,8 @@ def manager_parameters(found: list[Parameter]) -> ManagerParameters:
     autostart = tuple((_kind(item), item.args["group_name"]) for item in given if "group_name" in item.args)
     return ManagerParameters(
         port=_last(found, "PORT", "number", 7809),
+        service_port=_last(found, "PORT", "number", 0),
+        access=access_rules(found),
         autostart=autostart,
         starts_service=any("group_name" not in item.args for item in given),
         autorestart=tuple(_restart(item) for item in _named(found, "AUTORESTART")),

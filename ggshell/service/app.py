@@ -26,6 +26,7 @@ from ggshell.errors import GgsError, HttpError, StoreError
 from ggshell.home.events import Severity
 from ggshell.home.users import Role
 from ggshell.language.redaction import masked
+from ggshell.parameters.access_rules import Program
 from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
@@ -117,6 +118,8 @@ class Application:
         return Response(msgspec.json.encode(found), status, headers, JSON)
 
     async def _answer(self, request: HttpRequest) -> Response:
+        host, access = _host(request), self._state.access
+        access.require(host, Program.MANAGER, Program.SHELL)
         address = self._address(request)
         if request.method == "OPTIONS":
             return self._options(address)
@@ -127,6 +130,8 @@ class Application:
         begun = loop.time()
         principal = await self._principal(request, route.role)
         seconds = self._deadline - (loop.time() - begun)
+        is_shell = _is_of_shells(address) or self._state.shells.has(principal.session)
+        access.require(host, Program.SHELL if is_shell else Program.MANAGER, login=principal.name)
         required(principal, route.role)
         body = await self._body(request, route)
         end = loop.time() + seconds
@@ -223,7 +228,7 @@ class Application:
             request.headers,
             body,
             "text/plain" in request.headers.get("accept", ""),
-            request.client.host if request.client is not None else "local",
+            _host(request),
             address.service,
         )
 
@@ -381,6 +386,16 @@ async def _limited_body(request: HttpRequest) -> bytes:
         if len(data) > LONGEST_BODY:
             raise refusal
     return bytes(data)
+
+
+def _host(request: HttpRequest) -> str:
+    """Return the address that a request comes from."""
+    return request.client.host if request.client is not None else "local"
+
+
+def _is_of_shells(address: Address) -> bool:
+    """Whether only shells that are connected to this home use an address."""
+    return address.path.startswith("/ggshell/")
 
 
 def _left_unread(request: HttpRequest) -> bool:

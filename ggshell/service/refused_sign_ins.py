@@ -1,4 +1,4 @@
-"""Reports of refused sign-ins: guessing a password must not fill ggserr.log."""
+"""Reports of refused sign-ins and connections: guessing a password must not fill ggserr.log."""
 
 from __future__ import annotations
 

@@ -61,6 +61,10 @@ class Shells:
         with self._guard:
             return len(self._shells)
 
+    def has(self, token: str) -> bool:
+        """Whether a token is that of a shell's session."""
+        return token in self._shells
+
     def open(self, token: str, settings: ShellSettings) -> None:
         """Open the shell of a signed-in session."""
         self._of(token, settings)

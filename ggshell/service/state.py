@@ -17,6 +17,7 @@ from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
 from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.access import AccessControl
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.locks import Locks
 from ggshell.service.refused_sign_ins import RefusedSignIns
@@ -87,6 +88,7 @@ class ServiceState:
         self.tasks = TaskScheduler(home, clock)
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
+        self.access = AccessControl(home, RefusedSignIns(clock), self._events)
         self.locks = Locks()
         self.silence_seconds = SILENCE_SECONDS
         self._guard = threading.Lock()

@@ -12,7 +12,9 @@ from ggshell.errors import ConflictError, DiskError, HttpError, NotFoundError, S
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.language.redaction import MASK
+from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.lines import first_of
+from ggshell.parameters.loading import examine
 from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Answer, RawAnswer, Said, collection, item
 from ggshell.service.bodies import Body, lines_of
@@ -97,7 +99,7 @@ def get_file(call: Call, file: str) -> Answer | RawAnswer:
     "POST",
     f"{_BASE}/{{file}}",
     role=Role.ADMINISTRATOR,
-    summary="Create a configuration file; service.prm requires the role Security",
+    summary="Create a configuration file; service.prm and ACCESSRULE require the role Security",
     body=ConfigFileBody,
     status=201,
 )
@@ -112,7 +114,7 @@ def create_file(call: Call, file: str) -> Answer:
     "PUT",
     f"{_BASE}/{{file}}",
     role=Role.ADMINISTRATOR,
-    summary="Replace a configuration file; service.prm requires the role Security",
+    summary="Replace a configuration file; service.prm and ACCESSRULE require the role Security",
     body=ConfigFileBody,
 )
 def replace_file(call: Call, file: str) -> Answer:
@@ -125,7 +127,7 @@ def replace_file(call: Call, file: str) -> Answer:
     "DELETE",
     f"{_BASE}/{{file}}",
     role=Role.ADMINISTRATOR,
-    summary="Delete a configuration file; service.prm requires the role Security",
+    summary="Delete a configuration file; service.prm and ACCESSRULE require the role Security",
 )
 def delete_file(call: Call, file: str) -> Answer:
     found = _to_change(call, file)
@@ -135,6 +137,7 @@ def delete_file(call: Call, file: str) -> Answer:
             raise StateError(
                 f"{found.name} is the parameter file of {kind} {found.group}", hint=f"DELETE {kind} {found.group} first"
             )
+    _require_access_role(call, found, "")
     try:
         found.path.unlink(missing_ok=True)
     except OSError as error:
@@ -186,6 +189,7 @@ def _write(call: Call, found: _Found, status: int) -> Answer:
     body: ConfigFileBody = call.body
     text = _with_passwords(lines_of(body.lines), found.text or "")
     _check(call, found, text)
+    _require_access_role(call, found, text)
     call.home.ensure()
     with call.steps() as steps:
         steps.write_file(found.path, text)
@@ -231,6 +235,21 @@ def _check(call: Call, found: _Found, text: str) -> None:
         call.said.append(Said.of(error, "WARNING"))
     if not refusals:
         call.said.append(Said("OGG-10183", f"Parameter file {found.path.name} passed validity check."))
+
+
+def _require_access_role(call: Call, found: _Found, text: str) -> None:
+    """Require the role Security for a change of ACCESSRULE, which decides who can connect. Raises HttpError 403."""
+    if found.group == "MGR":
+        before, after = (_access_of(each, found.path) for each in (found.text or "", text))
+        if before != after:
+            required(call.principal, Role.SECURITY)
+    elif not found.group and "ACCESSRULE" in f"{found.text or ''}{text}".upper():  # for INCLUDE
+        required(call.principal, Role.SECURITY)
+
+
+def _access_of(text: str, path: Path) -> AccessRules:
+    """Return the rules of a file that may have errors."""
+    return access_rules(examine(text, path, "Manager").parameters)
 
 
 def _kinds(call: Call, group: str) -> list[GroupKind]:
