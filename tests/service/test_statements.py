@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import check_answer
+from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.app import Application
 from ggshell.service.state import ServiceState
 
@@ -195,5 +197,10 @@ def test_a_statement_that_takes_long_is_followed(quick_service: tuple[str, Servi
     client = ServiceClient(url)
     assert client.get(f"{PATH}/1").response["status"] == "error"
     assert client.get(f"{PATH}/2").status == 404
+    finished: Future[Answer | RawAnswer] = Future()
+    finished.set_result(Answer())
+    other = state.follow("admin", "DELETE", f"{url}/services/v2/extracts/E1", finished)
+    assert client.get(f"{PATH}/{other.name}").status == 404  # no statement: requests/NAME/result has its answer
+    assert client.get(f"/requests/{other.name}/result").status == 200
     remote.close()
     assert state.shells.number == 0
