@@ -82,7 +82,7 @@ class Application:
     async def _endpoint(self, request: HttpRequest) -> Response:
         answer = await self._answer_or_refusal(request)
         answer.headers.update(_ALWAYS)
-        if answer.status_code >= 400 and _left_unread(request):
+        if _left_unread(request) and (answer.status_code >= 400 or _unlimited(request)):
             answer.headers["Connection"] = "close"  # instead of receiving the rest of the body
         return answer
 
@@ -402,6 +402,12 @@ def _left_unread(request: HttpRequest) -> bool:
     """Whether a request has a body that was not read."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     return has_body and not getattr(request.state, "body_read", False)
+
+
+def _unlimited(request: HttpRequest) -> bool:
+    """Whether the body of a request can be larger than the limit. That of a GET is not read and must not be received."""
+    length = request.headers.get("content-length", "")
+    return not length.isdigit() or int(length) > LONGEST_BODY
 
 
 def _origin(request: HttpRequest) -> str:

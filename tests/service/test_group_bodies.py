@@ -247,4 +247,4 @@ def test_a_group_cannot_have_the_parameter_file_of_another_process(
     reply = service.client("jane").post(f"/{kind}/{name}", body)
     assert (reply.status, "reserved" in reply.text) == (400, True), reply.text
     assert (file.read_text() if file.exists() else None) == before
-    assert "reserved" in service.run(f"ADD {line}, {add} ea", 1)
+    assert "reserved" in service.run(f"ADD {line}, {add} ea", 3)

@@ -51,6 +51,16 @@ def test_every_request_is_answered_with_the_envelope(
     assert "x-content-type-options: nosniff" in found.lower()
 
 
+@pytest.mark.parametrize(("header", "closes"), [("Content-Length: 2", False), ("Transfer-Encoding: chunked", True)])
+def test_a_body_of_a_get_is_not_received_without_a_limit(service: RunningService, header: str, closes: bool) -> None:
+    text = f"GET /services/v2/version HTTP/1.1\r\nHost: h\r\n{header}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+        connection.sendall(text.encode())
+        headers = connection.recv(65536).decode().partition("\r\n\r\n")[0].lower()
+    assert headers.startswith("http/1.1 200")
+    assert ("connection: close" in headers) is closes
+
+
 def test_what_is_not_http_is_refused_and_recorded_once_a_minute(service: RunningService) -> None:
     output = service.home / "dirrpt" / "SERVICE.out"
     before = output.stat().st_size
