@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.target_setup import TargetSetup, Watermarks
@@ -147,6 +147,11 @@ def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> 
     if setup.kind is ReplicatKind.PARALLEL:
         return _parallel(setup, target, mapper)
     return _coordinated(setup, target, mapper)
+
+
+def activity_of(delivery: AnyDelivery | None) -> dict[str, Any]:
+    """Return what the threads of a delivery do, nothing if it has none."""
+    return {} if delivery is None or isinstance(delivery, Delivery) else delivery.activity()
 
 
 def end_delivery(delivery: AnyDelivery) -> None:

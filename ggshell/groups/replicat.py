@@ -28,6 +28,7 @@ from ggshell.groups.checkpoint_rows import Uncertain, keys_in_use
 from ggshell.groups.deliveries import (
     AnyDelivery,
     ReplicatSetup,
+    activity_of,
     end_delivery,
     open_delivery,
     open_target,
@@ -534,4 +535,5 @@ class Replicat:
         applied = self._delivery.applied if self._delivery is not None else None
         place = applied.position if applied is not None else TrailPosition(0, 0)
         status = self._progress.reading if self._target is not None else "Waiting for the database"
-        return {"status": status, "read": self._progress.read_answer(str(self._trail), place), "write": []}
+        read = self._progress.read_answer(str(self._trail), place)
+        return {"status": status, "read": read, "write": [], **activity_of(self._delivery)}

@@ -211,11 +211,18 @@ class HeartbeatPoint(Resource, tag="mpoints:heartbeat", kw_only=True):
     last_received: str | None = None
 
 
-class Appliers(Resource):
-    """What a Replicat with several threads does."""
+class Appliers(Resource, kw_only=True):
+    """What a Replicat with several threads does; transactions: only of a parallel one.
+
+    ``open_transactions``: not confirmed as applied; ``waiting_transactions``: those that wait for others before they go to an
+    applier; ``dependent_transactions``: those that touched the keys of an open one, since the process started.
+    """
 
     status: str
     appliers: list[Any]
+    open_transactions: int | None = None
+    waiting_transactions: int | None = None
+    dependent_transactions: int | None = None
 
 
 class ParallelReplicat(Appliers, tag="mpoints:parallelReplicat"):

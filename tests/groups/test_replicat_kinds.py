@@ -11,6 +11,7 @@ import pytest
 from pipelines import REP1, Pipeline
 from processes import until
 
+from ggshell.groups.control import request
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 
@@ -120,6 +121,12 @@ def test_every_kind_delivers_the_rows_of_the_source(pipeline: Pipeline, kind: st
     info = pipeline.run("INFO REPLICAT rep1")
     assert ("COORDINATED" in info, "MAXTHREADS 4" in info) == (kind == "coordinated",) * 2
     assert ("\nParallel\n" in info) == (kind != "coordinated")
+    found = request(pipeline.home.socket(*REP1), "STATUS")
+    if kind == "coordinated":
+        assert [each["thread"] for each in found["threads"]] == [0, 1, 2, 3, 4]
+        assert sum(each["jobs"] for each in found["threads"]) > 0
+    else:
+        assert [each["applier"] for each in found["appliers"]] == list(range(4 if kind == "parallel" else 3))
     rows = pipeline.in_south("SELECT group_name, log_csn, log_cmplt_csn FROM b.checks ORDER BY 1")
     pipeline.run("STOP REPLICAT rep1")
     assert pipeline.in_south("SELECT count(*) FROM b.checks_lox WHERE log_cmplt_xids <> ''") == [(0,)]
@@ -264,6 +271,10 @@ def test_a_parallel_replicat_keeps_applying_while_a_row_is_locked(pipeline: Pipe
             lambda: bool(pipeline.in_south("SELECT 1 FROM b.checks WHERE log_cmplt_csn < log_csn")),
         )
         assert low <= high
+        found = request(pipeline.home.socket(*REP1), "STATUS")
+        assert sum(each["operations"] for each in found["appliers"]) >= 2
+        assert (len(found["appliers"]), found["dependent_transactions"] >= 1) == (4, True)
+        assert found["open_transactions"] >= 2
         if killed:
             pipeline.run("KILL REPLICAT rep1")
     if killed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ggshell.pipeline.apply import groups
 from ggshell.pipeline.apply.applier import Answers, Applier, ApplierJob, Failed, Rested
@@ -67,6 +67,15 @@ class CoordinatedDelivery:
     @property
     def large(self) -> bool:
         return self._large
+
+    def activity(self) -> dict[str, Any]:
+        """Return what the threads do, for STATUS: the jobs that each had, and those that are not confirmed as done."""
+        return {
+            "threads": [
+                {"thread": each, "jobs": sent, "open_jobs": sent - self._rested[each]}
+                for each, sent in self._sent.items()
+            ]
+        }
 
     def feed(self, batch: ChangeBatch) -> None:
         """Hand a batch to the threads; it may be applied later. Raises the error of a failed applier."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.pipeline.apply.applier import Answers, Applied, ApplierJob, Failed, NamingApplier
@@ -88,6 +88,7 @@ class ParallelDelivery:
         self._ticket = 0
         self._unsaved = 0
         self._outgoing: list[list[Entry]] = [[] for _ in appliers]
+        self._dependent = 0
         self._clock = clock or SystemClock()
         self._heard = [self._clock.steady()] * len(appliers)
 
@@ -104,6 +105,21 @@ class ParallelDelivery:
     @property
     def large(self) -> bool:
         return self._large is not None
+
+    def activity(self) -> dict[str, Any]:
+        """Return what the appliers do, for STATUS: the operations that each has to apply, and whether it is stuck.
+
+        ``open_transactions`` are not confirmed as applied; ``waiting_transactions`` wait for others before they go to an
+        applier; ``dependent_transactions`` touched the keys of an open one, since the process started.
+        """
+        loads, closed = self._scheduler.loads, self._scheduler.closed
+        appliers = [{"applier": each, "operations": load, "stuck": each in closed} for each, load in enumerate(loads)]
+        return {
+            "appliers": appliers,
+            "open_transactions": self._watermarks.open,
+            "waiting_transactions": len(self._waiting),
+            "dependent_transactions": self._dependent,
+        }
 
     def feed(self, batch: ChangeBatch) -> None:
         """Hand a batch to the appliers; it may be applied later. Raises the error of a failed applier."""
@@ -197,6 +213,7 @@ class ParallelDelivery:
                 self._unsaved += 1
                 continue
             self._scheduler.note(entry, touched)
+            self._dependent += bool(entry.blockers)
             entries.append(entry)
         if not self._settings.full:
             for entry in entries:

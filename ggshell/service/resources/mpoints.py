@@ -352,9 +352,22 @@ def _heartbeat(call: Call, found: Process) -> Object:
     return {"heartbeat": rows, "lastReceived": utc_text(last)}
 
 
+_APPLIER_FIELDS: Final = {"open_jobs": "openJobs"}
+_TRANSACTIONS: Final = (
+    ("openTransactions", "open"),
+    ("waitingTransactions", "waiting"),
+    ("dependentTransactions", "dependent"),
+)
+
+
 def _appliers(call: Call, found: Process) -> Object:
     answer = _ask(call, found, "STATUS")
-    return {"status": answer.get("status", found.state), "appliers": answer.get("appliers", answer.get("threads", []))}
+    counts = {name: answer[f"{word}_transactions"] for name, word in _TRANSACTIONS if f"{word}_transactions" in answer}
+    appliers = [
+        {_APPLIER_FIELDS.get(name, name): value for name, value in each.items()}
+        for each in answer.get("appliers", answer.get("threads", []))
+    ]
+    return {"status": answer.get("status", found.state), "appliers": appliers, **counts}
 
 
 Point = Callable[[Call, Process], Object]
@@ -386,23 +399,23 @@ KINDS: Final[dict[str, Point]] = {
 }
 _STATISTICS: Final = "use statisticsExtract or statisticsReplicat"
 WITHOUT_MEANING: Final = {
-    "batchSqlStatistics": _STATISTICS,
+    "batchSqlStatistics": f"Replicat counts operations, not its batches: {_STATISTICS}",
     "configurationEr": "use config/files",
     "configurationManager": "use config/files",
     "coordinationReplicatThread": "use coordinationReplicat",
     "databaseInOut": _STATISTICS,
-    "dependencyStats": "use parallelReplicat",
-    "distsrvrChunkStats": "use distsrvrPathStats",
-    "distsrvrNetworkStats": "use distsrvrPathStats",
-    "networkStatistics": "use sources/{path}/stats",
-    "pmsrvrProcStats": "use /metrics",
-    "pmsrvrStats": "use /metrics",
-    "pmsrvrWorkerStats": "use /metrics",
-    "queueBucketStatistics": "use trailInput and trailOutput",
-    "queueStatistics": "use trailInput and trailOutput",
+    "dependencyStats": "dependencies are not counted by table: use parallelReplicat",
+    "distsrvrChunkStats": "a path sends no chunks: use distsrvrPathStats",
+    "distsrvrNetworkStats": "a path does not measure its network: use distsrvrPathStats",
+    "networkStatistics": "Extracts use no network for trails: use sources/{path}/stats",
+    "pmsrvrProcStats": "processes send no packets to be collected: use /metrics",
+    "pmsrvrStats": "processes send no packets to be collected: use /metrics",
+    "pmsrvrWorkerStats": "processes send no packets to be collected: use /metrics or threadPerformance",
+    "queueBucketStatistics": "the cache has no queues: use cacheStatistics",
+    "queueStatistics": "the cache has no queues: use cacheStatistics",
     "recvsrvrStats": "use targets",
-    "statisticsProcedureExtract": _STATISTICS,
-    "statisticsProcedureReplicat": _STATISTICS,
-    "superpoolStatistics": "use cacheStatistics",
+    "statisticsProcedureExtract": f"procedures are not replicated: {_STATISTICS}",
+    "statisticsProcedureReplicat": f"procedures are not replicated: {_STATISTICS}",
+    "superpoolStatistics": "the cache has one pool: use cacheStatistics",
 }
 """The vendor's measuring points of things that ggshell does not have, with what to use instead."""
