@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 from collections.abc import Iterator
@@ -59,6 +60,14 @@ def write_atomically(path: Path, data: bytes, *, keep_previous: bool = False, mo
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise DiskError(f"cannot write {path}: {error.strerror}", hint=remedy(path)) from error
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of processes that ended while they were writing a file."""
+    for each in path.parent.glob(f".{glob.escape(path.name)}.*.*"):
+        process = each.name.rsplit(".", 2)[1]
+        if each.suffix in (".tmp", ".link") and process.isdecimal() and not Path("/proc", process).exists():
+            each.unlink(missing_ok=True)
 
 
 def remedy(path: Path) -> str:

@@ -10,6 +10,7 @@ from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.identity import make_own, original_of, require_free
 from ggshell.home.process_file import ALIVE, state_of
+from ggshell.home.unfinished import take_over
 
 
 def save(session: Session, found: Checkpoint) -> None:
@@ -21,6 +22,7 @@ def save(session: Session, found: Checkpoint) -> None:
     from ggshell.home.catalog import Catalog
 
     session.home.ensure()
+    _take_over(session, found.group, found.type)
     path = session.home.checkpoint(found.group, found.type)
     if path.exists():
         checkpoints.save(path, found)
@@ -42,12 +44,19 @@ def remove(session: Session, found: View) -> None:
     from ggshell.home.documents import Documents
     from ggshell.parameters.process_profiles import GROUP_SETTINGS
 
+    _take_over(session, found.group, found.type)
     Catalog(session.home).delete_group(found.group)
     path = session.home.checkpoint(found.group, found.type)
     path.unlink(missing_ok=True)
     checkpoints.previous(path).unlink(missing_ok=True)
     session.home.process(found.group, found.type).unlink(missing_ok=True)
     Documents(session.home, GROUP_SETTINGS).discard(f"{found.type} {found.group}")
+
+
+def _take_over(session: Session, group: str, kind: GroupKind) -> None:
+    """A change by a shell is not to be undone with a request to the service that was interrupted before it."""
+    if not session.keeps_journal:
+        take_over(session.home, group, kind)
 
 
 def set_aside(session: Session, kind: GroupKind, group: str) -> list[str]:

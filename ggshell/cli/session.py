@@ -32,6 +32,7 @@ class Session:
     ``ask``: asks the user a question and returns the answer; None if nobody can be asked (batch). Its second argument
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
+    ``keeps_journal``: statements belong to a request to the service, which keeps the journal of its steps.
     ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
     ``limit``: how long databases may take; None for as long as the user waits.
     ``remote``: the connection to another home, None without one. ``wants_connection``: CONNECT was carried out, even if it
@@ -58,6 +59,7 @@ class Session:
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
+        self.keeps_journal = False
         self.remote: Remote | None = None
         self.wants_connection = False
         self._events: EventLog | None = None

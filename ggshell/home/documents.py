@@ -31,7 +31,7 @@ class Documents:
 
     def find(self, name: str) -> dict[str, Any] | None:
         """Return a document, or None. Raises StoreError if its file is damaged."""
-        path = self._path(name)
+        path = self.path(name)
         try:
             found: dict[str, Any] = read_json(path.read_bytes())
         except FileNotFoundError:
@@ -61,18 +61,18 @@ class Documents:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DiskError(f"cannot create {self._folder}: {error.strerror}") from error
-        write_atomically(self._path(name), json.dumps(document, indent=1).encode(), mode=0o600)
+        write_atomically(self.path(name), json.dumps(document, indent=1).encode(), mode=0o600)
 
     def delete(self, name: str) -> None:
         """Delete a document. Raises NotFoundError."""
         self.get(name)
-        self._path(name).unlink(missing_ok=True)
+        self.path(name).unlink(missing_ok=True)
 
     def discard(self, name: str) -> None:
         """Delete a document if it exists, also a damaged one."""
-        self._path(name).unlink(missing_ok=True)
+        self.path(name).unlink(missing_ok=True)
 
-    def _path(self, name: str) -> Path:
+    def path(self, name: str) -> Path:
         """Return a document's file. Raises UsageError for a name that is too long for a file's name."""
         encoded = quote(name, safe="")
         if len(encoded) > LONGEST_NAME:

@@ -31,6 +31,7 @@ from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.call import Call, Request
+from ggshell.service.recovery import undo_unfinished
 from ggshell.service.refusals import bug, headers_of, status_of
 from ggshell.service.request_sign_in import PeerName, RequestSignIn
 from ggshell.service.responses import LongRequest
@@ -237,6 +238,9 @@ class Application:
         try:
             if not route.changes or route.statements:
                 return _with_said(routes.handle(route, call, values), call)
+            changed = routes.changed_objects(route, values, call.body, self._state.home)
+            undo_unfinished(self._state, changed, forced=route.method == "DELETE")
+            call.changed = changed[0] if len(changed) == 1 else ""
             answer = routes.handle(route, call, values)
             self._audit(call, str(answer.status))
         except GgsError as error:

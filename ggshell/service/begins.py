@@ -9,8 +9,9 @@ from ggshell.cli.groups import View
 from ggshell.errors import UsageError
 from ggshell.quantities import read_timestamp
 from ggshell.service.answers import Object, Said
-from ggshell.service.call import Call, word
+from ggshell.service.call import Call
 from ggshell.service.group_facts import begin_field
+from ggshell.service.statement_words import word
 from ggshell.trail.name import LAST_FILE
 from ggshell.types import LAST_OFFSET
 

@@ -6,22 +6,21 @@ code as those of the shell, so a request and a statement that mean the same have
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.cli.execute import execute, parse
 from ggshell.cli.options import Options
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
-from ggshell.errors import ConflictError, DiskError, GgsError, UsageError
+from ggshell.errors import GgsError
 from ggshell.service.answers import Said
 from ggshell.service.connection_names import connection_of
 from ggshell.service.permissions import require_places
 from ggshell.service.sign_in import Principal
+from ggshell.service.statement_words import word
+from ggshell.service.steps import Steps
 from ggshell.service.told import messages_of
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from ggshell.language.grammar import Parsed
     from ggshell.service.state import ServiceState
     from ggshell.time_limit import TimeLimit
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_$#*?./:\\-]+")
-_UNQUOTABLE: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Request(NamedTuple):
@@ -55,7 +51,10 @@ class Request(NamedTuple):
 
 
 class Call:
-    """One call of a handler. Close it after use: it may hold a database login."""
+    """One call of a handler. Close it after use: it may hold a database login.
+
+    ``changed``: the name of the object that the request changes, which only this request does now; empty if it changes none.
+    """
 
     def __init__(
         self, state: ServiceState, request: Request, principal: Principal, limit: TimeLimit | None = None
@@ -65,6 +64,7 @@ class Call:
         self.request = request
         self.principal = principal
         self.limit = limit or state.limit()
+        self.changed = ""
         self.said: list[Said] = []
         self._session: Session | None = None
         self._cleanup = ExitStack()
@@ -146,100 +146,6 @@ class Call:
         self._cleanup.close()
 
 
-class Steps:
-    """Steps that belong together: if one fails, those before it are undone in reverse order."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._undo: list[Callable[[], object]] = []
-
-    def __enter__(self) -> Steps:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        for undo in reversed(self._undo):
-            try:
-                undo()
-            except GgsError as failure:
-                self._call.said.append(Said(failure.code, f"not undone: {failure}", "WARNING"))
-
-    def run(
-        self, statement: str, *, undo: str = "", exists: Callable[[], bool] | None = None, told: bool = False
-    ) -> Outcome:
-        """Carry out a statement; ``undo``: the statement that undoes it. Raises GgsError.
-
-        ``exists``: whether the object is there that the statement adds. A statement that adds it and then fails is undone too.
-        """
-        new = exists is not None and not exists()
-        try:
-            outcome = self._call.run(statement, told=told)
-        except ConflictError:  # the object is that of another request or shell
-            raise
-        except GgsError:
-            if undo and new and exists is not None and exists():
-                self.undo(lambda: self._call.run(undo))
-            raise
-        if undo:
-            self.undo(lambda: self._call.run(undo))
-        return outcome
-
-    def undo(self, action: Callable[[], object]) -> None:
-        """Register the action that undoes what was just done."""
-        self._undo.append(action)
-
-    def write_file(self, path: Path, text: str) -> None:
-        """Write a file; undoing restores its previous content. Raises DiskError, StoreError."""
-        from ggshell.files import write_atomically
-
-        before = path.read_bytes() if path.exists() else None
-        write_atomically(path, text.encode())
-        self.undo(lambda: write_atomically(path, before) if before is not None else path.unlink(missing_ok=True))
-
-    def make_folder(self, path: Path) -> None:
-        """Create a folder and those above it; undoing removes those that were created and are empty.
-
-        Raises UsageError if a file is in the way, DiskError.
-        """
-        missing = [each for each in (path, *path.parents) if not each.exists()]
-        for each in reversed(missing):
-            try:
-                each.mkdir(exist_ok=True)
-            except (FileExistsError, NotADirectoryError):
-                raise UsageError(
-                    f"{path} is not a folder: a file has that name or the name of a folder above it"
-                ) from None
-            except OSError as error:
-                raise DiskError(f"cannot create {each}: {error.strerror}") from error
-            self.undo(partial(_remove_empty, each))
-
-
-def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # another request uses it
-        folder.rmdir()
-
-
 def objects_of(result: Result | None) -> list[dict[str, Any]]:
     """Return the rows of a result as objects, none without a result."""
     return [dict(zip(result.columns, row, strict=True)) for row in result.rows] if result is not None else []
-
-
-def word(value: str) -> str:
-    """Return a value as a word of a statement, in quotes if necessary. Raises UsageError for one that cannot be quoted."""
-    if _PLAIN.fullmatch(value):
-        return value
-    return quoted(value)
-
-
-def quoted(value: str) -> str:
-    """Return a value in quotes.
-
-    Raises UsageError for a control character, or both kinds of quotes; it does not quote the value, which can be a password.
-    """
-    if _UNQUOTABLE.search(value):
-        raise UsageError("a value of the request contains a control character")
-    for quote in ('"', "'"):
-        if quote not in value:
-            return f"{quote}{value}{quote}"
-    raise UsageError("a value of the request contains both kinds of quotes")

@@ -15,11 +15,14 @@ from ggshell.parameters.lines import first_of
 from ggshell.parameters.process_profiles import DEFAULT_PROFILE, GROUP_SETTINGS
 from ggshell.service.answers import DONE, Object, Said
 from ggshell.service.bodies import GroupBody, lines_of
-from ggshell.service.call import Call, Steps, word
+from ggshell.service.call import Call
 from ggshell.service.group_facts import find_group, kind_word, settings_of
 from ggshell.service.included_files import refusals_of
 from ggshell.service.profiles import default_profile, known_profile
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import word
+from ggshell.service.steps import Steps
+from ggshell.service.undo import AddedGroup, changed_group
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
 STATUSES: Final = ("running", "stopped", "killed")
@@ -37,8 +40,13 @@ def require_role(call: Call, *added: object) -> None:
 
 def add_group(call: Call, steps: Steps, kind: GroupKind, name: str, statement: str) -> Outcome:
     """Run the statement that adds a group; undoing deletes the group. Raises GgsError."""
-    path = call.home.checkpoint(name, kind)
-    return steps.run(statement, undo=f"DELETE {kind} {word(name)} !", exists=path.exists, told=True)
+    return steps.run(statement, AddedGroup(kind, name), call.home.checkpoint(name, kind).exists, told=True)
+
+
+def keep_group(call: Call, steps: Steps, found: View) -> None:
+    """Note the definition of a group before it is changed; undoing restores it. A group that runs cannot be changed."""
+    if not found.runs:
+        steps.note(changed_group(call.home, found.type, found.group))
 
 
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
@@ -50,12 +58,14 @@ def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, conf
     call.said.append(Said("OGG-10183", f"Parameter file {path.name} passed validity check."))
 
 
-def keep_settings(call: Call, name: str, settings: Object) -> None:
-    """Keep the settings of a group that no statement sets, merged with those before."""
+def keep_settings(call: Call, steps: Steps, name: str, settings: Object, *, new: bool = False) -> None:
+    """Keep the settings of a group that no statement sets, merged with those before unless the group is new."""
     given = {key: value for key, value in settings.items() if value is not None}
-    if given:
-        documents = Documents(call.home, GROUP_SETTINGS)
-        documents.put(name, {**(documents.find(name) or {}), **given})
+    documents = Documents(call.home, GROUP_SETTINGS)
+    before = documents.find(name)
+    if given or (new and before is not None):
+        steps.keep_file(documents.path(name))
+        documents.put(name, given if new else {**(before or {}), **given})
 
 
 def set_status(call: Call, kinds: Kinds, name: str, wanted: str, *, start_options: str = "") -> None:

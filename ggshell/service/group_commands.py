@@ -11,11 +11,12 @@ from ggshell.errors import HttpError, StateError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object
 from ggshell.service.bodies import Body, described
-from ggshell.service.call import Call, objects_of, word
+from ggshell.service.call import Call, objects_of
 from ggshell.service.group_facts import find_group, status_text
 from ggshell.service.group_responses import CommandReply
 from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import word
 
 _OWN_STATEMENTS: Final = frozenset({"KILL", "STATS"})
 _READING: Final = frozenset(

@@ -7,7 +7,8 @@ from typing import Final
 from ggshell.home.credential import CredentialStore
 from ggshell.service.answers import Said
 from ggshell.service.bodies import Body
-from ggshell.service.call import Call, quoted, word
+from ggshell.service.call import Call
+from ggshell.service.statement_words import quoted, word
 
 ALTERED: Final = Said("OGG-15114", "Credential store altered.")
 

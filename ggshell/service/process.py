@@ -32,6 +32,7 @@ from ggshell.service.answer_check import VARIABLE, check_answer
 from ggshell.service.app import Application
 from ggshell.service.invalid_requests import InvalidRequests
 from ggshell.service.protocol import CertifiedProtocol, Complaints, most_connections
+from ggshell.service.recovery import Recovery
 from ggshell.service.state import PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
@@ -141,12 +142,15 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         )
     statsd = StatsdSender(state)
     start_tasks(state)
+    recovery = Recovery(state)
+    recovery.start()
     with ExitStack() as ending:  # the process file is removed last: until then the service counts as running
         ending.callback(home.service.unlink, missing_ok=True)
         try:
             server.run(sockets=[listener])
         finally:
             statsd.close()
+            recovery.close()
             state.close()
             sockets.close()
         report.event(Severity.INFO, "GGS-00911", "Service stopped.")

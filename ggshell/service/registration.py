@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from ggshell.cli.groups import View
 from ggshell.errors import GgsError, NotFoundError, StateError, UsageError
-from ggshell.home.checkpoint import SourceType
+from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType
 from ggshell.home.users import Role
 from ggshell.service.answers import Object, Said
 from ggshell.service.bodies import Alias
-from ggshell.service.call import Call, Steps, word
+from ggshell.service.call import Call
 from ggshell.service.group_facts import settings_of
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import word
+from ggshell.service.steps import Steps
+from ggshell.service.undo import RegisteredExtract
 
 NONE = "none"
 CREDENTIALS_HINT = 'add "credentials": {"alias": "name"} to the request, or USERIDALIAS to config'
@@ -22,10 +25,12 @@ def check_registration(value: str | Object | None) -> None:
         raise UsageError(f"{value[:80]!a} is not a valid registration", hint="use default, none, or an object")
 
 
-def register(call: Call, steps: Steps, name: str) -> None:
+def register(call: Call, steps: Steps, name: str, connection: str) -> None:
     """Register the Extract. A slot that exists already, from an earlier attempt, is used."""
+    call.log_in(connection)
+    step = RegisteredExtract(name, connection)
     try:
-        steps.run(f"REGISTER EXTRACT {word(name)} DATABASE", undo=f"UNREGISTER EXTRACT {word(name)} DATABASE")
+        steps.run(f"REGISTER EXTRACT {word(name)} DATABASE", step, lambda: _registered(call, name))
     except GgsError as error:
         if "already" not in error.message:
             raise
@@ -51,8 +56,15 @@ def change_registration(
         required(call.principal, Role.ADMINISTRATOR)
         if credentials is None:
             raise UsageError("registration requires a login to the source database", hint=CREDENTIALS_HINT)
-        call.log_in(credentials.connection)
-        register(call, steps, found.group)
+        register(call, steps, found.group, credentials.connection)
+
+
+def _registered(call: Call, name: str) -> bool:
+    """Whether the source database already keeps its log for an Extract, which may not exist yet. Raises DatabaseError."""
+    login = call.session.logged_in()
+    options = GroupOptions(source_kind=login.connector.kind, slot=name)
+    found = Checkpoint(name, GroupKind.EXTRACT, ReadCheckpoint(SourceType.LOG), options=options)
+    return login.connector.log.registered(login, found)
 
 
 def unregister_deleted(call: Call, name: str, credentials: Alias) -> None:

@@ -69,7 +69,8 @@ class ServiceState:
     ``workers`` carry out reads. Changes and statements of shells may take long, so they have threads of their own:
     ``change_workers`` and ``statement_workers``. ``locks``: the objects that requests change. ``silence_seconds``: for how
     long a database may leave a statement of a request without an answer. ``free_logins``, ``free_statements``: how many more
-    requests may use databases, and how many more statements of shells may be carried out.
+    requests may use databases, and how many more statements of shells may be carried out. ``undo_again``: set if a journal
+    is left that is to be undone.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
@@ -86,6 +87,7 @@ class ServiceState:
         self.change_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="change")
         self.statement_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="statement")
         self.tasks = TaskScheduler(home, clock)
+        self.undo_again = threading.Event()
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
         self.access = AccessControl(home, RefusedSignIns(clock), self._events)

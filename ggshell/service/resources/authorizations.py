@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 from ggshell.cli.commands.users import NO_INFO
@@ -9,10 +10,11 @@ from ggshell.errors import ConflictError, HttpError, NotFoundError, UsageError
 from ggshell.home.users import Role, User, parse_role
 from ggshell.service.answers import DONE, Answer, Said, collection, item, links_of
 from ggshell.service.bodies import Body, described
-from ggshell.service.call import Call, quoted, word
+from ggshell.service.call import Call
 from ggshell.service.responses import Collection, Items, Link, Resource, Response
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import quoted, word
 
 _BASE = "/authorizations"
 _EVERY = "all"
@@ -133,13 +135,15 @@ def create_user(call: Call, role: str, user: str) -> Answer:
 def create_users(call: Call, role: str) -> Answer:
     """Add several users; if one of them cannot be added, none is."""
     body: AuthorizationsBody = call.body
-    with call.steps() as steps:
+    with ExitStack() as undo:
         for each in body.users:
             if not each.user:
                 raise UsageError("user is required: the name of each user")
             _require_same(each, each.user, parse_role(role))
             _require_new(call, role, each.user)
-            steps.run(_addition(role, each.user, each), undo=f"DELETE USER {word(each.user)}")
+            call.run(_addition(role, each.user, each))
+            undo.callback(call.run, f"DELETE USER {word(each.user)}")
+        undo.pop_all()
     return Answer(status=201)
 
 

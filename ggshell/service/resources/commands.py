@@ -12,13 +12,14 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Said
 from ggshell.service.bodies import Alias, Body, described
-from ggshell.service.call import Call, word
+from ggshell.service.call import Call
 from ggshell.service.command_reports import ReportItem, checkpoint_tables, lag_report, schemas, tables
 from ggshell.service.group_facts import find_group
 from ggshell.service.purging import Keep, TrailPattern, purge_trails
 from ggshell.service.responses import Collection, Resource
 from ggshell.service.routes import object_name, resource
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import word
 from ggshell.service.thresholds import Threshold
 
 _KINDS: Final[dict[str, Kinds]] = {"extract": EXTRACT, "replicat": REPLICAT, "ER": ER, "distpath": PATH}

@@ -16,7 +16,7 @@ from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, collection, status_item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described, lines_of
-from ggshell.service.call import Call, Steps, quoted, word
+from ggshell.service.call import Call
 from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
@@ -41,6 +41,8 @@ from ggshell.service.registration import (
 )
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
+from ggshell.service.statement_words import quoted, word
+from ggshell.service.steps import Steps
 from ggshell.service.trail_names import known_trail, trail_fields, trail_of_file, trail_text
 
 _BASE = "/extracts"
@@ -135,7 +137,8 @@ def create_extract(call: Call, extract: str) -> Answer:
         _add(call, steps, name, body)
         for target in body.targets or ():
             _add_trail(call, steps, name, target)
-        group_changes.keep_settings(call, f"EXTRACT {name}", _settings(call, body, new=True))
+        group_changes.keep_settings(call, steps, f"EXTRACT {name}", _settings(call, body, new=True), new=True)
+        steps.complete()
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, EXTRACT, name, str(body.status))
     return Answer(status=201)
@@ -182,7 +185,7 @@ def _add(call: Call, steps: Steps, name: str, body: ExtractBody) -> None:
     if credentials is not None:
         call.log_in(credentials.connection)
         if body.registration not in (None, "none"):
-            register(call, steps, name)
+            register(call, steps, name, credentials.connection)
     try:
         add(f"ADD EXTRACT {word(name)}, TRANLOG{begin_options(body.begin or 'now', log=True)}{description}")
     except GgsError as error:
@@ -203,7 +206,7 @@ def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None
     if not is_outside(call.home, trail):
         steps.make_folder(call.home.resolve(trail).parent)
     text = f"ADD EXTTRAIL {word(trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
-    steps.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
+    call.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)
 
 
 @resource("PATCH", f"{_BASE}/{{extract}}", role=Role.OPERATOR, summary="Change an Extract", body=ExtractBody)
@@ -218,6 +221,7 @@ def update_extract(call: Call, extract: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, found.group, GroupKind.EXTRACT, body.config)
+        group_changes.keep_group(call, steps, found)
         moved = moved_options(call, found, body.begin, log=True)
         options = f"{moved}{', ETROLLOVER' if body.rollover else ''}"
         if body.description is not None and body.description != found.checkpoint.description:
@@ -230,7 +234,7 @@ def update_extract(call: Call, extract: str) -> Answer:
         change_registration(call, steps, found, body.registration, credentials)
         for target in body.targets or ():
             _alter_trail(call, steps, found, target)
-        group_changes.keep_settings(call, found.name, _settings(call, body))
+        group_changes.keep_settings(call, steps, found.name, _settings(call, body))
     if body.status is not None:
         group_changes.set_status(call, EXTRACT, found.group, body.status)
     return Answer()

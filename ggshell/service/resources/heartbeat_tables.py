@@ -10,9 +10,11 @@ from ggshell.errors import UsageError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Said, utc_text
 from ggshell.service.bodies import Body
-from ggshell.service.call import Call, Steps, word
+from ggshell.service.call import Call
 from ggshell.service.responses import Resource, Response
 from ggshell.service.routes import resource
+from ggshell.service.statement_words import word
+from ggshell.service.steps import Steps
 
 if TYPE_CHECKING:
     from ggshell.cli.results.heartbeats import HeartbeatInfo
@@ -108,6 +110,7 @@ def create_heartbeat_table(call: Call, connection: str) -> Answer:
     call.log_in(connection)
     with call.steps() as steps:
         _ensure_schema(call, steps)
+        steps.complete()
         call.run(f"ADD HEARTBEATTABLE{body.options()}{', PARTITIONED' if body.partitioned else ''}", told=True)
     call.said.append(_added())
     return Answer(status=201)

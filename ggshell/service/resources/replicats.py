@@ -13,7 +13,7 @@ from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, status_item
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described
-from ggshell.service.call import Call, quoted, word
+from ggshell.service.call import Call
 from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
@@ -27,6 +27,7 @@ from ggshell.service.group_facts import (
 from ggshell.service.group_responses import CommandReply, Replicat
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
+from ggshell.service.statement_words import quoted, word
 from ggshell.service.trail_names import known_trail, trail_fields
 
 _BASE = "/replicats"
@@ -108,7 +109,9 @@ def create_replicat(call: Call, replicat: str) -> Answer:
         if body.config is not None:
             group_changes.write_parameters(call, steps, name, GroupKind.REPLICAT, body.config)
         group_changes.add_group(call, steps, GroupKind.REPLICAT, name, _added(call, name, body, body.source))
-        group_changes.keep_settings(call, f"REPLICAT {name}", group_changes.common_settings(call, body, new=True))
+        settings = group_changes.common_settings(call, body, new=True)
+        group_changes.keep_settings(call, steps, f"REPLICAT {name}", settings, new=True)
+        steps.complete()
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, REPLICAT, name, str(body.status))
     return Answer(status=201)
@@ -144,7 +147,10 @@ def _check_registration(body: ReplicatBody) -> None:
 
 @resource("PATCH", f"{_BASE}/{{replicat}}", role=Role.OPERATOR, summary="Change a Replicat", body=ReplicatBody)
 def update_replicat(call: Call, replicat: str) -> Answer:
-    """Change a Replicat. ``config`` requires Administrator."""
+    """Change a Replicat. ``config`` requires Administrator.
+
+    ALTER REPLICAT is the last step, because it also moves the row in the target database.
+    """
     body: ReplicatBody = call.body
     _check_registration(body)
     group_changes.require_role(call, body.config)
@@ -152,11 +158,11 @@ def update_replicat(call: Call, replicat: str) -> Answer:
     with call.steps() as steps:
         if body.config is not None:
             group_changes.write_parameters(call, steps, found.group, GroupKind.REPLICAT, body.config)
+        group_changes.keep_settings(call, steps, found.name, group_changes.common_settings(call, body))
         options = _altered(call, found, body)
         if options:
             _log_in(call, found, body)
             call.run(f"ALTER REPLICAT {word(found.group)}{options}", told=True)
-        group_changes.keep_settings(call, found.name, group_changes.common_settings(call, body))
     if body.status is not None:
         group_changes.set_status(call, REPLICAT, found.group, body.status)
     return Answer()

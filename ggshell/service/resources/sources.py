@@ -13,7 +13,7 @@ from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, status_item
 from ggshell.service.bodies import Begin, Body, GroupStatus
-from ggshell.service.call import Call, quoted, word
+from ggshell.service.call import Call
 from ggshell.service.group_facts import (
     begin_field,
     checkpoint_fields,
@@ -28,6 +28,7 @@ from ggshell.service.path_addresses import source_trail, target_trail
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
+from ggshell.service.statement_words import quoted, word
 
 _BASE: Final = "/sources"
 _ONE: Final = f"{_BASE}/{{path}}"
@@ -111,7 +112,8 @@ def create_path(call: Call, path: str) -> Answer:
         group_changes.add_group(call, steps, GroupKind.PATH, name, f"{added}{_megabytes(body.target)}")
         call.said.append(_added(name))
         _begin(call, name, body.begin, new=True)
-        group_changes.keep_settings(call, f"DISTPATH {name}", body.given())
+        group_changes.keep_settings(call, steps, f"DISTPATH {name}", body.given(), new=True)
+        steps.complete()
         if body.status not in (None, "stopped"):
             group_changes.set_status(call, PATH, name, str(body.status))
     return Answer(status=201)
@@ -168,8 +170,10 @@ def update_path(call: Call, path: str) -> Answer:
         required(call.principal, Role.ADMINISTRATOR)
     _require_plain(body)
     _require_same_ends(call, found, body)
-    _begin(call, found.group, body.begin)
-    group_changes.keep_settings(call, found.name, given)
+    with call.steps() as steps:
+        group_changes.keep_group(call, steps, found)
+        _begin(call, found.group, body.begin)
+        group_changes.keep_settings(call, steps, found.name, given)
     if body.status is not None:
         group_changes.set_status(call, PATH, found.group, body.status)
     return Answer()

@@ -16,10 +16,11 @@ from ggshell.home.process_file import ALIVE, state_of
 from ggshell.home.users import Role
 from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link, links_of
 from ggshell.service.bodies import Body
-from ggshell.service.call import Call, word
+from ggshell.service.call import Call
 from ggshell.service.refusals import not_here
 from ggshell.service.responses import Collection, Item, Items, Resource, TrailPlace
 from ggshell.service.routes import resource
+from ggshell.service.statement_words import word
 from ggshell.service.trail_facts import (
     KIND,
     FoundTrail,

@@ -1,0 +1,38 @@
+"""The journals of requests to the service that are being carried out: one file for each object that a request changes.
+
+A journal exists from the first step of a request to its end. One that is left says what an interrupted request has to undo.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, unquote
+
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
+
+_ENDING: Final = ".json"
+_GROUPS: Final = {GroupKind.EXTRACT: "extracts", GroupKind.REPLICAT: "replicats", GroupKind.PATH: "sources"}
+"""The first word of the name under which requests change a group."""
+
+
+def _folder(home: Home) -> Path:
+    return home.root / "dirdb" / "unfinished"
+
+
+def journal_of(home: Home, changed: str) -> Path:
+    """Return the journal of requests that change an object, for example ``extracts EXT1``."""
+    return _folder(home) / f"{quote(changed, safe=' ')}{_ENDING}"
+
+
+def changed_objects(home: Home) -> list[str]:
+    """Return the names of the objects that have a journal, or one that was being written, sorted."""
+    names = [path.name for path in _folder(home).iterdir()] if _folder(home).is_dir() else []
+    written = [name.removeprefix(".").rpartition(_ENDING)[0] if name.startswith(".") else name for name in names]
+    return sorted({unquote(name.removesuffix(_ENDING)) for name in written})
+
+
+def take_over(home: Home, group: str, kind: GroupKind) -> None:
+    """Forget what an interrupted request did with a group, because somebody changes the group as it is now."""
+    journal_of(home, f"{_GROUPS[kind]} {group.upper()}").unlink(missing_ok=True)
