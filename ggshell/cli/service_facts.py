@@ -16,20 +16,34 @@ _CODE: Final = "GGS-00931"
 
 
 class ServiceFacts(NamedTuple):
-    """The settings of a service. ``shown``: those that INFO shows; ``digest``: of all; ``fingerprint``: of its certificate."""
+    """The settings of a service. ``shown``: those that INFO shows; ``digest``: of all; ``fingerprint``: of its certificate.
+
+    ``manager_port``: the PORT of mgr.prm, 0 if it has none of its own; ``manager_listens``: the service listens on it too.
+    """
 
     shown: ServiceParameters
     digest: str = ""
     fingerprint: str = ""
+    manager_port: int = 0
+    manager_listens: bool = True
+
+    @property
+    def ports(self) -> set[int]:
+        """The ports on which the service listens."""
+        return {self.shown.port, self.manager_port} if self.manager_port and self.manager_listens else {self.shown.port}
 
     def notes_about(self, home: Home) -> tuple[Note, ...]:
         """Compare the running service with its parameter file; returns a note if the file differs or is not valid."""
         try:
-            differs = load_service(home.parameters("service")).digest != self.digest
+            settings = load_service(home.parameters("service"))
         except GgsError as error:
             return (_not_valid(error),)
-        text = "settings in service.prm differ: RESTART SERVICE applies them"
-        return (Note(_CODE, text),) if differs else ()
+        differs = settings.digest != self.digest
+        moved = _manager_port(home, settings) != self.manager_port
+        if not differs and not moved:
+            return ()
+        file = "service.prm" if differs else "mgr.prm"
+        return (Note(_CODE, f"settings in {file} differ: RESTART SERVICE applies them"),)
 
 
 def running_facts(entry: ProcessFile) -> ServiceFacts:
@@ -42,7 +56,13 @@ def running_facts(entry: ProcessFile) -> ServiceFacts:
         deployment=str(answer.get("deployment", "")),
         metrics=MetricsAccess(answer.get("metrics", MetricsAccess.USERS)),
     )
-    return ServiceFacts(shown, str(answer.get("digest", "")), str(answer.get("fingerprint", "")))
+    return ServiceFacts(
+        shown,
+        str(answer.get("digest", "")),
+        str(answer.get("fingerprint", "")),
+        int(answer.get("manager_port", 0)),
+        bool(answer.get("manager_port_open")),
+    )
 
 
 def file_facts(home: Home) -> tuple[ServiceFacts, tuple[Note, ...]]:
@@ -50,9 +70,17 @@ def file_facts(home: Home) -> tuple[ServiceFacts, tuple[Note, ...]]:
     settings = ServiceParameters()
     try:
         settings = load_service(home.parameters("service"))
-        return ServiceFacts(settings, settings.digest, fingerprint_of_file(home, settings)), ()
+        fingerprint = fingerprint_of_file(home, settings)
+        return ServiceFacts(settings, settings.digest, fingerprint, _manager_port(home, settings)), ()
     except GgsError as error:
         return ServiceFacts(settings, settings.digest), (_not_valid(error),)
+
+
+def _manager_port(home: Home, settings: ServiceParameters) -> int:
+    """Return the port of mgr.prm on which the service listens too; 0 for none. Raises ParameterError, StoreError."""
+    from ggshell.groups.service_setup import manager_port_of
+
+    return manager_port_of(home, settings)
 
 
 def _not_valid(error: GgsError) -> Note:

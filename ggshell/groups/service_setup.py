@@ -38,6 +38,15 @@ def listen(settings: ServiceParameters) -> socket.socket:
     return listener
 
 
+def manager_port_of(home: Home, settings: ServiceParameters) -> int:
+    """Return the PORT of mgr.prm, on which the service listens too; 0 if the file has none or it is the service's own.
+
+    Raises ParameterError, StoreError.
+    """
+    port = load_manager(home.parameters("mgr")).service_port
+    return port if port != settings.port else 0
+
+
 def _unusable(where: str, error: OSError) -> ProcessError:
     return ProcessError(
         f"the service cannot listen on {where}: {error.strerror}",
@@ -55,17 +64,17 @@ def tls_context(home: Home, settings: ServiceParameters, clock: Clock) -> ssl.SS
     return server_context(certificate, key, authority, required=settings.client_certificate_required)
 
 
-def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, int], clock: Clock) -> None:
+def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, set[int]], clock: Clock) -> None:
     """Check that a service with these settings could start in place of the running one.
 
-    ``running``: the address and the port of the running service. Raises ParameterError, ProcessError, StateError, StoreError.
+    ``running``: the address and the ports of the running service. Raises ParameterError, ProcessError, StateError, StoreError.
     """
     load_manager(home.parameters("mgr"))  # its access rules
     makes_its_own = not settings.certificate and not (home.root / CERTIFICATE).exists()
     if not settings.plaintext and not makes_its_own:
         tls_context(home, settings, clock)
-    address, port = running
-    if settings.port != port:
+    address, ports = running
+    if settings.port not in ports:
         listen(settings).close()
     elif settings.address != address:
         listen(settings._replace(port=0)).close()  # the running service holds the port

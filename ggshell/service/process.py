@@ -21,7 +21,7 @@ from ggshell.files import locked
 from ggshell.groups.control import ControlServer, Meanwhile
 from ggshell.groups.lifecycle import signal_ready
 from ggshell.groups.report import Report
-from ggshell.groups.service_setup import listen, tls_context
+from ggshell.groups.service_setup import listen, manager_port_of, tls_context
 from ggshell.home.certificate import CERTIFICATE, ensure_certificate, read_certificate
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
@@ -66,8 +66,11 @@ class Server(uvicorn.Server):
 class _Control(Meanwhile):
     """Answers the requests of the control socket; none of them needs the server's thread."""
 
-    def __init__(self, settings: ServiceParameters, fingerprint: str) -> None:
-        """``fingerprint``: of the certificate that the service presents, empty without TLS."""
+    def __init__(self, settings: ServiceParameters, fingerprint: str, manager: tuple[int, bool]) -> None:
+        """``fingerprint``: of the certificate that the service presents, empty without TLS.
+
+        ``manager``: Manager's port, 0 for none, and whether the service listens on it.
+        """
         self._status = {
             "address": settings.address,
             "port": settings.port,
@@ -76,6 +79,8 @@ class _Control(Meanwhile):
             "metrics": settings.metrics.value,
             "fingerprint": fingerprint,
             "digest": settings.digest,
+            "manager_port": manager[0],
+            "manager_port_open": manager[1],
         }
         self.server: Server | None = None
 
@@ -125,8 +130,10 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     CertifiedProtocol.most = most_connections()
     CertifiedProtocol.invalid = InvalidRequests(state)
     context = _tls(home, settings, clock, report)
-    listener = listen(settings)
-    control = _Control(settings, _fingerprint(home, settings))
+    listeners, manager_port = [listen(settings)], manager_port_of(home, settings)
+    if manager_port:
+        listeners += _manager_listener(settings, manager_port, report)
+    control = _Control(settings, _fingerprint(home, settings), (manager_port, len(listeners) > 1))
     check = check_answer if os.environ.get(VARIABLE) else None
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""), check=check)
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
@@ -147,13 +154,23 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     with ExitStack() as ending:  # the process file is removed last: until then the service counts as running
         ending.callback(home.service.unlink, missing_ok=True)
         try:
-            server.run(sockets=[listener])
+            server.run(sockets=listeners)
         finally:
             statsd.close()
             recovery.close()
             state.close()
             sockets.close()
         report.event(Severity.INFO, "GGS-00911", "Service stopped.")
+
+
+def _manager_listener(settings: ServiceParameters, port: int, report: Report) -> list[socket.socket]:
+    """Return the listener on Manager's port, where pumps with RMTHOST and MGRPORT connect; none if it cannot be used."""
+    try:
+        return [listen(settings._replace(port=port))]
+    except ProcessError as error:
+        text = f"The service does not listen on the PORT of mgr.prm, but on its own port only: {error.message}."
+        report.event(Severity.WARNING, "GGS-00944", text)
+        return []
 
 
 def configuration(application: Application, context: ssl.SSLContext | None) -> uvicorn.Config:

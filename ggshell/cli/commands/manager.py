@@ -6,14 +6,16 @@ from datetime import datetime
 
 from ggshell.cli import supervision
 from ggshell.cli.banner import short_host
+from ggshell.cli.commands.service import running
 from ggshell.cli.groups import view
 from ggshell.cli.output.units import moment
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Message, NamedValues
 from ggshell.cli.results.groups import ManagerStatus
+from ggshell.cli.service_facts import running_facts
 from ggshell.cli.session import Session
 from ggshell.clock import from_datetime, local_text
-from ggshell.errors import StateError
+from ggshell.errors import ProcessError, StateError
 from ggshell.groups.control import request
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ProcessFile, state_of
@@ -48,12 +50,24 @@ def stop_manager(session: Session, *, force: bool = False) -> Message:
 @command("STATUS MANAGER")
 @command("STATUS MGR")
 def info_manager(session: Session) -> ManagerStatus:
-    """Show whether Manager is running, with its address and process ID."""
-    entry = supervision.manager(session.home)
+    """Show whether Manager is running, with its address and process ID, and on which ports the service listens."""
+    entry, ports = supervision.manager(session.home), _service_ports(session)
     if entry is None:
-        return ManagerStatus(running=False)
+        return ManagerStatus(running=False, service_ports=ports)
     answer = request(entry.socket, "STATUS")
-    return ManagerStatus(True, short_host(), int(answer.get("port", 0)), entry.pid)
+    return ManagerStatus(True, short_host(), int(answer.get("port", 0)), entry.pid, ports)
+
+
+def _service_ports(session: Session) -> tuple[int, ...]:
+    """Return the ports of the running service, its own one first; none if it is not running or ends at this moment."""
+    entry = running(session.home)
+    if entry is None:
+        return ()
+    try:
+        facts = running_facts(entry)
+    except ProcessError:
+        return ()
+    return facts.shown.port, *sorted(facts.ports - {facts.shown.port})
 
 
 _NUMBERED = "%-7s%-10s%-10s%-8s%-13s%-21s%-5s"

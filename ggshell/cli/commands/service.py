@@ -68,7 +68,7 @@ def _check(session: Session, facts: ServiceFacts) -> None:
     from ggshell.groups.service_setup import check_setup
 
     settings = load_service(session.home.parameters("service"))
-    check_setup(session.home, settings, (facts.shown.address, facts.shown.port), session.clock)
+    check_setup(session.home, settings, (facts.shown.address, facts.ports), session.clock)
 
 
 @command("INFO SERVICE")
@@ -83,6 +83,9 @@ def info_service(session: Session, *, service_name: str = "") -> NamedValues:
     else:
         facts, notes = file_facts(home)
     pairs = [("status", str(state)), ("url", url_of(facts.shown)), ("deployment", facts.shown.deployment)]
+    if facts.manager_port:
+        in_use = "" if facts.manager_listens else " (not listening, see ggserr.log)"
+        pairs.insert(2, ("manager port", f"{facts.manager_port}{in_use}"))
     if state is ProcessState.RUNNING and entry is not None:
         pairs.append(("pid", str(entry.pid)))
     pairs += [("metrics", str(facts.shown.metrics)), ("users", str(_user_count(home)))]

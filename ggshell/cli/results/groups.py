@@ -109,20 +109,24 @@ class Status(NamedTuple):
 
 
 class ManagerStatus(NamedTuple):
-    """INFO MANAGER and STATUS MANAGER."""
+    """INFO MANAGER and STATUS MANAGER. ``service_ports``: the ports on which the running service listens."""
 
     running: bool
     host: str = ""
     port: int = 0
     pid: int = 0
+    service_ports: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("status", "host", "port", "pid")
+        return ("status", "host", "port", "pid", "service_ports")
 
     @property
     def rows(self) -> list[Row]:
-        return [("RUNNING" if self.running else "STOPPED", self.host or None, self.port or None, self.pid or None)]
+        ports = " ".join(map(str, self.service_ports)) or None
+        return [
+            ("RUNNING" if self.running else "STOPPED", self.host or None, self.port or None, self.pid or None, ports)
+        ]
 
     @property
     def layout(self) -> str:
@@ -327,6 +331,8 @@ def _status(result: Status) -> str:
 
 
 def _manager_status(result: ManagerStatus) -> str:
+    ports = " and ".join(map(str, result.service_ports))
+    service = f"The service listens on port{'s' if len(result.service_ports) > 1 else ''} {ports}.\n" if ports else ""
     if not result.running:
-        return "\nManager is DOWN!\n"
-    return f"\nManager is running (IP port TCP:{result.host}.{result.port}, Process ID {result.pid}).\n"
+        return f"\nManager is DOWN!\n{service}"
+    return f"\nManager is running (IP port TCP:{result.host}.{result.port}, Process ID {result.pid}).\n{service}"
