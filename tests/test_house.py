@@ -347,6 +347,7 @@ SHARED_CODES = {
     "GGS-00203": "interrupted",
     "GGS-00204": "no login to a database",
     "GGS-00211": "a table or schema does not exist",
+    "GGS-00306": "a group has no parameter file",
     "GGS-00403": "a statement was canceled to stop its process",
     "GGS-00421": "partitions that are created later need a statement",
     "GGS-00422": "generated columns are not in the log",

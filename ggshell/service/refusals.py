@@ -39,8 +39,8 @@ _STATUSES: Final[tuple[tuple[type[GgsError], int], ...]] = (
     (StoreError, 503),
     (DiskError, 503),
 )
-_CODES: Final = {"GGS-00999": 500, "GGS-00807": 503}
-"""Codes whose status differs from that of their class: a bug, not enough memory."""
+_CODES: Final = {"GGS-00999": 500, "GGS-00807": 503, "GGS-00306": 409}
+"""Codes whose status differs from that of their class: a bug, not enough memory, a group without a parameter file."""
 
 
 def status_of(error: GgsError) -> int:

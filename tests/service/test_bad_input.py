@@ -84,3 +84,12 @@ def test_an_alias_of_credentials_that_config_does_not_use_is_refused(client: Ser
     same = {"source": "tables", "config": config, "credentials": {"alias": "south"}}
     assert client.post("/extracts/ALI", same).status == 201
     assert client.delete("/extracts/ALI").status in (200, 404, 422)
+
+
+def test_a_group_without_a_parameter_file_does_not_start(service: RunningService, client: ServiceClient) -> None:
+    service.run("ADD EXTRACT nofile, SOURCEISTABLE")
+    start = client.post("/commands/execute", {"name": "start", "processName": "NOFILE"})
+    assert (start.status, start.codes) == (409, ["GGS-00306"])
+    patch = client.patch("/extracts/NOFILE", {"status": "running"})
+    assert (patch.status, patch.codes[-1]) == (409, "GGS-00306")
+    assert client.delete("/extracts/NOFILE").status == 200
