@@ -28,7 +28,7 @@ def _run(kind: str, home: Home, group: str) -> int:
 
 
 def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
-    """Parse the arguments and run ``body``; return the exit code. An error at startup is printed on one line."""
+    """Parse the arguments and run ``body``; return the exit code. An error at startup is printed with its hint."""
     close_to_others()
     try:
         return body(*_parse(arguments))
@@ -36,7 +36,8 @@ def run_as(arguments: list[str], body: Callable[[str, Home, str], int]) -> int:
         sys.stderr.write(f"GGS-00807  {OUT_OF_MEMORY}\n")
         return 1
     except GgsError as error:
-        sys.stderr.write(f"{error.code}  {error}\n")
+        hint = f"\n  Hint: {error.hint}" if error.hint else ""
+        sys.stderr.write(f"{error.code}  {error.located}{hint}\n")
         return 2 if isinstance(error, UsageError) else 1
 
 

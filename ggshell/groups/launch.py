@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 from ggshell.connectors.connector import Connector
 from ggshell.connectors.registry import replicat_program
@@ -19,6 +21,8 @@ from ggshell.home.home import Home
 
 READY_SECONDS = 45.0
 SERVICE_PROGRAM = "ggshell.service"
+_PRINTED: Final = re.compile(r"(?P<code>(?:GGS|OGG)-\d{5})  (?P<message>.*?)(?:\n  Hint: (?P<hint>.*))?\n", re.DOTALL)
+"""An error as an entry point prints it."""
 
 
 class Launch:
@@ -62,11 +66,19 @@ class Launch:
                 )
             if not os.read(self._read_end, 1):
                 self.process.wait()
-                printed = " ".join(self._output.read_text(errors="replace").split())
-                raise ProcessError(f"{self._name} ended immediately: {printed or 'see its report'}")
+                raise _ended(self._name, self._output.read_text(errors="replace"))
         finally:
             os.close(self._read_end)
         return self.process
+
+
+def _ended(name: str, printed: str) -> ProcessError:
+    """Return the error of a process that ended during its start. ``printed``: what it printed, usually one error."""
+    error = _PRINTED.fullmatch(printed)
+    if error is None:
+        return ProcessError(f"{name} ended immediately: {' '.join(printed.split()) or 'see its report'}")
+    message = " ".join(error["message"].split())
+    return ProcessError(f"{name} ended immediately: {message}", code=error["code"], hint=error["hint"] or "")
 
 
 def spawn(home: Home, kind: str, group: str = "") -> subprocess.Popen[bytes]:

@@ -93,4 +93,6 @@ def test_a_port_in_use_is_named_with_the_remedy(
     (home / "dirprm" / "service.prm").write_text(f"PORT {supervised.port}\nPLAINTEXT\n")
     other = object.__new__(RunningService)
     other.home = home
-    assert "GGS-00907" in other.run("START SERVICE", code=1)
+    said = other.run("START SERVICE", code=1)
+    assert f"SERVICE ended immediately: the service cannot listen on 127.0.0.1:{supervised.port}" in said
+    assert "\n  Hint: set another PORT or ADDRESS in dirprm/service.prm\n" in said
