@@ -16,15 +16,16 @@ from ggshell.parameters.service_parameters import ServiceParameters
 _BACKLOG: Final = 2048
 
 
-def listen(settings: ServiceParameters) -> socket.socket:
-    """Return the listening socket. Raises ProcessError.
+def listen(settings: ServiceParameters, *, any_port: bool = False) -> socket.socket:
+    """Return the listening socket; with ``any_port`` on a free port, to check the address only. Raises ProcessError.
 
     It names its protocol, because asyncio sets TCP_NODELAY only on connections that do. Otherwise each answer would wait
     40 ms for the acknowledgement of its headers.
     """
     where = f"{settings.address}:{settings.port}"
     try:
-        family = socket.getaddrinfo(settings.address, settings.port, type=socket.SOCK_STREAM)[0]
+        port = 0 if any_port else settings.port
+        family = socket.getaddrinfo(settings.address, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family[0], socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise _unusable(where, error) from error
@@ -77,4 +78,4 @@ def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, set
     if settings.port not in ports:
         listen(settings).close()
     elif settings.address != address:
-        listen(settings._replace(port=0)).close()  # the running service holds the port
+        listen(settings, any_port=True).close()  # the running service holds the port

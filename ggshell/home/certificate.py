@@ -78,7 +78,11 @@ def read_certificate(path: Path) -> CertificateFacts:
         return certificate_facts(path.read_bytes())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it has no valid certificate in PEM format"
-        raise StoreError(f"certificate {path} cannot be read: {reason}", code=_UNREADABLE) from error
+        raise StoreError(
+            f"certificate {path} cannot be read: {reason}",
+            code=_UNREADABLE,
+            hint="correct CERTIFICATE, or restore the file",
+        ) from error
 
 
 def require_valid(certificate: Path, clock: Clock) -> None:
@@ -119,6 +123,14 @@ def fingerprint_of(der: bytes) -> str:
     return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
 
 
+def _reason(error: OSError) -> str:
+    """What is wrong with a file of TLS, in words: OpenSSL names a reason like KEY_VALUES_MISMATCH."""
+    name = getattr(error, "reason", None)
+    if name == "KEY_VALUES_MISMATCH":
+        return "the key does not belong to the certificate"
+    return name.replace("_", " ").lower() if name else error.strerror or str(error)
+
+
 def server_context(certificate: Path, key: Path, authority: Path | None, *, required: bool) -> ssl.SSLContext:
     """Return the TLS settings of a server: TLS 1.2 or newer. Raises StoreError if a file is not valid.
 
@@ -132,7 +144,7 @@ def server_context(certificate: Path, key: Path, authority: Path | None, *, requ
             context.load_verify_locations(authority)
             context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
     except (OSError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        reason = _reason(error)
         files = ", ".join(str(each) for each in (certificate, key, authority) if each is not None)
         raise StoreError(
             f"the certificate of the service cannot be used: {reason}",
