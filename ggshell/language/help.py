@@ -30,6 +30,7 @@ _ALIASES = {"mgr": "manager"}
 _CODE = re.compile(r"`([^`]+)`")
 _CODE_WIDTH = 40
 """Longer code can be broken at a blank."""
+_VALUE = re.compile(r"    [A-Za-z_ ]+:")
 _ITEM = re.compile(r"(?: {1,3}(?! )|(?:\d+\.|-) )?")
 """The marker of a step (``1. ``) or a bullet (``- ``), or the indent of their continuation lines."""
 _TERMS = ("Options", "Arguments", "Values", "Not supported")
@@ -156,7 +157,10 @@ def _paragraphs(text: str) -> str:
     for line in text.splitlines():
         said = line.removeprefix(":   ")
         hang = _hang(found[-1]) if found else 0
-        if hang and line[:hang].isspace() and _hang(line) == hang:
+        described = bool(found) and found[-1].startswith(":   ") and line.startswith("    ") and not _VALUE.match(line)
+        if described:
+            said, goes_on = line.strip(), full
+        elif hang and line[:hang].isspace() and _hang(line) == hang:
             said, goes_on = line[hang:], full
         else:
             goes_on = full and not hang and bool(said) and (said != line) == found[-1].startswith(":   ")
@@ -165,7 +169,7 @@ def _paragraphs(text: str) -> str:
             found[-1] += f" {said}"
         else:
             found.append(line)
-        full = len(line) > _FULL and not line.startswith(("#", "    "))
+        full = len(line) > _FULL and (described or not line.startswith(("#", "    ")))
     return "\n".join(found)
 
 
@@ -224,7 +228,7 @@ def _term(line: str, width: int) -> Iterator[Line]:
     """A line of a section of options: the option, or its description."""
     if not line.strip():
         yield []
-    elif line.startswith((":", " ")) and not re.match(r"    [A-Za-z_ ]+:", line):
+    elif line.startswith((":", " ")) and not _VALUE.match(line):
         for part in _broken(line.lstrip(": "), width, " " * 8):
             yield _sentence(part)
     else:

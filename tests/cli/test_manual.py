@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,14 @@ def test_help_lists_the_pages_of_a_kind(subject: str, kind: str, line: str) -> N
     assert any(each.startswith(line) for each in lines)
     assert len(lines) == len(pages.index(kind)) + 3
     assert max(map(len, help_text(subject, width=80).splitlines())) <= 80
+
+
+def test_the_lines_of_a_description_are_wrapped_again() -> None:
+    for subject in ("ADD USER", "CONNECT", "ALTER REPLICAT"):
+        lines = help_text(subject, width=120).partition("Options\n")[2].partition("\n\n")[0].splitlines()
+        pairs = itertools.pairwise(lines)
+        short = [line for line, after in pairs if after[:8].isspace() and line[:8].isspace() and len(line) < 90]
+        assert not short, subject
 
 
 def test_the_list_of_parameters_marks_those_that_are_not_supported() -> None:
