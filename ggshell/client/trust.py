@@ -119,7 +119,10 @@ class Trust:
         if self._confirm is not None:
             if self._confirm(shown):
                 return
-            raise StateError("not connected: the certificate was not accepted")
+            raise StateError(
+                "not connected: the certificate was not accepted",
+                hint="compare the fingerprint with INFO SERVICE in the other home, then CONNECT again",
+            )
         raise ProcessError(
             f"the certificate of {self._url.place} is not known: SHA-256 {fingerprint}",
             code="GGS-00922",

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Final
 from ggshell.cli.execute import parse
 from ggshell.cli.groups import Kinds, View
 from ggshell.cli.outcome import Outcome
-from ggshell.errors import HttpError, StateError
+from ggshell.cli.supervision import not_running
+from ggshell.errors import HttpError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object
 from ggshell.service.bodies import Body, described
 from ggshell.service.call import Call, objects_of
-from ggshell.service.group_facts import find_group, status_text
+from ggshell.service.group_facts import find_group
 from ggshell.service.group_responses import CommandReply
 from ggshell.service.permissions import require_permission
 from ggshell.service.sign_in import required
@@ -49,7 +50,7 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
     verb = body.command.strip().upper()
     statement = _statement(call, found, verb, body.arguments.strip().strip(",").strip())
     if found.process is None or not found.runs:
-        raise StateError(f"{found.name} is not running.", hint=f"its status is {status_text(found)}")
+        raise not_running(found)
     outcome = call.run(statement)
     return Answer(CommandReply(reply_data=_data(verb, outcome), reply=_lines(outcome)))
 

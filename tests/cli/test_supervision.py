@@ -109,4 +109,5 @@ def test_a_group_with_invalid_parameters_abends_with_the_reason_in_its_report(re
     assert entry is not None
     assert supervision.wait_for_end(entry, 20)
     assert "EXTRACT PMP1: ABENDED" in ready.batch("STATUS pmp1").out
+    assert "its status is ABENDED; VIEW REPORT PMP1 shows the reason" in ready.batch("SEND pmp1 STATUS").err
     assert "unknown parameter NONSENSE" in ready.batch("VIEW REPORT pmp1").out
