@@ -72,13 +72,14 @@ class FoundTrail(NamedTuple):
 
 
 def all_trails(call: Call) -> list[FoundTrail]:
-    """Return every trail that a group uses, that a client has described, or that has files in ``dirdat``."""
+    """Return every trail of a group, of a client's description, or with files in ``dirdat`` or the home's folder."""
     home = call.home
     entries, documents = home.groups(), _documents(call)
     texts = [trail for entry in entries for trail in _used(entry)]
     texts += [trail_text(each["name"], each.get("path", "")) for each in documents.values()]
-    folder = home.resolve("./dirdat")
-    texts += sorted({f"./dirdat/{path.name[:2]}" for path in folder.glob("??" + "[0-9]" * _DIGITS)})
+    for folder in ("./dirdat/", ""):
+        files = home.resolve(folder).glob("??" + "[0-9]" * _DIGITS)
+        texts += sorted({f"{folder}{path.name[:2]}" for path in files})
     found: dict[TrailName, str] = {}
     for text in texts:
         with contextlib.suppress(UsageError):

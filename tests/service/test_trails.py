@@ -68,6 +68,13 @@ def test_a_trail_is_shown_with_its_files(client: ServiceClient, files: int) -> N
     assert client.post("/trails/ea/sequences/99", {}).codes == ["GGS-00904"]
 
 
+def test_files_in_the_home_folder_that_no_group_uses_are_listed(client: ServiceClient, service: RunningService) -> None:
+    write(service.home, "tz")
+    assert "tz" in names(client, "/trails")
+    assert client.delete("/trails/tz").status == 200
+    assert "tz" not in names(client, "/trails")
+
+
 def test_a_trail_is_described_before_it_is_written(client: ServiceClient, files: int) -> None:
     assert client.post("/trails/HumanResources", {"name": "hr", "path": "north", "sizeMB": 20}).status == 201
     assert client.post("/trails/HumanResources", {"name": "hr", "path": "north"}).status == 409
