@@ -145,6 +145,8 @@ def _checked(options: Options, words: list[str]) -> Options:
         raise UsageError("--user and --deployment require --connect", hint="ggshell --connect URL --user USER")
     if [word.lower() for word in words] == ["service"]:
         return options._replace(process=("service",))
+    if words and words[0].lower() == "service":
+        raise UsageError(f"ggshell service does not take {words[1]}", hint="ggshell --home DIR service")
     if words and words[0].lower() in ("extract", "replicat"):
         return options._replace(process=tuple(words))
     if words and words[0].lower() == "paramfile":

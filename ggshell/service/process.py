@@ -19,7 +19,7 @@ from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, ProcessError
 from ggshell.files import locked
 from ggshell.groups.control import ControlServer, Meanwhile
-from ggshell.groups.lifecycle import signal_ready
+from ggshell.groups.lifecycle import READY_VARIABLE, signal_ready
 from ggshell.groups.report import Report
 from ggshell.groups.service_setup import listen, manager_port_of, tls_context
 from ggshell.home.certificate import CERTIFICATE, ensure_certificate, read_certificate
@@ -33,7 +33,7 @@ from ggshell.service.app import Application
 from ggshell.service.invalid_requests import InvalidRequests
 from ggshell.service.protocol import CertifiedProtocol, Complaints, most_connections
 from ggshell.service.recovery import Recovery
-from ggshell.service.state import PROGRAM, ServiceState
+from ggshell.service.state import DATABASE, PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
 
@@ -98,7 +98,7 @@ def run(home: Home, clock: Clock | None = None) -> int:
     clock = clock or SystemClock()
     home.ensure()
     with locked(home.root / "dirpcs" / ".service.lock", "the service"):
-        report = Report(home, "SERVICE", PROGRAM, clock, "HTTP")
+        report = Report(home, "SERVICE", PROGRAM, clock, DATABASE)
         report.opening(home.parameters("service"))
         try:
             _serve(home, clock, report)
@@ -142,7 +142,11 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         configuration(application, context), lambda: write_process_file(home.service, entry)
     )
     scheme = "http" if context is None else "https"
-    report.event(Severity.INFO, "GGS-00910", f"Service started: {scheme}://{settings.address}:{settings.port}.")
+    started = f"Service started: {scheme}://{settings.address}:{settings.port}."
+    report.event(Severity.INFO, "GGS-00910", started)
+    if READY_VARIABLE not in os.environ:  # in the foreground, the terminal would show nothing
+        sys.stdout.write(f"{started} STOP SERVICE or Ctrl-C ends it.\n")
+        sys.stdout.flush()
     if not state.sign_in.has_users:
         report.event(
             Severity.WARNING, "GGS-00909", "The service has no users yet: run ADD USER name, ROLE SECURITY in ggshell."

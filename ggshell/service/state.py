@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ggshell.service.metrics import HomeCollector
 
 PROGRAM: Final = "Service"
+DATABASE: Final = "HTTP"
+_LOGGED_AS: Final = f"ggshell {PROGRAM} for {DATABASE}, service.prm"
+"""The name in ggserr.log, the same as in the lines of the service's report."""
 WORKERS: Final = 16
 MOST_LOGINS: Final = 8
 """How many requests may use databases at the same time. A database that does not answer must leave workers to the others."""
@@ -107,7 +110,7 @@ class ServiceState:
 
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write an event to ggserr.log. Raises DiskError."""
-        self._events.write(severity, code, PROGRAM, text)
+        self._events.write(severity, code, _LOGGED_AS, text)
 
     def statement_place(self) -> Callable[[], None]:
         """Take one of the places of statements of shells; return what gives it back. Raises HttpError 503 if none is free."""
