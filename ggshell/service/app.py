@@ -34,7 +34,7 @@ from ggshell.service.call import Call, Request
 from ggshell.service.recovery import undo_unfinished
 from ggshell.service.refusals import bug, headers_of, status_of
 from ggshell.service.request_sign_in import PeerName, RequestSignIn
-from ggshell.service.responses import LongRequest
+from ggshell.service.responses import LongRequest, StandardResponse
 from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
 
@@ -116,7 +116,7 @@ class Application:
         except HttpError:
             origin = ""
         found = envelope(str(request.url), f"{origin}/services/v2", (said,), self._state.clock.now(), None)
-        return Response(msgspec.json.encode(found), status, headers, JSON)
+        return Response(_line(found), status, headers, JSON)
 
     async def _answer(self, request: HttpRequest) -> Response:
         host, access = _host(request), self._state.access
@@ -307,7 +307,7 @@ class Application:
             return Response(answer.text, answer.status, headers, "text/plain")
         now = self._state.clock.now()
         found = envelope(call.request.address, call.request.base, answer.messages, now, answer.response)
-        return Response(msgspec.json.encode(found), answer.status, headers, JSON)
+        return Response(_line(found), answer.status, headers, JSON)
 
 
 def _nothing() -> None:
@@ -340,6 +340,11 @@ async def _disconnected(request: HttpRequest) -> None:
 def _with_said(answer: Answer | RawAnswer, call: Call) -> Answer | RawAnswer:
     """Return an answer with the messages of its call; the result of a long request is read without the call."""
     return answer if isinstance(answer, RawAnswer) else answer._replace(messages=(*call.said, *answer.messages))
+
+
+def _line(found: StandardResponse) -> bytes:
+    """Encode an answer as a line, so that the prompt of a terminal does not follow it on the same line."""
+    return msgspec.json.encode(found) + b"\n"
 
 
 def decode_body(route: routes.Route, data: bytes) -> Any:

@@ -24,7 +24,7 @@ MOST_OWN_SESSIONS: Final = 100
 """How many sessions and bearer tokens a user has. One more ends the oldest of the same user, not that of another."""
 _MOST_SESSIONS: Final = 10_000
 _BASIC_FORM: Final = "they are user:password in Base64"
-_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'}
+CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'}
 
 
 class Principal(NamedTuple):
@@ -90,7 +90,7 @@ class SignIn:
                 401,
                 f"{scheme[:20]} is not a supported method to sign in",
                 hint="use Basic or Bearer",
-                headers=_CHALLENGE,
+                headers=CHALLENGE,
             )
         token = _cookie(headers.get("cookie", ""))
         if token:
@@ -102,14 +102,14 @@ class SignIn:
                     401,
                     f"the certificate's name {certificate[:80]} is not a user",
                     hint="use the certificate of a user, or add a user with this name",
-                    headers=_CHALLENGE,
+                    headers=CHALLENGE,
                 )
             if not user.certificate:
                 raise HttpError(
                     401,
                     f"user {user.name} does not sign in with a certificate",
                     hint="sign in with the password, or add a user with ADD USER, CERTIFICATE",
-                    headers=_CHALLENGE,
+                    headers=CHALLENGE,
                 )
             return Principal(user.name, user.role)
         return ANONYMOUS
@@ -211,7 +211,7 @@ class SignIn:
             user = self._known.get(session.name) if session is not None else None
             if session is None or user is None or now >= end:
                 self._sessions.pop(token, None)
-                raise HttpError(401, refusal, hint="sign in again", headers=_CHALLENGE)
+                raise HttpError(401, refusal, hint="sign in again", headers=CHALLENGE)
             session.used = now
         return Principal(user.name, user.role, token)
 
@@ -226,7 +226,7 @@ class SignIn:
         """
         given = self._sessions.get(principal.session)
         if principal.session and given is None:
-            raise HttpError(401, "the session has ended", hint="sign in again", headers=_CHALLENGE)
+            raise HttpError(401, "the session has ended", hint="sign in again", headers=CHALLENGE)
         return given
 
     def _basic_principal(self, name: str, client: str, digest: bytes) -> Principal | None:
@@ -263,7 +263,7 @@ def _wrong_password() -> HttpError:
         "the user name or the password is not valid",
         code="GGS-00906",
         hint="check both, or ask a user with the role SECURITY for a new password",
-        headers=_CHALLENGE,
+        headers=CHALLENGE,
     )
 
 
@@ -272,9 +272,9 @@ def _basic(value: str) -> tuple[str, str]:
     try:
         name, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     except (binascii.Error, ValueError) as error:
-        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=_CHALLENGE) from error
+        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=CHALLENGE) from error
     if not colon or len(name) > LONGEST_PASSWORD or len(password) > LONGEST_PASSWORD:
-        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=_CHALLENGE)
+        raise HttpError(401, "the Basic credentials are not valid", hint=_BASIC_FORM, headers=CHALLENGE)
     return name, password
 
 
@@ -298,7 +298,7 @@ def required(principal: Principal, role: Role) -> None:
         return
     if principal.role is Role.ANYONE:
         raise HttpError(
-            401, "sign in to use this resource", hint="send a user name and a password, or a token", headers=_CHALLENGE
+            401, "sign in to use this resource", hint="send a user name and a password, or a token", headers=CHALLENGE
         )
     if principal.role is Role.DISTRIBUTION:
         raise HttpError(
@@ -309,7 +309,7 @@ def required(principal: Principal, role: Role) -> None:
     raise HttpError(
         403,
         f"user {principal.name} has the role {principal.role.title}; this requires {role.title}",
-        hint=f"ALTER USER {principal.name}, ROLE {role.name}",
+        hint=f"ask a user with the role SECURITY for ALTER USER {principal.name}, ROLE {role.name}",
     )
 
 

@@ -47,7 +47,9 @@ def test_only_those_whom_metrics_names_can_read_them(
     (service.home / "dirprm" / "service.prm").write_text(f"PORT {service.port}\nPLAINTEXT\n{setting}\n")
     service.run("RESTART SERVICE")
     options = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
-    assert service.client(user).get("//metrics", **options).status == status
+    answer = service.client(user).get("//metrics", **options)
+    assert answer.status == status
+    assert ("METRICS TOKEN" in answer.text) == ("TOKEN" in setting and status == 401 and bool(token))
 
 
 def test_statsd_receives_gauges_with_tags(tmp_path: Path) -> None:

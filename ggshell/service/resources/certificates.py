@@ -176,7 +176,7 @@ def _declare(prefix: str) -> None:
         "GET",
         f"{base}/{{type}}/{{certificate}}/info",
         role=Role.ADMINISTRATOR,
-        summary="Show its facts",
+        summary="Show the issuer, the validity and the fingerprint of a certificate",
         returns=CertificateInfo,
     )
     def info(call: Call, *path: str) -> Answer:

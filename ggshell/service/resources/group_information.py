@@ -90,17 +90,25 @@ def _declare(plural: str, kinds: Kinds) -> None:
     """Declare the routes of one kind of group."""
     base, word = f"/{plural}", plural[:-1]
     extracts = kinds is EXTRACT
-    parts: dict[str, tuple[_Part, Any]] = {
-        "info": (_types, Items),
-        "info/status": (_status, ExtractStatus if extracts else ReplicatStatus),
-        "info/checkpoints": (_checkpoints, ExtractCheckpoints if extracts else ReplicatCheckpoints),
-        "info/history": (_history, GroupHistory),
-        "info/reports": (_reports, Items),
-        "info/logs": (_logs, Items),
-        "info/diagnostics": (_diagnostics, Items),
+    group = "an Extract" if extracts else "a Replicat"
+    parts: dict[str, tuple[_Part, Any, str]] = {
+        "info": (_types, Items, f"List the kinds of information about {group}"),
+        "info/status": (
+            _status,
+            ExtractStatus if extracts else ReplicatStatus,
+            f"Show the status and the lag of {group}",
+        ),
+        "info/checkpoints": (
+            _checkpoints,
+            ExtractCheckpoints if extracts else ReplicatCheckpoints,
+            f"Show the checkpoints of {group}",
+        ),
+        "info/history": (_history, GroupHistory, f"Show the last events of {group}"),
+        "info/reports": (_reports, Items, f"List the reports of {group}"),
+        "info/logs": (_logs, Items, f"List the outputs of {group}"),
+        "info/diagnostics": (_diagnostics, Items, f"List the diagnostics of {group}: always empty"),
     }
-    for path, (part, returns) in parts.items():
-        summary = f"Show {path.rpartition('/')[2]} of {plural}"
+    for path, (part, returns, summary) in parts.items():
 
         @resource("GET", f"{base}/{{{word}}}/{path}", role=Role.USER, summary=summary, returns=returns)
         def handler(call: Call, name: str, part: _Part = part, path: str = path) -> Answer:

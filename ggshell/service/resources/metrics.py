@@ -10,7 +10,7 @@ from ggshell.parameters.service_parameters import MetricsAccess
 from ggshell.service.answers import RawAnswer
 from ggshell.service.call import Call
 from ggshell.service.routes import resource
-from ggshell.service.sign_in import required
+from ggshell.service.sign_in import CHALLENGE, required
 
 
 @resource(
@@ -35,4 +35,6 @@ def _require_access(call: Call) -> None:
     wanted = settings.metrics_token
     if wanted and scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), wanted.encode()):
         return
+    if wanted and scheme.lower() == "bearer" and call.principal.role is Role.ANYONE:
+        raise HttpError(401, "the token is not valid", hint="send the one of METRICS TOKEN", headers=CHALLENGE)
     required(call.principal, Role.USER)

@@ -121,7 +121,7 @@ def run_statement(call: Call) -> Answer:
     "GET",
     f"{_BASE}/{{request}}",
     role=Role.USER,
-    summary="Get the outcome of a statement that takes long",
+    summary="Show the outcome of a statement that took longer than its request",
     returns=StatementOutcome,
     continues=True,
 )
