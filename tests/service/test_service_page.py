@@ -48,10 +48,18 @@ def test_the_replication_over_http_runs_as_written(tmp_path: Path, north: str, s
         with psycopg.connect(south, autocommit=True) as target:
             until("the row arrives", lambda: target.execute("SELECT id FROM shop.orders").fetchall() == [(1,)])
         assert "GROUPTRANSOPS 500" in (tmp_path / "dirprm" / "rep1.prm").read_text()
+        deletion = f"{script.partition('api POST')[0]}{blocks('Deleting it')}"
         stale = "api PUT /config/files/REP1.prm -H 'If-Match: \"old\"' -d '{\"lines\": []}'"
         again = f"{script.partition('api POST')[0]}{stale}"
         refused = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=False)
         assert "412" in refused.stderr
+        deleted = subprocess.run(["bash", "-c", deletion], capture_output=True, text=True, check=False)
+        assert deleted.returncode == 0, deleted.stdout[-2000:] + deleted.stderr[-2000:]
+        assert not list(tmp_path.glob("ea*")) and not list((tmp_path / "dirprm").glob("*1.prm"))
+        with psycopg.connect(north) as connection:
+            assert connection.execute(
+                "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
+            ).fetchone() == (0,)
     finally:
         service.close()
 
