@@ -15,7 +15,6 @@ from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import FileHeader, Producer
-from ggshell.trail.finding import transactions_of
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
@@ -109,7 +108,7 @@ class Outputs:
         csn = writer.last_csn
         if csn is None:
             return None
-        held = Completed(csn, transactions_of(writer.name, csn))
+        held = Completed(csn, writer.transactions_of(csn))
         return held.joined(self._known) if self._known is not None and self._known.csn == csn else held
 
     def begin(

@@ -1,33 +1,25 @@
-"""Write a trail: append rows, sync once per flush, and advance the durable mark up to which readers may read."""
+"""Write a trail: encode rows, choose where files begin, and say up to where readers may read."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ggshell.cipher import Key
 from ggshell.clock import Clock
-from ggshell.errors import DiskError, NotFoundError, TrailError
-from ggshell.files import locked, sync_directory
+from ggshell.errors import ConnectionLostError, DiskError, NotFoundError, TrailError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.transaction import TransactionPiece
-from ggshell.trail.blocks import BlockWriter, begin_file, write_all
-from ggshell.trail.durable import DurableMark, MarkWriter, Waker
+from ggshell.trail.durable import DurableMark
 from ggshell.trail.encode import encode_batch
-from ggshell.trail.fileheader import COMPATIBILITY, Continuity, Form, Producer, encode_header
+from ggshell.trail.fileheader import COMPATIBILITY, Continuity, FileHeader, Form, Producer, encode_header
+from ggshell.trail.files import LocalTrailFiles, TrailFiles, unwritable
 from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
-from ggshell.trail.opened import open_file
-from ggshell.trail.reach import MISSING, RESTORE
-from ggshell.trail.recover import find_end
 from ggshell.trail.sealing import Keys, Protection, RowCipher, check_same_wallet, cipher_of, new_cipher
 from ggshell.types import Csn, TrailPosition
 
@@ -62,46 +54,31 @@ DEFAULT_OPTIONS = WriterOptions()
 class TrailWriter:
     """The only writer of a trail.
 
-    ``write`` collects rows. ``flush`` makes them durable: it writes the blocks, calls fdatasync once, writes the durable
-    mark and wakes the readers, in this order. After any failure the writer refuses further work, because the content of
-    the disk is then unknown and a failed fsync cannot be repeated. Opening the trail again recovers it.
+    ``write`` collects rows. ``flush`` makes them durable: the files write the blocks, sync once, write the durable mark and
+    wake the readers, in this order. After any failure the writer refuses further work, because the content of the disk is
+    then unknown and a failed fsync cannot be repeated. Opening the trail again recovers it.
     """
 
     def __init__(
-        self,
-        name: TrailName,
-        clock: Clock,
-        producer: Producer,
-        max_bytes: int,
-        options: WriterOptions,
-        holds: contextlib.ExitStack,
+        self, files: TrailFiles, clock: Clock, producer: Producer, max_bytes: int, options: WriterOptions
     ) -> None:
-        self.name = name
+        self.name = files.name
+        self._files = files
         self._clock = clock
         self._producer = producer
         self._max_bytes = max_bytes
         self._options = options
         self._cipher: RowCipher | None = None
-        self._holds = holds
-        self._descriptor = -1
         self._indexes: dict[TableDefinition, int] = {}
         self._tables = 0
         self._pending: list[bytes | bytearray] = []
         self._pending_bytes = 0
-        self._unsynced = False
         self._written = TrailPosition(0, 0)
-        self._whole = self._ended = DurableMark(TrailPosition(0, 0), None)
+        self._ended = DurableMark(TrailPosition(0, 0), None)
         self._form = Form()
         self._inside = False
         self._roll_wanted = False
-        self._failure: OSError | DiskError | TrailError | None = None
-        self._behind: Future[None] | None = None
-        self._behind_end = self._ended
-        self._mark = MarkWriter(name)
-        holds.callback(self._mark.close)
-        self._blocks = BlockWriter()
-        self._waker = Waker(name)
-        holds.callback(self._waker.close)
+        self._failure: OSError | DiskError | TrailError | ConnectionLostError | None = None
 
     @classmethod
     def open(
@@ -120,25 +97,44 @@ class TrailWriter:
         ConflictError if another process writes the trail, TrailError if the trail lost data or has damage other than a
         torn tail, DiskError if the folder cannot be written, NotFoundError if a key does not exist.
         """
-        with contextlib.ExitStack() as holds:
-            try:
-                name.folder.mkdir(parents=True, exist_ok=True)
-                holds.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
-                writer = cls(name, clock, producer, max_bytes, options, holds)
-                holds.callback(writer._close_file)
-                writer._recover(reached)
-            except OSError as error:
-                raise DiskError(
-                    f"cannot write trail {name}: {error.strerror}",
-                    hint="free space or correct the permissions of the folder",
-                ) from error
-            writer._holds = holds.pop_all()
+        return cls.over(
+            LocalTrailFiles.open(name),
+            clock=clock,
+            producer=producer,
+            max_bytes=max_bytes,
+            options=options,
+            reached=reached,
+        )
+
+    @classmethod
+    def over(
+        cls,
+        files: TrailFiles,
+        *,
+        clock: Clock,
+        producer: Producer,
+        max_bytes: int,
+        options: WriterOptions = DEFAULT_OPTIONS,
+        reached: TrailPosition | None = None,
+    ) -> TrailWriter:
+        """Recover the end of the trail of these files and get ready to append after it; see ``open``.
+
+        The files are closed with the writer, and if this fails."""
+        writer = cls(files, clock, producer, max_bytes, options)
+        try:
+            writer._recover(reached)
+        except OSError as error:
+            files.close()
+            raise unwritable(files.name, error) from error
+        except BaseException:
+            files.close()
+            raise
         return writer
 
     @property
     def last_csn(self) -> Csn | None:
         """The CSN of the last whole transaction in the trail."""
-        return self._whole.csn
+        return self._files.shown.csn
 
     @property
     def is_encrypted(self) -> bool:
@@ -153,7 +149,16 @@ class TrailWriter:
     @property
     def position(self) -> TrailPosition:
         """The durable end of the trail."""
-        return self._whole.position
+        return self._files.shown.position
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the trail must be opened again before anything can be written."""
+        return self._failure is not None
+
+    def transactions_of(self, csn: Csn) -> frozenset[str]:
+        """Return the ids of the trail's transactions with its last CSN."""
+        return self._files.transactions_of(csn)
 
     def write(self, batch: ChangeBatch) -> None:
         """Append rows. They become visible at the first flush after the end of their transaction.
@@ -179,12 +184,12 @@ class TrailWriter:
                 self._ended = DurableMark(end, last.header.csn, self._tables)
         self._inside = not batch.pieces[-1].ends
         if self._pending_bytes >= BLOCK:
-            self._guarded(lambda: self._blocks.write_behind(self._descriptor, self._take_pending()))
+            self._guarded(lambda: self._files.append(self._take_pending()))
 
     def flush(self) -> TrailPosition:
         """Make all written rows durable, make their whole transactions visible, and wake the readers. Raises DiskError."""
         self._guarded(self._sync)
-        return self._whole.position
+        return self.position
 
     def flush_behind(self) -> None:
         """Flush in the background: start to sync what was written, and make visible what an earlier call has synced.
@@ -200,7 +205,7 @@ class TrailWriter:
         self.flush()
         if self._inside:
             self._guarded(self._take_back)
-        return self._whole.position
+        return self.position
 
     def rollover(self) -> TrailPosition:
         """Flush, begin a new file with the next transaction, and return the position where that file starts."""
@@ -215,13 +220,7 @@ class TrailWriter:
 
     def close(self) -> None:
         """Release the trail. Rows that were not flushed are dropped; the source sends them again."""
-        self._holds.close()
-
-    def _close_file(self) -> None:
-        self._blocks.close()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._files.close()
 
     def _check_order(self, piece: TransactionPiece) -> None:
         if piece.begins is self._inside:
@@ -266,97 +265,42 @@ class TrailWriter:
         except OSError as error:
             self._failure = error
             raise self._error(error) from error
-        except DiskError as error:
+        except (DiskError, TrailError, ConnectionLostError) as error:
             self._failure = error
             raise
 
-    def _error(self, error: OSError | DiskError | TrailError) -> DiskError | TrailError:
-        if isinstance(error, (DiskError, TrailError)):
+    def _error(
+        self, error: OSError | DiskError | TrailError | ConnectionLostError
+    ) -> DiskError | TrailError | ConnectionLostError:
+        if isinstance(error, (DiskError, TrailError, ConnectionLostError)):
             return error
-        path = self.name.file(self._written.seqno)
+        path = self._files.file_name(self._written.seqno)
         return DiskError(
             f"cannot write trail file {path}: {error.strerror}",
             where=f"{path}, RBA {self._written.rba}",
             hint="free space or repair the disk, then start the group again: no data is lost",
         )
 
-    def _write_out(self) -> None:
-        self._blocks.wait()
-        write_all(self._descriptor, self._take_pending())
-
     def _take_pending(self) -> bytes:
         """Return the collected bytes and count them as written."""
         data = b"".join(self._pending)
-        self._unsynced = self._unsynced or bool(data)
         self._written = self._written._replace(rba=self._written.rba + len(data))
         self._pending.clear()
         self._pending_bytes = 0
         return data
 
     def _sync(self) -> None:
-        self._finish_behind()
-        self._write_out()
-        if self._unsynced:
-            os.fdatasync(self._descriptor)
-            self._unsynced = False
-        self._show(self._ended)
+        self._files.finish_behind()
+        self._files.flush(self._take_pending(), self._ended)
 
     def _sync_behind(self) -> None:
-        if self._behind is not None and not self._behind.done():
-            return
-        self._finish_behind()
-        data = self._take_pending()
-        if self._unsynced:
-            self._behind = self._blocks.sync_behind(self._descriptor, data)
-            self._behind_end, self._unsynced = self._ended, False
-
-    def _finish_behind(self) -> None:
-        """Wait for the background sync, if there is one, and make visible what it made durable."""
-        if self._behind is not None:
-            behind, self._behind = self._behind, None
-            behind.result()
-            self._show(self._behind_end)
-
-    def _show(self, end: DurableMark) -> None:
-        """Make the trail visible to readers up to this place."""
-        self._require_file(end.position)
-        if end != self._whole:
-            self._whole = end
-            self._mark.write(end)
-            self._waker.wake()
-
-    def _require_file(self, end: TrailPosition) -> None:
-        """Check that the open file is still the one in the folder and is not shorter than its durable end.
-
-        Otherwise the rows would be written to a file that is not part of the trail: raises TrailError now and at every
-        further call."""
-        path = self.name.file(self._written.seqno)
-        mine = os.fstat(self._descriptor)
-        try:
-            found = path.stat()
-            same = (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
-        except FileNotFoundError:
-            same = False
-        if same and (end.seqno != self._written.seqno or mine.st_size >= end.rba):
-            return
-        said = (
-            "is shorter than the data that was written to it"
-            if same
-            else "was deleted or replaced while it was being written"
-        )
-        self._failure = TrailError(
-            f"trail file {path} {said}",
-            code=MISSING,
-            where=f"{path}, RBA {self._written.rba}",
-            hint=RESTORE,
-        )
-        raise self._failure
+        if not self._files.is_flushing():
+            self._files.flush_behind(self._take_pending(), self._ended)
 
     def _roll(self, first: TransactionPiece) -> None:
         self._sync()
-        self._close_file()
         self._roll_wanted = False
-        continuity = Continuity(self._whole.csn, self._written.rba, first=first.header, inside=not first.begins)
+        continuity = Continuity(self.last_csn, self._written.rba, first=first.header, inside=not first.begins)
         self._create(self._written.seqno + 1, continuity)
 
     def _create(self, seqno: int, continuity: Continuity) -> None:
@@ -369,74 +313,54 @@ class TrailWriter:
         self._indexes, self._tables = {}, 0
         self._written = TrailPosition(seqno, 0)
         self._form = Form(options.compatibility, self._cipher.seal if self._cipher else None, options.uris)
-        name = str(self.name.file(seqno))
+        name = self._files.file_name(seqno)
         header = encode_header(name, seqno, self._clock.now(), self._producer, continuity, self._form)
-        self._descriptor = begin_file(self.name, seqno, header)
+        self._files.create(seqno, header)
         self._written = TrailPosition(seqno, len(header))
-        self._mark.sync()
-        sync_directory(self.name.folder)
 
     def _recover(self, reached: TrailPosition | None) -> None:
         """Continue after the last whole transaction: cut off everything after it, and append a restart record."""
-        self.name.unfinished().unlink(missing_ok=True)
-        end = find_end(self.name, reached)
+        end = self._files.recover(reached)
         if end is None:
             self._create(0, Continuity())
             self._ended = DurableMark(self._written, None)
         else:
-            self._cut(end)
-            if self._options.restart_record:
+            self._continue_at(end)
+            if self._options.restart_record and self._files.restarts_are_recorded:
                 self._add(restart_record(self._clock.now(), self._rba))
-            self._write_out()
-            os.fsync(self._descriptor)
-            self._unsynced = False
-            self._ended = DurableMark(self._written, end.csn, self._tables)
-        self._whole = DurableMark(TrailPosition(-1, -1), None)
+            self._ended = DurableMark(TrailPosition(self._written.seqno, self._rba), end.csn, self._tables)
         self._sync()
-        self._mark.sync()
-        sync_directory(self.name.folder)
+        self._files.settle()
 
     def _take_back(self) -> None:
         """Remove the rows of the unfinished transaction and the files that were created for them."""
         roll = self._roll_wanted or self._written.seqno > self._ended.position.seqno
-        self._close_file()
-        self._cut(self._ended)
-        os.fsync(self._descriptor)
-        sync_directory(self.name.folder)
+        self._continue_at(self._ended)
         self._indexes, self._inside = {}, False
         self._roll_wanted = self._roll_wanted or roll
 
-    def _cut(self, end: DurableMark) -> None:
-        """Delete everything after a place: the later files, last one first, then the rest of the place's own file."""
-        later = [seqno for seqno in self.name.sequences() if seqno > end.position.seqno]
-        for seqno in reversed(later):
-            self.name.file(seqno).unlink()
-        path = self.name.file(end.position.seqno)
-        if end.position.rba == 0:  # the file's header is incomplete too
-            path.unlink()
+    def _continue_at(self, end: DurableMark) -> None:
+        """Remove everything after a place and continue there."""
+        header = self._files.continue_at(end)
+        if header is None:
             self._create(end.position.seqno, Continuity(end.csn))
             return
-        self._continue_file(path, end.position.seqno)
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        os.ftruncate(self._descriptor, end.position.rba)
         self._written, self._tables = end.position, end.tables
+        self._continue_form(header, end.position.seqno)
 
-    def _continue_file(self, path: Path, seqno: int) -> None:
+    def _continue_form(self, header: FileHeader, seqno: int) -> None:
         """Continue a file in the form it was created with, or request a new file if the options ask for another form."""
-        file = open_file(self.name, seqno)
-        header = file.header
-        file.close()
         self._form = Form(header.compatibility, header.seal, header.uris)
         self._check_wallet(seqno)
         self._roll_wanted = self._differs(self._options)
         if header.seal is not None and not self._roll_wanted:
-            self._cipher = cipher_of(header.seal, self._options.keys, path)
+            self._cipher = cipher_of(header.seal, self._options.keys, self._files.file_name(seqno))
 
     def _check_wallet(self, seqno: int) -> None:
         """Raises TrailError if the previous file was encrypted with a different wallet."""
         seal, options = self._form.seal, self._options
         if seal is not None and options.protection is not None:
-            check_same_wallet(seal, options.protection, options.follows, options.keys, self.name.file(seqno))
+            check_same_wallet(seal, options.protection, options.follows, options.keys, self._files.file_name(seqno))
 
     def _differs(self, options: WriterOptions) -> bool:
         """Whether the options ask for another encryption or format than the current file has."""

@@ -10,7 +10,6 @@ import pytest
 from trail_kit import open_writer, read_all, small
 
 from ggshell.errors import DiskError
-from ggshell.trail import writer
 from ggshell.trail.name import TrailName
 
 
@@ -23,7 +22,7 @@ def test_rows_become_visible_only_when_their_sync_has_ended(tmp_path: Path, monk
         os.fsync(descriptor)
 
     trail = open_writer(name)
-    monkeypatch.setattr(writer.os, "fdatasync", slow_sync)
+    monkeypatch.setattr(os, "fdatasync", slow_sync)
     trail.write(small(1))
     trail.flush_behind()
     assert sync_began.wait(20)
@@ -64,7 +63,7 @@ def test_a_failed_background_sync_stops_the_writer(tmp_path: Path, monkeypatch: 
     trail = open_writer(name)
     trail.write(small(1))
     with monkeypatch.context() as patch:
-        patch.setattr(writer.os, "fdatasync", failing_sync)
+        patch.setattr(os, "fdatasync", failing_sync)
         trail.flush_behind()
         with pytest.raises(DiskError, match="Input/output"):
             trail.flush()

@@ -198,7 +198,7 @@ def test_a_failed_sync_is_final(tmp_path: Path) -> None:
     writer = open_writer(name)
     writer.write(small(1))
     read_end, write_end = os.pipe()  # A pipe accepts the bytes but cannot be synced.
-    os.dup2(write_end, writer._descriptor)
+    os.dup2(write_end, writer._files._descriptor)
     with pytest.raises(DiskError):
         writer.flush()
     with pytest.raises(DiskError):
