@@ -12,8 +12,8 @@ from ggshell.client.credentials import StoredLogin, StoredLogins
 from ggshell.client.folder import required_folder
 from ggshell.client.pins import Pins
 from ggshell.client.remote import Remote, ShellChoices
-from ggshell.client.service_url import ServiceUrl, parse_url
-from ggshell.client.trust import Confirm, Trust
+from ggshell.network.service_url import ServiceUrl, parse_url
+from ggshell.network.trust import Confirm, Trust
 from ggshell.errors import GgsError, UsageError
 from ggshell.language.redaction import redacted
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from ggshell import __version__
-from ggshell.client.service_url import ServiceUrl
-from ggshell.client.trust import Trust
+from ggshell.network.service_url import ServiceUrl
+from ggshell.network.trust import Trust
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConnectionLostError, HttpError, UsageError
 from ggshell.files import read_json

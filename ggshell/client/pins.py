@@ -7,24 +7,22 @@ comments.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from ggshell.errors import DiskError, StoreError
 from ggshell.files import locked, write_atomically
+from ggshell.network.trust import Pin
 
 FILE: Final = "known_services"
 _PREFIX: Final = "SHA256:"
 
 
-class Pin(NamedTuple):
-    """A pinned certificate. ``line``: its line in the file, from 1."""
-
-    fingerprint: str
-    line: int
-
-
 class Pins:
     """The pinned certificates of a user. ``folder``: the user's folder."""
+
+    changed_hint = (
+        "if the service has a new certificate, compare it with INFO SERVICE there, remove this line and CONNECT"
+    )
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
@@ -42,7 +40,7 @@ class Pins:
                     hint="a line is host:port SHA256:fingerprint; correct or remove it",
                 )
             if words[0].lower() == place.lower():
-                return Pin(words[1].upper().removeprefix(_PREFIX), number)
+                return Pin(words[1].upper().removeprefix(_PREFIX), f"{self.path}:{number}")
         return None
 
     def add(self, place: str, fingerprint: str) -> None:

@@ -121,6 +121,7 @@ class LocalTrailFiles:
 
     def continue_at(self, end: DurableMark) -> FileHeader | None:
         self._close_file()
+        self._unsynced = False
         for seqno in reversed([each for each in self.name.sequences() if each > end.position.seqno]):
             self.name.file(seqno).unlink()
         path = self.name.file(end.position.seqno)
@@ -137,6 +138,10 @@ class LocalTrailFiles:
         return file.header
 
     def create(self, seqno: int, header: bytes) -> None:
+        self._blocks.wait()
+        if self._unsynced:  # a file is synced before the next one is created
+            os.fdatasync(self._descriptor)
+            self._unsynced = False
         self._close_file()
         self._descriptor, self._seqno = begin_file(self.name, seqno, header), seqno
         self._mark.sync()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.client.service_url import parse_url
+from ggshell.network.service_url import parse_url
 from ggshell.errors import UsageError
 
 

@@ -19,8 +19,8 @@ from remote_shell import RemoteShell
 from service_client import RunningService, free_port
 
 from ggshell.client.pins import Pins
-from ggshell.client.service_url import parse_url
-from ggshell.client.trust import Trust
+from ggshell.network.service_url import parse_url
+from ggshell.network.trust import Trust
 from ggshell.errors import ProcessError, StateError, StoreError
 from ggshell.home.certificate import read_certificate
 

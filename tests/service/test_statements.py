@@ -16,7 +16,7 @@ from service_client import PASSWORD, RunningService, ServiceClient, free_port
 from ggshell.client.connection import Connection
 from ggshell.client.credentials import StoredLogin
 from ggshell.client.remote import Remote, ShellChoices
-from ggshell.client.service_url import parse_url
+from ggshell.network.service_url import parse_url
 from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users

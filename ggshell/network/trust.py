@@ -1,8 +1,9 @@
-"""Trust in a service's certificate: pinned on first use, as with ssh, or issued by a trusted authority.
+"""Trust in a service's certificate: pinned, as with ssh, or issued by a trusted authority.
 
 The order: a pinned certificate must be the one that is presented. Without a pin, an authority of OGG_CLIENT_TLS_CAPATH or of
 the system must have issued it; a certificate of such an authority that has expired or belongs to another host is refused.
-Any other certificate is pinned after the user has confirmed its fingerprint.
+Any other certificate is pinned after the user has confirmed its fingerprint. A shell pins the services that it connects to; a
+home pins its peers (ADD PEER).
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import hmac
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
-from ggshell.client.pins import Pin, Pins
-from ggshell.client.service_url import ServiceUrl
 from ggshell.errors import ProcessError, StateError, StoreError
 from ggshell.home.certificate import fingerprint_of
+from ggshell.network.service_url import ServiceUrl
 
 AUTHORITIES: Final = "OGG_CLIENT_TLS_CAPATH"
 _ENDINGS: Final = frozenset({".pem", ".crt", ".cer"})
@@ -33,11 +33,32 @@ Confirm = Callable[[str], bool]
 """Asks the user whether a fingerprint is right."""
 
 
+class Pin(NamedTuple):
+    """A pinned certificate. ``where``: the place of the pin, for messages."""
+
+    fingerprint: str
+    where: str
+
+
+class Pins(Protocol):
+    """Where pinned certificates are kept."""
+
+    changed_hint: str
+    """What to do if a service has a new certificate."""
+
+    def find(self, place: str) -> Pin | None:
+        """Return the pin of a host and port, or None. Raises StoreError."""
+
+    def add(self, place: str, fingerprint: str) -> None:
+        """Pin a certificate. Raises DiskError, StoreError."""
+
+
 class Trust:
     """Decides whether the certificate of one service is trusted.
 
     ``confirm``: asks the user about a certificate that is not pinned; None if nobody can be asked. ``accept``: pin a
-    certificate that is not pinned without asking. ``statement``: the CONNECT that does so, for the message.
+    certificate that is not pinned without asking. ``statement``: the statement that does so, for the message; ``{fingerprint}``
+    stands for the certificate's.
     """
 
     def __init__(
@@ -86,8 +107,8 @@ class Trust:
                 f"the certificate of {self._url.place} HAS CHANGED: pinned is {pin.fingerprint}, presented is {fingerprint}. "
                 "Another machine may be answering in its place",
                 code="GGS-00924",
-                where=f"{self._pins.path}:{pin.line}",
-                hint="if the service has a new certificate, compare it with INFO SERVICE there, remove this line and CONNECT",
+                where=pin.where,
+                hint=self._pins.changed_hint,
             )
 
     def _of_authority(self, handshake: Handshake) -> ssl.SSLSocket | None:
@@ -123,10 +144,11 @@ class Trust:
                 "not connected: the certificate was not accepted",
                 hint="compare the fingerprint with INFO SERVICE in the other home, then CONNECT again",
             )
+        statement = self._statement.replace("{fingerprint}", fingerprint)
         raise ProcessError(
             f"the certificate of {self._url.place} is not known: SHA-256 {fingerprint}",
             code="GGS-00922",
-            hint=f"compare it with INFO SERVICE in the other home, then accept it once with: {self._statement}",
+            hint=f"compare it with INFO SERVICE in the other home, then accept it once with: {statement}",
         )
 
 

@@ -1,0 +1,255 @@
+"""One WebSocket connection, driven by one thread: sends without blocking, and waits only where the caller says so.
+
+A connection over which nothing arrives for ``SILENCE_SECONDS`` is lost, although TCP may not know it: a cable that was cut
+sends no reset. Pings make sure that something arrives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import ssl
+from collections import deque
+from typing import Final
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidHandshake, InvalidMessage, InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
+
+from ggshell.clock import Clock
+from ggshell.errors import ConnectionLostError, ProcessError
+from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
+from ggshell.network.opening import LONGEST_TEXT
+
+SILENCE_SECONDS: Final = 20.0
+PING_SECONDS: Final = 5.0
+OPEN_SECONDS: Final = 20.0
+_READ: Final = 1 << 16
+_LOST: Final = "GGS-00950"
+
+
+class Link:
+    """A WebSocket connection to ``where`` (for messages). Raises ConnectionLostError (GGS-00950) once it is lost."""
+
+    def __init__(self, stream: socket.socket, where: str, clock: Clock) -> None:
+        self._stream = stream
+        self._where = where
+        self._clock = clock
+        self._out: deque[memoryview] = deque()
+        self._in: deque[str | bytes] = deque()
+        self._parts: list[bytes] = []
+        self._text = False
+        self._heard = self._pinged = clock.steady()
+        self._ping_due: float | None = None
+        self._protocol: ClientProtocol | None = None
+        self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._stopped = False
+        self._closed = False
+        self.waiting = 0
+        """Bytes that the operating system has not taken yet."""
+        self.round_trip = 0.0
+        """Seconds from the last ping to its answer; 0 before the first."""
+        stream.setblocking(False)
+
+    def upgrade(self, uri: str, headers: dict[str, str]) -> None:
+        """Make the connection a WebSocket. Raises ConnectionLostError, ProcessError for a server that refuses."""
+        self._protocol = protocol = ClientProtocol(
+            parse_uri(uri),
+            subprotocols=[Subprotocol(PROTOCOL)],
+            max_size=max(LONGEST_FRAME, LONGEST_TEXT),
+        )
+        request = protocol.connect()
+        for name, value in headers.items():
+            request.headers[name] = value
+        protocol.send_request(request)
+        self._collect()
+        end = self._clock.steady() + OPEN_SECONDS
+        while protocol.handshake_exc is None and protocol.state.name == "CONNECTING":
+            if self._clock.steady() >= end:
+                raise self._lost("it does not answer")
+            self._poll(end - self._clock.steady())
+        if protocol.handshake_exc is not None:
+            raise self._refused(protocol.handshake_exc)
+
+    def send(self, message: str | bytes) -> None:
+        """Queue a message and send as much as the operating system takes now."""
+        protocol = self._open()
+        if isinstance(message, str):
+            protocol.send_text(message.encode())
+        else:
+            protocol.send_binary(message)
+        self._collect()
+        self._write()
+
+    def receive(self, timeout: float) -> str | bytes | None:
+        """Return the next message, after waiting at most ``timeout`` seconds; None if there is none."""
+        end = self._clock.steady() + timeout
+        while not self._in:
+            left = end - self._clock.steady()
+            self._poll(max(0.0, left))
+            if not self._in and left <= 0:
+                return None
+        return self._in.popleft()
+
+    def fileno(self) -> int:
+        """The socket, to wait for messages. TLS may have read bytes ahead: call ``receive(0)`` before waiting."""
+        return self._stream.fileno()
+
+    def interrupt(self) -> None:
+        """End the current and every later wait with ConnectionLostError. Any thread can call it."""
+        self._stopped = True
+        with contextlib.suppress(OSError, ValueError):
+            os.eventfd_write(self._interrupt, 1)
+
+    def close(self) -> None:
+        """Say goodbye if that needs no waiting, and close."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(Exception):  # the other side may be gone: it notices a closed connection anyway
+            if self._protocol is not None and self._protocol.state.name == "OPEN":
+                self._protocol.send_close(1000)
+                self._collect()
+                self._write()
+        self._stream.close()
+        os.close(self._interrupt)
+
+    def _open(self) -> ClientProtocol:
+        if self._protocol is None or self._closed or self._stopped or self._protocol.state.name != "OPEN":
+            raise self._lost("it is closed")
+        return self._protocol
+
+    def _poll(self, timeout: float) -> None:
+        """Wait until something can be read or written, at most ``timeout`` seconds, and do it."""
+        if self._stopped:
+            raise self._lost("this process is stopping")
+        self._keep_alive()
+        pending = isinstance(self._stream, ssl.SSLSocket) and self._stream.pending()
+        poll = select.poll()
+        poll.register(self._stream, select.POLLIN | (select.POLLOUT if self._out else 0))
+        poll.register(self._interrupt, select.POLLIN)
+        wait = 0.0 if pending else min(timeout, PING_SECONDS)
+        ready = dict(poll.poll(wait * 1000))
+        if self._stopped:
+            raise self._lost("this process is stopping")
+        if self._out:
+            self._write()
+        if pending or ready.get(self._stream.fileno(), 0) & ~select.POLLOUT:
+            self._read()
+
+    def _keep_alive(self) -> None:
+        now = self._clock.steady()
+        if now - self._heard > SILENCE_SECONDS:
+            raise self._lost(f"nothing has arrived for {SILENCE_SECONDS:g} seconds")
+        protocol = self._protocol
+        if protocol is not None and protocol.state.name == "OPEN" and now - self._pinged >= PING_SECONDS:
+            self._pinged = now
+            if self._ping_due is None:
+                self._ping_due = now
+                protocol.send_ping(b"")
+                self._collect()
+                self._write()
+
+    def _collect(self) -> None:
+        if self._protocol is None:
+            return
+        for data in self._protocol.data_to_send():
+            if data:
+                self._out.append(memoryview(data))
+                self.waiting += len(data)
+
+    def _write(self) -> None:
+        while self._out:
+            data = self._out[0]
+            try:
+                count = self._stream.send(data)
+            except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                return
+            except OSError as error:
+                raise self._lost(error.strerror or str(error)) from error
+            self.waiting -= count
+            if count == len(data):
+                self._out.popleft()
+            else:
+                self._out[0] = data[count:]
+
+    def _read(self) -> None:
+        protocol = self._protocol
+        if protocol is None:
+            return
+        try:
+            data = self._stream.recv(_READ)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+        except OSError as error:
+            raise self._lost(error.strerror or str(error)) from error
+        if not data:
+            protocol.receive_eof()
+            self._take(protocol)
+            if protocol.handshake_exc is None:
+                raise self._lost("the other side has closed it")
+            return
+        self._heard = self._clock.steady()
+        protocol.receive_data(data)
+        self._take(protocol)
+        self._collect()
+        self._write()
+
+    def _take(self, protocol: ClientProtocol) -> None:
+        for event in protocol.events_received():
+            if isinstance(event, Frame):
+                self._take_frame(event)
+        if protocol.close_rcvd is not None and not self._in:
+            reason = protocol.close_rcvd.reason
+            raise self._lost(f"the other side has closed it{f': {reason}' if reason else ''}")
+
+    def _take_frame(self, frame: Frame) -> None:
+        if frame.opcode is Opcode.PONG and self._ping_due is not None:
+            self.round_trip, self._ping_due = self._clock.steady() - self._ping_due, None
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+            return
+        if frame.opcode is not Opcode.CONT:
+            self._text = frame.opcode is Opcode.TEXT
+            self._parts.clear()
+        self._parts.append(bytes(frame.data))
+        if frame.fin:
+            whole = b"".join(self._parts)
+            self._in.append(whole.decode(errors="replace") if self._text else whole)
+            self._parts.clear()
+
+    def _lost(self, why: str) -> ConnectionLostError:
+        return ConnectionLostError(f"the connection to {self._where} was lost: {why}", code=_LOST)
+
+    def _refused(self, error: Exception) -> ConnectionLostError | ProcessError:
+        if isinstance(error, InvalidStatus):
+            return _refused_status(self._where, error.response)
+        if isinstance(error, InvalidMessage | EOFError):
+            return self._lost("it closed the connection before it answered")
+        if isinstance(error, InvalidHandshake):
+            return ProcessError(
+                f"{self._where} is not a receiver of trails: {error}",
+                code="GGS-00957",
+                hint="check the address, and that the service there is of the same release",
+            )
+        return self._lost(str(error) or type(error).__name__)
+
+
+def _refused_status(where: str, response: Response) -> ConnectionLostError | ProcessError:
+    """Return the error for an answer that is not a WebSocket: 5xx and 429 may pass, anything else needs a change."""
+    status = response.status_code
+    if status >= 500 or status == 429:
+        return ConnectionLostError(f"{where} answers with status {status}", code=_LOST)
+    hints = {
+        401: "check the alias of AUTHENTICATION, and its user in the other home",
+        403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
+    }
+    return ProcessError(
+        f"{where} refuses the connection with status {status}",
+        code="GGS-00957",
+        hint=hints.get(status, "check the address: it ends with /services/v2/targets?trail=NAME"),
+    )

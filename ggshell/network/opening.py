@@ -1,0 +1,105 @@
+"""The opening of a connection: who sends, which trail, and from where on. Text messages in JSON.
+
+The receiver begins with a challenge. The sender names the trail and itself, and proves with its home's key who it is. The
+receiver answers with the end of its trail, or with a refusal. A refusal can also follow later, when the trail cannot be
+written.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+import msgspec
+
+from ggshell.cipher import random_bytes
+from ggshell.errors import TrailError
+from ggshell.trail.durable import DurableMark
+from ggshell.types import Csn, TrailPosition
+
+LONGEST_TEXT: Final = 1 << 20
+"""The longest text message in bytes: the transactions of one CSN are listed."""
+_CODE: Final = "GGS-00955"
+
+
+class Challenge(msgspec.Struct, tag="challenge"):
+    """The receiver's first message. ``nonce``: the sender signs it."""
+
+    nonce: str
+    release: str
+
+
+class Opening(msgspec.Struct, tag="opening"):
+    """The sender's answer.
+
+    ``trail``: as the target names it. ``home``, ``host``, ``group``: the sender. ``reached``: the end of the trail by the
+    sender's checkpoint (sequence number and RBA), or None. ``certificate`` (DER) and ``signature`` in Base64 prove the
+    sender's identity; empty if it signed in otherwise.
+    """
+
+    trail: str
+    home: str
+    host: str
+    group: str
+    release: str
+    reached: tuple[int, int] | None = None
+    certificate: str = ""
+    signature: str = ""
+
+
+class Opened(msgspec.Struct, tag="opened"):
+    """The receiver's trail is open.
+
+    ``folder`` and ``prefix``: its name there. ``end``: the end of its last whole transaction (sequence number, RBA, CSN,
+    table definitions), None if it has no file. ``transactions``: the ids of the transactions of that CSN. ``header``: the
+    header record of its last file in Base64.
+    """
+
+    folder: str
+    prefix: str
+    end: tuple[int, int, str, int] | None = None
+    transactions: list[str] = []
+    header: str = ""
+
+    @property
+    def mark(self) -> DurableMark | None:
+        if self.end is None:
+            return None
+        seqno, rba, csn, tables = self.end
+        return DurableMark(TrailPosition(seqno, rba), Csn.parse(csn) if csn else None, tables)
+
+
+class Refusal(msgspec.Struct, tag="refusal"):
+    """The receiver's error. ``again``: a later attempt may succeed without anybody changing anything."""
+
+    code: str
+    message: str
+    hint: str = ""
+    again: bool = False
+
+
+Message = Challenge | Opening | Opened | Refusal
+
+
+def new_challenge(release: str) -> Challenge:
+    """Return a challenge with a new nonce."""
+    return Challenge(base64.b64encode(random_bytes(24)).decode(), release)
+
+
+def encode_message(message: Message) -> str:
+    """Return the text of a message."""
+    return msgspec.json.encode(message).decode()
+
+
+def decode_message(text: str) -> Message:
+    """Return the message of a text. Raises TrailError (GGS-00955)."""
+    try:
+        found: Message = msgspec.json.decode(text, type=Message)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise TrailError(f"a message of the trail's transport is not valid: {error}", code=_CODE) from error
+    return found
+
+
+def position_text(end: DurableMark) -> tuple[int, int, str, int]:
+    """Return a mark as ``Opened.end``."""
+    return (*end.position, str(end.csn) if end.csn is not None else "", end.tables)

@@ -1,0 +1,143 @@
+"""One trail that another home writes here: takes messages, writes files, and answers with acknowledgements.
+
+The order is the writer's own: bytes, one sync for all frames that have arrived, the durable mark, the acknowledgement. A
+frame that does not stand at the end of the trail is refused, so nothing is written twice and nothing is left out.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from ggshell.errors import TrailError
+from ggshell.network.frames import Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
+from ggshell.network.opening import Opened, position_text
+from ggshell.trail.durable import DurableMark
+from ggshell.trail.files import LocalTrailFiles, unwritable
+from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
+from ggshell.types import TrailPosition
+
+_CODE = "GGS-00955"
+
+
+class ReceivedTrail:
+    """A trail under its lock while a sender is connected. Used by one thread at a time."""
+
+    def __init__(self, name: TrailName, reached: TrailPosition | None) -> None:
+        """Recover the trail; ``reached``: its end by the sender's checkpoint.
+
+        Raises ConflictError if another process writes the trail, TrailError if it has lost data, DiskError.
+        """
+        self.name = name
+        self._files = LocalTrailFiles.open(name)
+        self._taken = 0
+        self._place: TrailPosition | None = None
+        self._end: DurableMark | None = None
+        try:
+            self.opened = self._recover(reached)
+        except OSError as error:
+            self._files.close()
+            raise unwritable(name, error) from error
+        except BaseException:
+            self._files.close()
+            raise
+
+    def _recover(self, reached: TrailPosition | None) -> Opened:
+        end = self._files.recover(reached)
+        if end is not None and self._files.continue_at(end) is None:
+            end = self._files.recover(reached)  # the last file had no complete header
+            if end is not None:
+                self._files.continue_at(end)
+        if end is None:
+            return Opened(str(self.name.folder), self.name.prefix)
+        self._place, self._end = end.position, end
+        self._files.flush(b"", end)
+        self._files.settle()
+        transactions = sorted(self._files.transactions_of(end.csn)) if end.csn is not None else []
+        header = base64.b64encode(_header_of(self.name, end.position.seqno)).decode()
+        return Opened(str(self.name.folder), self.name.prefix, position_text(end), transactions, header)
+
+    @property
+    def durable(self) -> TrailPosition:
+        """The end of the trail that its readers may see."""
+        return self._files.shown.position
+
+    def take(self, messages: Sequence[bytes]) -> bytes:
+        """Write the frames of these messages, sync once, and return the acknowledgement.
+
+        Raises TrailError for a frame that is damaged or out of place, DiskError, OSError.
+        """
+        try:
+            for message in messages:
+                self._write(decode_frame(message))
+                self._taken += len(message)
+            if self._end is not None and self._end != self._files.shown:
+                self._files.flush(b"", self._end)
+        except OSError as error:
+            raise unwritable(self.name, error) from error
+        durable = self.durable if self._end is not None else TrailPosition(0, 0)
+        return encode_acknowledgement(Acknowledgement(durable, self._taken))
+
+    def close(self) -> None:
+        """Release the trail."""
+        self._files.close()
+
+    def _write(self, frame: Frame) -> None:
+        if frame.kind is FrameKind.CREATE:
+            self._create(frame)
+        elif frame.kind is FrameKind.CONTINUE:
+            self._continue(frame)
+        else:
+            self._append(frame)
+
+    def _create(self, frame: Frame) -> None:
+        expected = 0 if self._place is None else self._place.seqno + 1
+        if (
+            frame.place.rba
+            or frame.place.seqno < expected
+            or (self._place is not None and frame.place.seqno != expected)
+        ):
+            raise self._out_of_place(frame)
+        if self._end is not None:
+            self._files.flush(b"", self._end)
+        self._files.create(frame.place.seqno, frame.data)
+        self._place = TrailPosition(frame.place.seqno, len(frame.data))
+
+    def _append(self, frame: Frame) -> None:
+        if frame.place != self._place:
+            raise self._out_of_place(frame)
+        if frame.data:
+            self._files.append(frame.data)
+            self._place = TrailPosition(frame.place.seqno, frame.place.rba + len(frame.data))
+        if frame.end is not None:
+            if not (self._shown <= frame.end.position <= self._place):
+                raise self._out_of_place(frame)
+            self._end = frame.end
+
+    def _continue(self, frame: Frame) -> None:
+        """Go back to the end of the last whole transaction: the sender sends the unfinished one again."""
+        if self._end is None or frame.end != self._end or frame.place != self._end.position:
+            raise self._out_of_place(frame)
+        self._files.flush(b"", self._end)
+        self._files.continue_at(self._end)
+        self._place = self._end.position
+
+    @property
+    def _shown(self) -> TrailPosition:
+        return TrailPosition(0, 0) if self._end is None else self._end.position
+
+    def _out_of_place(self, frame: Frame) -> TrailError:
+        return TrailError(
+            f"trail {self.name} ends at {self._place}, but a frame for {frame.place} arrived",
+            code=_CODE,
+            hint="the sender connects again and continues at the end of the trail",
+        )
+
+
+def _header_of(name: TrailName, seqno: int) -> bytes:
+    file = open_file(name, seqno)
+    try:
+        return file.read(file.first, 0)
+    finally:
+        file.close()

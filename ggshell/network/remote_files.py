@@ -1,0 +1,216 @@
+"""The files of a trail in another home, as a trail's writer uses them: every operation is a frame to the receiver there.
+
+Nothing is kept here but the marks that the receiver has not acknowledged yet. The durable end follows acknowledgements only.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections import deque
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from ggshell import __version__
+from ggshell.errors import ConnectionLostError, ProcessError, TrailError
+from ggshell.network.frames import LONGEST_DATA, Compression, Frame, FrameKind, decode_acknowledgement, encode_frame
+from ggshell.network.link import Link
+from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
+from ggshell.network.proof import HomeKey, signed_text
+from ggshell.trail.durable import DurableMark
+from ggshell.trail.fileheader import FileHeader, decode_header
+from ggshell.trail.files import NOTHING_SHOWN
+from ggshell.trail.name import DIGITS, TrailName
+from ggshell.types import Csn, TrailPosition
+
+WINDOW: Final = 32 << 20
+"""Bytes of frames that may be under way before the sender waits: enough for 300 MB/s over a round trip of 100 ms."""
+ANSWER_SECONDS: Final = 60.0
+"""How long the receiver may take to open its trail: it may have to scan the last file."""
+ROUND_SECONDS: Final = 1.0
+
+
+_Answer = TypeVar("_Answer", Challenge, Opened)
+
+
+class Sender(NamedTuple):
+    """Who sends: the id of the home, the group, and the home's key (None: the connection itself signs in)."""
+
+    home: str
+    group: str
+    key: HomeKey | None
+
+
+class Transfer(NamedTuple):
+    """How a connection works, for INFO and STATUS.
+
+    ``sent``: bytes of trail; ``on_line``: bytes of frames; ``in_flight``: bytes not yet acknowledged; ``round_trip``: seconds.
+    """
+
+    where: str
+    sent: int
+    on_line: int
+    in_flight: int
+    round_trip: float
+
+
+class RemoteTrailFiles:
+    """The files of one trail behind a receiver. After ConnectionLostError they cannot be used any more."""
+
+    restarts_are_recorded = False
+    """A bad line reconnects often; the trail must not grow by that."""
+
+    def __init__(
+        self,
+        link: Link,
+        where: str,
+        trail: str,
+        sender: Sender,
+        reached: TrailPosition | None,
+        compression: Compression | None = None,
+    ) -> None:
+        """Open the trail. ``where``: the receiver, for messages; ``reached``: the trail's end by the sender's checkpoint.
+
+        Raises ConnectionLostError, and ProcessError or TrailError if the receiver refuses.
+        """
+        self._link = link
+        self._where = where
+        self._compression = compression
+        self._marks: deque[DurableMark] = deque()
+        self._sent = self._on_line = self._taken = 0
+        self.shown = NOTHING_SHOWN
+        try:
+            self._opened = self._open(trail, sender, reached)
+        except BaseException:
+            link.close()
+            raise
+        self.name = TrailName(Path(self._opened.folder), self._opened.prefix)
+        self._end = self._opened.mark
+        self._headers: dict[int, bytes] = {}
+        self._place = TrailPosition(0, 0)
+        if self._end is not None:
+            self._headers[self._end.position.seqno] = base64.b64decode(self._opened.header)
+            self._place = self._end.position
+
+    def _open(self, trail: str, sender: Sender, reached: TrailPosition | None) -> Opened:
+        challenge = self._answer(Challenge)
+        proof = ("", "")
+        if sender.key is not None:
+            proof = sender.key.proof(signed_text(challenge.nonce, trail, sender.home, sender.group))
+        place = (reached.seqno, reached.rba) if reached is not None and reached.rba else None
+        opening = Opening(trail, sender.home, socket.gethostname(), sender.group, __version__, place, *proof)
+        self._link.send(encode_message(opening))
+        return self._answer(Opened)
+
+    def _answer(self, kind: type[_Answer]) -> _Answer:
+        message = self._link.receive(ANSWER_SECONDS)
+        if message is None:
+            raise ConnectionLostError(f"{self._where} does not answer", code="GGS-00950")
+        found = decode_message(message) if isinstance(message, str) else None
+        if isinstance(found, Refusal):
+            raise self._refused(found)
+        if not isinstance(found, kind):
+            raise ProcessError(f"{self._where} does not answer as a receiver of trails", code="GGS-00957")
+        return found
+
+    @property
+    def transfer(self) -> Transfer:
+        """How the connection works now."""
+        return Transfer(self._where, self._sent, self._on_line, self._on_line - self._taken, self._link.round_trip)
+
+    def file_name(self, seqno: int) -> str:
+        return f"{self.name}{seqno:0{DIGITS}d}"
+
+    def recover(self, reached: TrailPosition | None) -> DurableMark | None:
+        """Return what the receiver found when it opened the trail; it has the sender's checkpoint since then."""
+        if self._end is not None:
+            self.shown = self._end
+        return self._end
+
+    def continue_at(self, end: DurableMark) -> FileHeader | None:
+        if end != self._end:
+            self._send(Frame(FrameKind.CONTINUE, end.position, b"", end))
+            self.flush(b"", end)
+        self._place = end.position
+        return decode_header(self._headers[end.position.seqno])
+
+    def create(self, seqno: int, header: bytes) -> None:
+        self._place = TrailPosition(seqno, 0)
+        self._headers = {seqno: header, **{each: self._headers[each] for each in list(self._headers)[-1:]}}
+        self._send(Frame(FrameKind.CREATE, self._place, header))
+        self._place = TrailPosition(seqno, len(header))
+
+    def append(self, data: bytes) -> None:
+        self._append(data, None)
+
+    def flush(self, data: bytes, end: DurableMark) -> None:
+        self.flush_behind(data, end)
+        self.finish_behind()
+
+    def is_flushing(self) -> bool:
+        """Frames follow each other without waiting; the window limits them."""
+        self._take_answers(0.0)
+        return False
+
+    def flush_behind(self, data: bytes, end: DurableMark) -> None:
+        if data or (end != self.shown and (not self._marks or self._marks[-1] != end)):
+            self._append(data, end)
+
+    def finish_behind(self) -> None:
+        while self._marks:
+            self._take_answers(ROUND_SECONDS)
+        self._take_answers(0.0)
+
+    def settle(self) -> None:
+        """The receiver has made durable what it recovered."""
+
+    def transactions_of(self, csn: Csn) -> frozenset[str]:
+        if self._end is None or self._end.csn != csn:
+            return frozenset()  # sent over this connection: the caller knows them
+        return frozenset(self._opened.transactions)
+
+    def check(self) -> None:
+        """Take what has arrived and keep the connection alive. Raises ConnectionLostError if it was lost."""
+        self._take_answers(0.0)
+
+    def close(self) -> None:
+        self._link.close()
+
+    def _append(self, data: bytes, end: DurableMark | None) -> None:
+        view = memoryview(data)
+        while True:
+            part, view = bytes(view[:LONGEST_DATA]), view[LONGEST_DATA:]
+            last = not view
+            if part or end is not None:
+                self._send(Frame(FrameKind.APPEND, self._place, part, end if last else None))
+                self._place = self._place._replace(rba=self._place.rba + len(part))
+            if last:
+                return
+
+    def _send(self, frame: Frame) -> None:
+        message = encode_frame(frame, self._compression)
+        while self._on_line - self._taken + len(message) > WINDOW and self._on_line > self._taken:
+            self._take_answers(ROUND_SECONDS)
+        self._sent += len(frame.data)
+        self._on_line += len(message)
+        if frame.end is not None:
+            self._marks.append(frame.end)
+        self._link.send(message)
+
+    def _take_answers(self, timeout: float) -> None:
+        """Take the acknowledgements that have arrived; wait for the first one."""
+        message = self._link.receive(timeout)
+        while message is not None:
+            if isinstance(message, str):
+                found = decode_message(message)
+                if isinstance(found, Refusal):
+                    raise self._refused(found)
+                raise TrailError(f"{self._where} sends an opening again", code="GGS-00955")
+            durable, self._taken = decode_acknowledgement(message)
+            while self._marks and self._marks[0].position <= durable:
+                self.shown = self._marks.popleft()
+            message = self._link.receive(0.0)
+
+    def _refused(self, refusal: Refusal) -> ConnectionLostError | ProcessError:
+        kind = ConnectionLostError if refusal.again else ProcessError
+        return kind(f"{self._where}: {refusal.message}", code=refusal.code, hint=refusal.hint)
