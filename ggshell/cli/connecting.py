@@ -12,10 +12,10 @@ from ggshell.client.credentials import StoredLogin, StoredLogins
 from ggshell.client.folder import required_folder
 from ggshell.client.pins import Pins
 from ggshell.client.remote import Remote, ShellChoices
-from ggshell.network.service_url import ServiceUrl, parse_url
-from ggshell.network.trust import Confirm, Trust
 from ggshell.errors import GgsError, UsageError
 from ggshell.language.redaction import redacted
+from ggshell.network.service_url import ServiceUrl, parse_url
+from ggshell.network.trust import Confirm, Trust
 
 PASSWORD: Final = "GGSHELL_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable with the password of the user, for scripts."""

@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from ggshell import __version__
-from ggshell.network.service_url import ServiceUrl
-from ggshell.network.trust import Trust
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConnectionLostError, HttpError, UsageError
 from ggshell.files import read_json
+from ggshell.network.service_url import ServiceUrl
+from ggshell.network.trust import Trust
 
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 60.0

@@ -161,6 +161,9 @@ class LogExtract:
     def _open(self) -> Capture:
         """Start reading after the last transaction in the trail."""
         context, checkpoint = self._context, self._context.checkpoint
+        if self._outputs is not None and self._outputs.is_broken:
+            self._outputs.close()
+            self._outputs = None
         if self._outputs is None:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
@@ -241,6 +244,7 @@ class LogExtract:
                 self._save()
                 unsaved, next_save = False, now + self._save_interval()
             if batch is None:
+                outputs.check()
                 self._note_end(capture)
                 if unsaved and self._progress.at_end:
                     next_save = min(next_save, now + IDLE_SECONDS)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from ggshell.clock import Clock
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.progress import completed_of
+from ggshell.groups.receivers import Receivers
 from ggshell.groups.trail_forms import TrailForms
 from ggshell.home.checkpoint import WriteCheckpoint
-from ggshell.home.home import Home
 from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import FileHeader, Producer
-from ggshell.trail.name import TrailName
+from ggshell.trail.files import Transfer
 from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
 
@@ -31,7 +31,11 @@ def open_outputs(
     """
     forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
     context.watch.check()  # do not create folders at the old path of a moved home
-    outputs = Outputs(context.home, context.checkpoint.write, producer, context.clock, forms, source)
+    receivers = Receivers(context, forms.hosts)
+    targets = receivers.located(context.checkpoint.write)
+    if targets != context.checkpoint.write:
+        context.save(context.checkpoint._replace(write=targets))
+    outputs = Outputs(receivers, targets, producer, context.clock, forms, source)
     outputs.set_completed(completed_of(context.checkpoint))
     if context.checkpoint.options.etrollover:
         outputs.rollover()
@@ -49,7 +53,7 @@ class Outputs:
 
     def __init__(
         self,
-        home: Home,
+        receivers: Receivers,
         targets: Sequence[WriteCheckpoint],
         producer: Producer,
         clock: Clock,
@@ -63,12 +67,11 @@ class Outputs:
         self._writers: list[TrailWriter] = []
         try:
             for target in targets:
-                name = TrailName.parse(target.trail, home.root)
                 size = target.megabytes * MEGABYTE
                 options = forms.options(target.trail, target.release, source)
                 self._writers.append(
-                    TrailWriter.open(
-                        name,
+                    TrailWriter.over(
+                        receivers.open(target),
                         clock=clock,
                         producer=producer,
                         max_bytes=size,
@@ -182,6 +185,21 @@ class Outputs:
             target._replace(current=writer.position, current_time=time or target.current_time)
             for target, writer in pairs
         )
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a trail must be opened again: the connection to its receiver was lost."""
+        return any(writer.is_broken for writer in self._writers)
+
+    def check(self) -> None:
+        """Keep the connections to receivers alive. Raises ConnectionLostError if one was lost."""
+        for writer in self._writers:
+            writer.check()
+
+    def transfers(self) -> list[Transfer]:
+        """How the connections to receivers work now."""
+        found = (writer.transfer for writer in self._writers)
+        return [each for each in found if each is not None]
 
     def close(self) -> None:
         for writer in self._writers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 from ggshell.groups.ending import Ending
@@ -10,13 +11,15 @@ from ggshell.groups.heartbeats import path_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.outputs import Outputs, open_outputs
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
+from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import UNTOUCHED, TableStage
 from ggshell.groups.trail_forms import TrailForms, reader_keys
-from ggshell.home.checkpoint import GroupKind
+from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.table_patterns import TableFilter
+from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import FileHeader, Producer
 from ggshell.trail.misplaced import require_placed
@@ -28,6 +31,8 @@ from ggshell.types import TrailPosition
 
 SAVE_SECONDS = 2.0
 IDLE_SECONDS = 1.0
+FLUSH_PAUSE = 0.005
+"""Seconds between two background flushes under a steady load."""
 
 
 def run(home: Home, group: str) -> int:
@@ -45,16 +50,47 @@ def forward(
     rows: TableStage = UNTOUCHED,
     ending: Ending | None = None,
 ) -> None:
-    """Copy a group's source trail to its target trails until stopped."""
+    """Copy a group's source trail to its target trails until stopped; a lost receiver is connected again."""
     _require_source(context)
     producer = Producer(context.group, f"ggshell {context.type}")
-    outputs = open_outputs(context, producer, forms, _first_header(context))
-    try:
-        Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(
-            ending or Ending(context, RunEnd())
-        )
-    finally:
-        outputs.close()
+    end = ending or Ending(context, RunEnd())
+    _answer_while_waiting(context)
+
+    def session(backoff: Backoff) -> None:
+        outputs = open_outputs(context, producer, forms, _first_header(context))
+        try:
+            connected(context, backoff)
+            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(end)
+        finally:
+            outputs.close()
+            _answer_while_waiting(context)
+
+    run_sessions(context, session, lambda: None)
+
+
+def _answer_while_waiting(context: GroupContext) -> None:
+    """Answer requests while no receiver is connected: from the checkpoint, with the lag growing."""
+    checkpoint = context.checkpoint
+    progress = ReadingProgress(context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead)
+    progress.behind()
+    place = checkpoint.read.current
+    read = progress.read_answer(
+        checkpoint.read.trail, place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
+    )
+    receivers = ", ".join(each.receiver.partition("?")[0] for each in checkpoint.write if each.receiver)
+    status = f"Waiting for {receivers}" if receivers else "Starting"
+    told = {"status": status, "read": read, "write": written(checkpoint.write), "slot": {}}
+    context.verb("GETLAG", lambda _: progress.lag_answer(), live=lambda _: progress.lag_answer(busy=True))
+    context.verb("STATUS", lambda _: told)
+    context.verb("ROLLOVER", lambda _: {})
+
+
+def written(write: Sequence[WriteCheckpoint]) -> list[dict[str, Any]]:
+    """Return the durable positions for the answer to STATUS."""
+    return [
+        {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
+        for item in write
+    ]
 
 
 def _require_source(context: GroupContext) -> None:
@@ -118,6 +154,8 @@ class Forwarder:
         self._completed = completed_of(checkpoint)
         self._heartbeats = path_heartbeats(context)
         self._rows = rows
+        self._unsaved, self._unflushed = True, False
+        self._next_save, self._next_flush = context.clock.steady(), 0.0
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
         outputs.begin(wants, None, ignored=ignored)
         held = outputs.after
@@ -129,9 +167,8 @@ class Forwarder:
         context.reporting.roll_trail(self._rollover)
 
     def run(self, ending: Ending) -> None:
-        context, runner, clock, reader = self._context, self._context.runner, self._context.clock, self._reader
+        runner, clock, reader = self._context.runner, self._context.clock, self._reader
         wake = reader.fileno()
-        next_save, unsaved = clock.steady(), True
         try:
             while not runner.stop_requested:
                 reader.drain()
@@ -139,34 +176,50 @@ class Forwarder:
                 if batch is not None and (batch := ending.before(batch)) is None:
                     break
                 if batch is not None:
-                    self._follow()
-                    for part in self._outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
-                        for table, io_type, count in tally(part):
-                            context.statistics.add(table, table, io_type, count)
-                    last = batch.pieces[-1]
-                    self._progress.processed(last.header.commit_time)
-                    self._completed = (self._completed or Completed(last.header.csn, frozenset())).along(batch.pieces)
-                    if last.ends:
-                        self._outputs.flush()
-                        self._done = TrailPosition(batch.seqno, batch.end_rba)
-                        self._latest_xid = last.header.xid
-                    unsaved = True
+                    self._copy(batch)
                 else:
                     self._progress.reached_end()
                     ending.trail_read()
+                    self._outputs.check()
                 now = clock.steady()
-                if now >= next_save:
+                self._flush(now, at_end=batch is None or reader.caught_up())
+                if now >= self._next_save:
                     self._save()
-                    unsaved, next_save = False, now + self._save_seconds
-                if batch is None:
-                    if unsaved:
-                        next_save = min(next_save, now + IDLE_SECONDS)
-                    runner.wait([wake], min(IDLE_SECONDS, max(0.0, next_save - now)))
-                else:
+                    self._unsaved, self._next_save = False, now + self._save_seconds
+                if batch is not None:
                     runner.wait([], 0)
+                    continue
+                if self._unsaved:
+                    self._next_save = min(self._next_save, now + IDLE_SECONDS)
+                runner.wait([wake], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
             self._save()
         finally:
             reader.close()
+
+    def _copy(self, batch: ChangeBatch) -> None:
+        """Write the rows of a batch that the trails do not contain yet."""
+        self._follow()
+        for part in self._outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
+            for table, io_type, count in tally(part):
+                self._context.statistics.add(table, table, io_type, count)
+        last = batch.pieces[-1]
+        self._progress.processed(last.header.commit_time)
+        self._completed = (self._completed or Completed(last.header.csn, frozenset())).along(batch.pieces)
+        if last.ends:
+            self._done = TrailPosition(batch.seqno, batch.end_rba)
+            self._latest_xid = last.header.xid
+        self._unsaved = self._unflushed = True
+
+    def _flush(self, now: float, *, at_end: bool) -> None:
+        """Make durable what was written: at the end of the trail at once, otherwise in the background."""
+        if not self._unflushed:
+            return
+        if at_end:
+            self._outputs.flush()
+            self._unflushed = False
+        elif now >= self._next_flush:
+            self._outputs.flush_behind()
+            self._next_flush = now + FLUSH_PAUSE
 
     def _follow(self) -> None:
         """Write in the format of the source file that is being read."""
@@ -176,6 +229,8 @@ class Forwarder:
             self._outputs.follow(header)
 
     def _save(self) -> None:
+        """Make everything durable in the target, then write the checkpoint; never in another order."""
+        self._outputs.flush()
         context = self._context
         time = self._progress.record_time
         read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
@@ -202,8 +257,10 @@ class Forwarder:
 
     def _status(self) -> dict[str, Any]:
         read = self._progress.read_answer(str(self._trail), self._done)
-        write = [
-            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
-            for item in self._outputs.checkpoints()
-        ]
-        return {"status": f"Recovery complete: {self._progress.reading}", "read": read, "write": write, "slot": {}}
+        return {
+            "status": f"Recovery complete: {self._progress.reading}",
+            "read": read,
+            "write": written(self._outputs.checkpoints()),
+            "slot": {},
+            "receivers": [each._asdict() for each in self._outputs.transfers()],
+        }

@@ -8,6 +8,7 @@ from ggshell.cipher import Key
 from ggshell.errors import NotFoundError, ParameterError
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.home.home import Home
+from ggshell.parameters.remote_hosts import RemoteHost
 from ggshell.parameters.trail_statements import TrailStatement
 from ggshell.trail.fileheader import COMPATIBILITY, FileHeader
 from ggshell.trail.name import TrailName
@@ -52,6 +53,11 @@ class TrailForms:
         self._statements = {_place(home, item.trail): item for item in statements}
         self._decrypts = decrypts
         self._restart_record = restart_record
+
+    @property
+    def hosts(self) -> dict[TrailName, RemoteHost]:
+        """RMTHOST of each remote trail that has one."""
+        return {place: item.host for place, item in self._statements.items() if item.host is not None}
 
     def require_added(self, group: str, trails: Sequence[str]) -> None:
         """Check that the group has a trail and that every trail in its parameter file belongs to the group.

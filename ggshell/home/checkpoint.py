@@ -100,7 +100,11 @@ class ReadCheckpoint(NamedTuple):
 
 
 class WriteCheckpoint(NamedTuple):
-    """How far one output trail was durably written; ``release``: FORMAT RELEASE, empty for the newest."""
+    """How far one output trail was durably written; ``release``: FORMAT RELEASE, empty for the newest.
+
+    ``receiver``: the URL of the other home's service that receives the trail, empty for a trail of this machine. ``trail`` is
+    then its name there.
+    """
 
     trail: str
     remote: bool = False
@@ -108,6 +112,7 @@ class WriteCheckpoint(NamedTuple):
     current: TrailPosition = TrailPosition(0, 0)
     current_time: int = 0
     release: str = ""
+    receiver: str = ""
 
 
 class AddedAt(StrEnum):
@@ -161,6 +166,14 @@ class GroupOptions(NamedTuple):
     """The source of a path, as it was typed."""
     target: str = ""
     """The target of a path, or the folder of a lake, as it was typed."""
+    access_alias: str = ""
+    """The alias of a path's login to the receiver (AUTHENTICATION USERIDALIAS); empty: the home's key proves who it is."""
+    access_domain: str = ""
+    """The domain of that alias."""
+    access_certificate: str = ""
+    """The name of a path's client certificate (AUTHENTICATION CERTIFICATE)."""
+    compression: int | None = None
+    """The smallest data in bytes that a path compresses; None: it does not."""
     replicat_kind: ReplicatKind = ReplicatKind.CLASSIC
     """How a Replicat applies."""
     maxthreads: int = 25

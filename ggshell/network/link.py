@@ -50,6 +50,8 @@ class Link:
         self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._stopped = False
         self._closed = False
+        self.is_waiting = False
+        """Whether the caller waits for a message with a time limit. Any thread can read it."""
         self.waiting = 0
         """Bytes that the operating system has not taken yet."""
         self.round_trip = 0.0
@@ -89,11 +91,15 @@ class Link:
     def receive(self, timeout: float) -> str | bytes | None:
         """Return the next message, after waiting at most ``timeout`` seconds; None if there is none."""
         end = self._clock.steady() + timeout
-        while not self._in:
-            left = end - self._clock.steady()
-            self._poll(max(0.0, left))
-            if not self._in and left <= 0:
-                return None
+        self.is_waiting = timeout > 0
+        try:
+            while not self._in:
+                left = end - self._clock.steady()
+                self._poll(max(0.0, left))
+                if not self._in and left <= 0:
+                    return None
+        finally:
+            self.is_waiting = False
         return self._in.popleft()
 
     def fileno(self) -> int:

@@ -7,8 +7,11 @@ import binascii
 from pathlib import Path
 from typing import NamedTuple
 
+from ggshell.clock import Clock
 from ggshell.errors import ProcessError, StoreError
-from ggshell.home.certificate import fingerprint_of
+from ggshell.home.certificate import ensure_certificate, fingerprint_of
+from ggshell.home.home import Home
+from ggshell.parameters.loading import load_service
 
 _REFUSED = "GGS-00951"
 
@@ -72,3 +75,12 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
 def signed_text(nonce: str, trail: str, home: str, group: str) -> str:
     """Return the text that a sender signs: what it asks for, and the receiver's nonce."""
     return "\n".join(("ggshell-trail-1", nonce, trail, home, group))
+
+
+def home_key(home: Home, clock: Clock) -> HomeKey:
+    """Return the key that other homes know this home by; it is made if there is none. Raises StoreError, DiskError."""
+    settings = load_service(home.parameters("service"))
+    if settings.certificate:
+        return HomeKey(home.resolve(settings.certificate), home.resolve(settings.key))
+    certificate, key, _ = ensure_certificate(home, clock)
+    return HomeKey(certificate, key)

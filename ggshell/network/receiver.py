@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ggshell.errors import TrailError
 from ggshell.network.frames import Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
+from ggshell.network.trail_owner import TrailOwner, claim
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import TrailName
@@ -24,10 +25,10 @@ _CODE = "GGS-00955"
 class ReceivedTrail:
     """A trail under its lock while a sender is connected. Used by one thread at a time."""
 
-    def __init__(self, name: TrailName, reached: TrailPosition | None) -> None:
-        """Recover the trail; ``reached``: its end by the sender's checkpoint.
+    def __init__(self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None) -> None:
+        """Record whose trail it is and recover it; ``reached``: its end by the sender's checkpoint.
 
-        Raises ConflictError if another process writes the trail, TrailError if it has lost data, DiskError.
+        Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
         self._files = LocalTrailFiles.open(name)
@@ -35,6 +36,7 @@ class ReceivedTrail:
         self._place: TrailPosition | None = None
         self._end: DurableMark | None = None
         try:
+            claim(name, sender)
             self.opened = self._recover(reached)
         except OSError as error:
             self._files.close()

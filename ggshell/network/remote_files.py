@@ -19,7 +19,7 @@ from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_
 from ggshell.network.proof import HomeKey, signed_text
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.fileheader import FileHeader, decode_header
-from ggshell.trail.files import NOTHING_SHOWN
+from ggshell.trail.files import NOTHING_SHOWN, Transfer
 from ggshell.trail.name import DIGITS, TrailName
 from ggshell.types import Csn, TrailPosition
 
@@ -39,19 +39,6 @@ class Sender(NamedTuple):
     home: str
     group: str
     key: HomeKey | None
-
-
-class Transfer(NamedTuple):
-    """How a connection works, for INFO and STATUS.
-
-    ``sent``: bytes of trail; ``on_line``: bytes of frames; ``in_flight``: bytes not yet acknowledged; ``round_trip``: seconds.
-    """
-
-    where: str
-    sent: int
-    on_line: int
-    in_flight: int
-    round_trip: float
 
 
 class RemoteTrailFiles:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ggshell.parameters.lines import Parameter
+from ggshell.parameters.remote_hosts import RemoteHost, remote_host
 
 _TRAILS = ("EXTTRAIL", "RMTTRAIL", "EXTFILE", "RMTFILE")
 _ALGORITHMS = {"aes128": "AES128", "aes192": "AES192", "aes256": "AES256", "aes": "AES128"}
@@ -34,30 +35,37 @@ class FileRules(NamedTuple):
 class TrailStatement(NamedTuple):
     """An EXTTRAIL or RMTTRAIL line, or an EXTFILE or RMTFILE line (``file``).
 
-    ``release``: FORMAT RELEASE, empty for the newest.
+    ``release``: FORMAT RELEASE, empty for the newest. ``host``: the RMTHOST of a remote trail or file.
     """
 
     trail: str
     release: str = ""
     encryption: Encryption | None = None
     file: FileRules | None = None
+    host: RemoteHost | None = None
 
 
 def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
     """The trails of a file in order. Raises ParameterError for an unsupported encryption algorithm."""
     encryption: Encryption | None = None
+    host: RemoteHost | None = None
     result: list[TrailStatement] = []
     for item in found:
         if item.name == "ENCRYPTTRAIL":
             encryption = encryption_of(item)
         elif item.name == "NOENCRYPTTRAIL":
             encryption = None
+        elif item.name == "RMTHOST":
+            host = remote_host(item)
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
-            result.append(TrailStatement(item.args["trail"], item.args.get("format", ("", ""))[1], encryption))
+            receiving = host if item.name == "RMTTRAIL" else None
+            release = item.args.get("format", ("", ""))[1]
+            result.append(TrailStatement(item.args["trail"], release, encryption, host=receiving))
         elif item.name in ("EXTFILE", "RMTFILE"):
             rules = FileRules(item.name == "RMTFILE", item.args.get("megabytes", 2000), "purge" in item.args)
             release = item.args.get("format", ("", ""))[1]
-            result.append(TrailStatement(item.args["file"], release, encryption, rules))
+            receiving = host if rules.remote else None
+            result.append(TrailStatement(item.args["file"], release, encryption, rules, receiving))
     return tuple(result)
 
 

@@ -26,6 +26,8 @@ from ggshell.home.certificate import CERTIFICATE, ensure_certificate, read_certi
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, own_process_file, write_process_file
+from ggshell.network.frames import LONGEST_FRAME
+from ggshell.network.link import PING_SECONDS, SILENCE_SECONDS
 from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import VARIABLE, check_answer
@@ -160,6 +162,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         try:
             server.run(sockets=listeners)
         finally:
+            application.receivers.close()
             statsd.close()
             recovery.close()
             state.close()
@@ -182,7 +185,11 @@ def configuration(application: Application, context: ssl.SSLContext | None) -> u
     found = uvicorn.Config(
         application,
         http=CertifiedProtocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=LONGEST_FRAME,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=SILENCE_SECONDS,
+        ws_per_message_deflate=False,
         lifespan="off",
         log_level="error",  # a warning for each request that is not valid HTTP would let anyone fill the disk
         access_log=False,

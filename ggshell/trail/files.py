@@ -10,7 +10,7 @@ import contextlib
 import os
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ggshell.errors import DiskError, TrailError
 from ggshell.files import locked, sync_directory
@@ -27,6 +27,17 @@ from ggshell.types import Csn, TrailPosition
 NOTHING_SHOWN = DurableMark(TrailPosition(-1, -1), None)
 
 
+class Transfer(NamedTuple):
+    """How the connection to a receiver works. ``where``: the receiver; ``sent``: bytes of the trail; ``on_line``: bytes on the
+    line; ``in_flight``: bytes that are not acknowledged yet; ``round_trip``: seconds."""
+
+    where: str
+    sent: int
+    on_line: int
+    in_flight: int
+    round_trip: float
+
+
 class TrailFiles(Protocol):
     """The files of one trail, held by one writer. Every method may raise DiskError, TrailError or OSError.
 
@@ -35,6 +46,10 @@ class TrailFiles(Protocol):
     name: TrailName
     shown: DurableMark
     """The durable end that readers may read up to."""
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """How the connection to a receiver works now; None for files of this machine."""
 
     restarts_are_recorded: bool
     """Whether a writer that continues the trail appends a restart record."""
@@ -74,6 +89,9 @@ class TrailFiles(Protocol):
     def transactions_of(self, csn: Csn) -> frozenset[str]:
         """Return the ids of the trail's transactions with its last CSN."""
 
+    def check(self) -> None:
+        """Check, while there is nothing to write, that the trail can still be written."""
+
     def close(self) -> None:
         """Release the trail. What was not flushed is dropped."""
 
@@ -82,6 +100,7 @@ class LocalTrailFiles:
     """The files of a trail on this machine, under the trail's lock."""
 
     restarts_are_recorded = True
+    transfer = None
 
     def __init__(self, name: TrailName, holds: contextlib.ExitStack) -> None:
         self.name = name
@@ -177,6 +196,9 @@ class LocalTrailFiles:
 
     def transactions_of(self, csn: Csn) -> frozenset[str]:
         return transactions_of(self.name, csn)
+
+    def check(self) -> None:
+        """A local file shows at the next flush whether it is still there."""
 
     def close(self) -> None:
         self._holds.close()

@@ -17,7 +17,7 @@ from ggshell.record.transaction import TransactionPiece
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.encode import encode_batch
 from ggshell.trail.fileheader import COMPATIBILITY, Continuity, FileHeader, Form, Producer, encode_header
-from ggshell.trail.files import LocalTrailFiles, TrailFiles, unwritable
+from ggshell.trail.files import LocalTrailFiles, TrailFiles, Transfer, unwritable
 from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
 from ggshell.trail.sealing import Keys, Protection, RowCipher, check_same_wallet, cipher_of, new_cipher
@@ -152,6 +152,11 @@ class TrailWriter:
         return self._files.shown.position
 
     @property
+    def transfer(self) -> Transfer | None:
+        """How the connection to a receiver works now; None for files of this machine."""
+        return self._files.transfer
+
+    @property
     def is_broken(self) -> bool:
         """Whether the trail must be opened again before anything can be written."""
         return self._failure is not None
@@ -217,6 +222,10 @@ class TrailWriter:
         """Use other options from the next transaction on; if the file's form changes, it begins a new file."""
         self._roll_wanted = self._roll_wanted or self._differs(options)
         self._options = options
+
+    def check(self) -> None:
+        """Check, while there is nothing to write, that the trail can still be written. Raises ConnectionLostError."""
+        self._guarded(self._files.check)
 
     def close(self) -> None:
         """Release the trail. Rows that were not flushed are dropped; the source sends them again."""

@@ -95,8 +95,8 @@ def test_sources_of_paths(url: str, trail: str) -> None:
 
 
 def test_targets_of_paths() -> None:
-    assert target_trail("file://./dirdat/da") == "./dirdat/da"
-    assert target_trail("da") == "./dirdat/da"
+    assert target_trail("file://./dirdat/da") == ("./dirdat/da", "")
+    assert target_trail("da") == ("./dirdat/da", "")
 
 
 @pytest.mark.parametrize(

@@ -13,31 +13,45 @@ from ggshell.errors import UsageError
 from ggshell.groups.progress import without_completed
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.language.handlers import unavailable
+from ggshell.network.dialing import parse_receiver
 
 _MEGABYTES = 500
 
 
 @command("ADD DISTPATH")
-def add_distpath(session: Session, *, path_name: str, source: str, target: str, megabytes: int = _MEGABYTES) -> Message:
+def add_distpath(
+    session: Session,
+    *,
+    path_name: str,
+    source: str,
+    target: str,
+    megabytes: int = _MEGABYTES,
+    alias: str = "",
+    domain: str = "",
+    certificate: str = "",
+) -> Message:
     """Add a path that copies a trail to another one."""
     lines = registrations.set_aside(session, GroupKind.PATH, path_name)
     require_new(session.home, GroupKind.PATH, path_name)
-    reads, writes = source_trail(source), target_trail(target)
-    if session.home.resolve(reads) == session.home.resolve(writes):
+    reads, (writes, receiver) = source_trail(source), target_trail(target)
+    if not receiver and session.home.resolve(reads) == session.home.resolve(writes):
         raise UsageError("a path cannot write to the trail that it reads.")
-    require_unwritten(session, writes)
+    if not receiver:
+        require_unwritten(session, writes)
     start = starting_position(session, reads, "", None, None)
     found = Checkpoint(
         path_name,
         GroupKind.PATH,
         ReadCheckpoint(SourceType.TRAIL, reads, startup=start, recovery=start, current=start),
-        write=(WriteCheckpoint(writes, remote=True, megabytes=megabytes),),
+        write=(WriteCheckpoint(writes, remote=True, megabytes=megabytes, receiver=receiver),),
         created=session.clock.now(),
         begin="",
-        options=GroupOptions(source=source, target=target),
+        options=GroupOptions(
+            source=source, target=target, access_alias=alias, access_domain=domain, access_certificate=certificate
+        ),
     )
     registrations.save(session, found)
-    return Message((*lines, f"Distribution path {path_name} added: {reads} to {writes}."))
+    return Message((*lines, f"Distribution path {path_name} added: {reads} to {receiver or writes}."))
 
 
 def source_trail(url: str) -> str:
@@ -55,14 +69,20 @@ def source_trail(url: str) -> str:
     return _in_folder(trails[0])
 
 
-def target_trail(url: str) -> str:
-    """The trail of a target: ``file://./dirdat/da``, or a trail name."""
+def target_trail(url: str) -> tuple[str, str]:
+    """Return the trail of a target and its receiver's URL, which is empty for a trail of this machine.
+
+    ``file://./dirdat/da``, a trail name, or ``wss://host:port/services/v2/targets?trail=da``. Raises UsageError.
+    """
     scheme, found, rest = url.partition("://")
     if not found:
-        return _in_folder(url)
+        return _in_folder(url), ""
+    if scheme.lower() in ("ws", "wss", "ogg"):
+        address = parse_receiver(url)
+        return _in_folder(address.trail), address._replace(trail=_in_folder(address.trail)).uri
     if scheme.lower() != "file":
         raise unavailable(f"a target of the kind {scheme}")
-    return _in_folder(rest)
+    return _in_folder(rest), ""
 
 
 def _in_folder(trail: str) -> str:

@@ -1,0 +1,139 @@
+"""How a group reaches the receivers of its remote trails: addresses from RMTHOST or a path's target, keys and logins."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ggshell.clock import Clock
+from ggshell.errors import UsageError
+from ggshell.groups.lifecycle import GroupContext
+from ggshell.home.checkpoint import GroupOptions, WriteCheckpoint
+from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
+from ggshell.home.home import Home
+from ggshell.home.identity import ensure_identity
+from ggshell.links import LINKS, Link, Seen
+from ggshell.network.dialing import TARGETS, Access, ReceiverAddress, SocketOptions, dial, parse_receiver
+from ggshell.network.frames import Compression
+from ggshell.network.link import Link as NetworkLink
+from ggshell.network.proof import home_key
+from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.parameters.loading import load_manager, load_service
+from ggshell.parameters.remote_hosts import MANAGER_PORT, RemoteHost
+from ggshell.trail.files import LocalTrailFiles, TrailFiles
+from ggshell.trail.name import TrailName
+
+STOP_PATIENCE: Final = 2.0
+"""Seconds that a group that stops waits for acknowledgements before it gives the connection up."""
+
+
+def receiver_of(home: Home, host: RemoteHost | None, trail: str) -> str:
+    """Return the URL of the receiver of a remote trail; empty if the trail is a local one.
+
+    A loopback address with a port of this home means this home: published parameter files use RMTHOST localhost for
+    trails on the same machine. Raises ParameterError, StoreError.
+    """
+    if host is None or (host.is_loopback and host.port in own_ports(home)):
+        return ""
+    return f"wss://{host.place}{TARGETS}?trail={trail}"
+
+
+def own_ports(home: Home) -> frozenset[int]:
+    """Return the ports of this home's Manager and service. Raises ParameterError, StoreError."""
+    manager = home.parameters("mgr")
+    port = load_manager(manager).port if manager.exists() else MANAGER_PORT
+    return frozenset({port, load_service(home.parameters("service")).port})
+
+
+class Receivers:
+    """Opens the files of a group's trails, here or in other homes."""
+
+    def __init__(self, context: GroupContext, hosts: Mapping[TrailName, RemoteHost] | None = None) -> None:
+        """``hosts``: RMTHOST of the remote trails of a parameter file."""
+        self._home: Home = context.home
+        self._group = context.group
+        self._clock: Clock = context.clock
+        self._options: GroupOptions = context.checkpoint.options
+        self._hosts = hosts or {}
+
+    def located(self, targets: Sequence[WriteCheckpoint]) -> tuple[WriteCheckpoint, ...]:
+        """Return the trails with the receivers that the parameter file names now; a path's stay as they are."""
+        if not self._hosts and not any(each.receiver for each in targets):
+            return tuple(targets)
+        return tuple(
+            each._replace(receiver=receiver_of(self._home, self._host(each), each.trail))
+            if each.remote and not self._options.target
+            else each
+            for each in targets
+        )
+
+    def open(self, target: WriteCheckpoint) -> TrailFiles:
+        """Open the files of a trail. Raises ConnectionLostError, ProcessError, ConflictError, DiskError, TrailError."""
+        if not target.receiver:
+            return LocalTrailFiles.open(TrailName.parse(target.trail, self._home.root))
+        address = parse_receiver(target.receiver)
+        host = self._host(target)
+        threshold = host.compress_threshold if host is not None else self._options.compression
+        link = dial(
+            address, self._home, self._clock, self._access(), SocketOptions(host.send_buffer if host is not None else 0)
+        )
+        files = RemoteTrailFiles(
+            link,
+            f"the receiver at {address.service.place}",
+            address.trail,
+            Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock)),
+            target.current if target.current.rba else None,
+            Compression(threshold) if threshold is not None else None,
+        )
+        LINKS.enter(link, _WatchedLink(link, address))
+        return files
+
+    def _host(self, target: WriteCheckpoint) -> RemoteHost | None:
+        return self._hosts.get(TrailName.parse(target.trail, self._home.root))
+
+    def _access(self) -> Access:
+        """Return the login of AUTHENTICATION USERIDALIAS, or the files of AUTHENTICATION CERTIFICATE."""
+        options = self._options
+        if options.access_alias:
+            domain = options.access_domain or DEFAULT_DOMAIN
+            return Access(CredentialStore(self._home).resolve(options.access_alias, domain))
+        if options.access_certificate:
+            folder = self._home.root / "dirwlt"
+            name = options.access_certificate
+            if "/" in name:
+                raise UsageError(f"{name} is not a valid name of a certificate", hint="use the name of dirwlt/NAME.crt")
+            return Access(None, folder / f"{name}.crt", folder / f"{name}.key")
+        return Access()
+
+
+class _WatchedLink:
+    """A connection to a receiver as the watch of the process sees it: a stop request ends a wait for acknowledgements."""
+
+    canceled = False
+    observable = True
+    patience = STOP_PATIENCE
+
+    def __init__(self, link: NetworkLink, address: ReceiverAddress) -> None:
+        self._link = weakref.ref(link)
+        self._address = address
+
+    @property
+    def waits(self) -> bool:
+        link = self._link()
+        return link is not None and link.is_waiting
+
+    def address(self) -> str:
+        return f"the receiver at {self._address.service.place}"
+
+    def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
+        """A receiver has no locks to report."""
+        return {}
+
+    def cancel(self) -> None:
+        self.break_off()
+
+    def break_off(self) -> None:
+        link = self._link()
+        if link is not None:
+            link.interrupt()

@@ -1,0 +1,188 @@
+"""Connect to the receiver of another home: its address, the connection, trust in its certificate, and how to sign in."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, quote, urlsplit
+
+from ggshell.clock import Clock
+from ggshell.errors import ConnectionLostError, StoreError, UsageError
+from ggshell.home.credential import Login
+from ggshell.home.home import Home
+from ggshell.home.peers import Peers
+from ggshell.network.link import Link
+from ggshell.network.service_url import ServiceUrl
+from ggshell.network.trust import Pin, Trust
+
+CONNECT_SECONDS: Final = 10.0
+USER_TIMEOUT_MILLISECONDS: Final = 30_000
+TARGETS: Final = "/services/v2/targets"
+_SCHEMES: Final = {"ws": "http", "wss": "https", "ogg": "https"}
+_PORTS: Final = {"ws": 80, "wss": 443, "ogg": 443}
+
+
+class ReceiverAddress(NamedTuple):
+    """Where a trail is received: the service, the path of its endpoint, and the trail as the target names it."""
+
+    service: ServiceUrl
+    path: str
+    trail: str
+
+    @property
+    def uri(self) -> str:
+        """The address of the WebSocket."""
+        scheme = "wss" if self.service.is_secure else "ws"
+        return f"{scheme}://{self.service.place}{self.path}?trail={quote(self.trail, safe='/.')}"
+
+
+class Access(NamedTuple):
+    """How to sign in to a receiver besides the proof of the home's key: a user's login, or a client certificate's files."""
+
+    login: Login | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class SocketOptions(NamedTuple):
+    """Settings of the connection's socket; 0 stands for the operating system's default. Bytes."""
+
+    send_buffer: int = 0
+
+
+NO_ACCESS: Final = Access()
+DEFAULT_SOCKET: Final = SocketOptions()
+
+
+def parse_receiver(text: str) -> ReceiverAddress:
+    """Parse the target of a path: ``wss://host:port/services/v2/targets?trail=NAME``. Raises UsageError.
+
+    ``ws`` is accepted for this machine only, because what it sends can be read on the way.
+    """
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        parts, port, host = urlsplit(""), None, None
+    trails = parse_qs(parts.query).get("trail", [])
+    if parts.scheme not in _SCHEMES or not host or parts.username is not None or not text.isprintable():
+        raise UsageError(
+            f"{text[:200]} is not a valid address of a receiver",
+            hint="use wss://host:port/services/v2/targets?trail=NAME",
+        )
+    if len(trails) != 1:
+        raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
+    service = ServiceUrl(_SCHEMES[parts.scheme], host, port or _PORTS[parts.scheme])
+    if not service.is_secure and not service.is_local:
+        raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
+    return ReceiverAddress(service, parts.path or TARGETS, trails[0])
+
+
+def dial(
+    address: ReceiverAddress,
+    home: Home,
+    clock: Clock,
+    access: Access = NO_ACCESS,
+    options: SocketOptions = DEFAULT_SOCKET,
+    environment: Mapping[str, str] = os.environ,
+) -> Link:
+    """Return an open WebSocket to a receiver.
+
+    Raises ConnectionLostError if it cannot be reached, ProcessError for a certificate that is not trusted or a refusal,
+    StoreError for a file that cannot be read.
+    """
+    service = address.service
+    try:
+        stream = _secured(service, home, access, options, environment)
+    except OSError as error:
+        raise _unreachable(service, error) from error
+    link = Link(stream, f"the receiver at {service.place}", clock)
+    try:
+        link.upgrade(address.uri, _headers(access))
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def _secured(
+    service: ServiceUrl, home: Home, access: Access, options: SocketOptions, environment: Mapping[str, str]
+) -> socket.socket:
+    if not service.is_secure:
+        return _connected(service, options)
+    statement = f"ADD PEER {_peer_name(service)}, ADDRESS {service.place}, FINGERPRINT {{fingerprint}}"
+    trust = Trust(service, PeerPins(Peers(home)), environment, statement=statement)
+
+    def handshake(context: ssl.SSLContext) -> ssl.SSLSocket:
+        if access.certificate is not None:
+            try:
+                context.load_cert_chain(access.certificate, access.key)
+            except OSError as error:
+                raise StoreError(f"the certificate {access.certificate} cannot be used: {error}") from error
+        plain = _connected(service, options)
+        try:
+            return context.wrap_socket(plain, server_hostname=service.host)
+        except BaseException:
+            plain.close()
+            raise
+
+    return trust.open(handshake)
+
+
+def _connected(service: ServiceUrl, options: SocketOptions) -> socket.socket:
+    stream = socket.create_connection((service.host, service.port), CONNECT_SECONDS)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MILLISECONDS)
+    if options.send_buffer:
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer)
+    return stream
+
+
+def _headers(access: Access) -> dict[str, str]:
+    if access.login is None:
+        return {}
+    text = f"{access.login.userid}:{access.login.password}"
+    return {"Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
+
+
+def _peer_name(service: ServiceUrl) -> str:
+    return service.host.replace(":", "-")
+
+
+def _unreachable(service: ServiceUrl, error: OSError) -> ConnectionLostError:
+    if isinstance(error, ssl.SSLError):
+        reason = f"TLS: {error.reason or error}"
+    elif isinstance(error, TimeoutError):
+        reason = f"it does not answer within {CONNECT_SECONDS:g} seconds"
+    else:
+        reason = error.strerror or str(error)
+    return ConnectionLostError(
+        f"the receiver at {service.place} cannot be reached: {reason}",
+        code="GGS-00950",
+        hint="START SERVICE in the other home; check the address, ADDRESS in its service.prm, and firewalls",
+    )
+
+
+class PeerPins:
+    """The peers of a home as pins."""
+
+    changed_hint = (
+        "if the peer has a new certificate, compare it with INFO PEER there, then ALTER PEER … FINGERPRINT here"
+    )
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    def find(self, place: str) -> Pin | None:
+        host, _, port = place.rpartition(":")
+        found = self._peers.by_address(host.strip("[]"), int(port))
+        return None if found is None else Pin(found.fingerprint, f"peer {found.name}")
+
+    def add(self, place: str, fingerprint: str) -> None:
+        """A process never accepts a certificate by itself."""
+        raise NotImplementedError(f"{place} {fingerprint}: a peer is added with ADD PEER")
