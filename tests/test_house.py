@@ -91,7 +91,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "tabulate": ("cli/output/tables.py",),
     "prompt_toolkit": ("cli/repl", "cli/complete"),
     "cryptography": ("cipher.py", "home/certificate.py", "network/proof.py"),
-    "starlette": ("service/app.py",),
+    "starlette": ("service/app.py", "service/trail_receiver.py"),
     "uvicorn": ("service/process.py", "service/protocol.py"),
     "h11": ("service/protocol.py",),
     "prometheus_client": ("service/metrics.py", "service/heartbeat_metrics.py"),

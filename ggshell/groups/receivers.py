@@ -14,7 +14,8 @@ from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.identity import ensure_identity
 from ggshell.links import LINKS, Link, Seen
-from ggshell.network.dialing import TARGETS, Access, ReceiverAddress, SocketOptions, dial, parse_receiver
+from ggshell.network.addresses import TARGETS, ReceiverAddress, parse_receiver
+from ggshell.network.dialing import Access, SocketOptions, dial
 from ggshell.network.frames import Compression
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key

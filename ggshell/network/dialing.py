@@ -9,36 +9,19 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs, quote, urlsplit
 
 from ggshell.clock import Clock
-from ggshell.errors import ConnectionLostError, StoreError, UsageError
+from ggshell.errors import ConnectionLostError, StoreError
 from ggshell.home.credential import Login
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
-from ggshell.network.link import Link
+from ggshell.network.addresses import ReceiverAddress
+from ggshell.network.link import LOST, Link
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
 
 CONNECT_SECONDS: Final = 10.0
 USER_TIMEOUT_MILLISECONDS: Final = 30_000
-TARGETS: Final = "/services/v2/targets"
-_SCHEMES: Final = {"ws": "http", "wss": "https", "ogg": "https"}
-_PORTS: Final = {"ws": 80, "wss": 443, "ogg": 443}
-
-
-class ReceiverAddress(NamedTuple):
-    """Where a trail is received: the service, the path of its endpoint, and the trail as the target names it."""
-
-    service: ServiceUrl
-    path: str
-    trail: str
-
-    @property
-    def uri(self) -> str:
-        """The address of the WebSocket."""
-        scheme = "wss" if self.service.is_secure else "ws"
-        return f"{scheme}://{self.service.place}{self.path}?trail={quote(self.trail, safe='/.')}"
 
 
 class Access(NamedTuple):
@@ -57,30 +40,6 @@ class SocketOptions(NamedTuple):
 
 NO_ACCESS: Final = Access()
 DEFAULT_SOCKET: Final = SocketOptions()
-
-
-def parse_receiver(text: str) -> ReceiverAddress:
-    """Parse the target of a path: ``wss://host:port/services/v2/targets?trail=NAME``. Raises UsageError.
-
-    ``ws`` is accepted for this machine only, because what it sends can be read on the way.
-    """
-    try:
-        parts = urlsplit(text)
-        port, host = parts.port, parts.hostname
-    except ValueError:
-        parts, port, host = urlsplit(""), None, None
-    trails = parse_qs(parts.query).get("trail", [])
-    if parts.scheme not in _SCHEMES or not host or parts.username is not None or not text.isprintable():
-        raise UsageError(
-            f"{text[:200]} is not a valid address of a receiver",
-            hint="use wss://host:port/services/v2/targets?trail=NAME",
-        )
-    if len(trails) != 1:
-        raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
-    service = ServiceUrl(_SCHEMES[parts.scheme], host, port or _PORTS[parts.scheme])
-    if not service.is_secure and not service.is_local:
-        raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
-    return ReceiverAddress(service, parts.path or TARGETS, trails[0])
 
 
 def dial(
@@ -163,7 +122,7 @@ def _unreachable(service: ServiceUrl, error: OSError) -> ConnectionLostError:
         reason = error.strerror or str(error)
     return ConnectionLostError(
         f"the receiver at {service.place} cannot be reached: {reason}",
-        code="GGS-00950",
+        code=LOST,
         hint="START SERVICE in the other home; check the address, ADDRESS in its service.prm, and firewalls",
     )
 

@@ -25,7 +25,8 @@ _HEAD: Final = struct.Struct(">BBIQIIIQQBH")
 _ACK: Final = struct.Struct(">IQQ")
 _COMPRESSED, _ENDS = 1, 2
 _NO_CSN: Final = 2
-_CODE: Final = "GGS-00955"
+INVALID: Final = "GGS-00955"
+"""The code of a message that is not valid at its place."""
 
 
 class FrameKind(IntEnum):
@@ -133,4 +134,4 @@ def decode_acknowledgement(message: bytes) -> Acknowledgement:
 
 
 def _damaged(why: str) -> TrailError:
-    return TrailError(f"a message of the trail's transport is not valid: {why}", code=_CODE)
+    return TrailError(f"a message of the trail's transport is not valid: {why}", code=INVALID)

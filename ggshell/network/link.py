@@ -30,7 +30,9 @@ SILENCE_SECONDS: Final = 20.0
 PING_SECONDS: Final = 5.0
 OPEN_SECONDS: Final = 20.0
 _READ: Final = 1 << 16
-_LOST: Final = "GGS-00950"
+LOST: Final = "GGS-00950"
+"""The code of a connection that cannot be made or was lost."""
+NOT_A_RECEIVER: Final = "GGS-00957"
 
 
 class Link:
@@ -229,7 +231,7 @@ class Link:
             self._parts.clear()
 
     def _lost(self, why: str) -> ConnectionLostError:
-        return ConnectionLostError(f"the connection to {self._where} was lost: {why}", code=_LOST)
+        return ConnectionLostError(f"the connection to {self._where} was lost: {why}", code=LOST)
 
     def _refused(self, error: Exception) -> ConnectionLostError | ProcessError:
         if isinstance(error, InvalidStatus):
@@ -239,7 +241,7 @@ class Link:
         if isinstance(error, InvalidHandshake):
             return ProcessError(
                 f"{self._where} is not a receiver of trails: {error}",
-                code="GGS-00957",
+                code=NOT_A_RECEIVER,
                 hint="check the address, and that the service there is of the same release",
             )
         return self._lost(str(error) or type(error).__name__)
@@ -249,13 +251,13 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
     """Return the error for an answer that is not a WebSocket: 5xx and 429 may pass, anything else needs a change."""
     status = response.status_code
     if status >= 500 or status == 429:
-        return ConnectionLostError(f"{where} answers with status {status}", code=_LOST)
+        return ConnectionLostError(f"{where} answers with status {status}", code=LOST)
     hints = {
         401: "check the alias of AUTHENTICATION, and its user in the other home",
         403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
     }
     return ProcessError(
         f"{where} refuses the connection with status {status}",
-        code="GGS-00957",
+        code=NOT_A_RECEIVER,
         hint=hints.get(status, "check the address: it ends with /services/v2/targets?trail=NAME"),
     )

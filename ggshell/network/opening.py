@@ -14,12 +14,12 @@ import msgspec
 
 from ggshell.cipher import random_bytes
 from ggshell.errors import TrailError
+from ggshell.network.frames import INVALID
 from ggshell.trail.durable import DurableMark
 from ggshell.types import Csn, TrailPosition
 
 LONGEST_TEXT: Final = 1 << 20
 """The longest text message in bytes: the transactions of one CSN are listed."""
-_CODE: Final = "GGS-00955"
 
 
 class Challenge(msgspec.Struct, tag="challenge"):
@@ -96,7 +96,7 @@ def decode_message(text: str) -> Message:
     try:
         found: Message = msgspec.json.decode(text, type=Message)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise TrailError(f"a message of the trail's transport is not valid: {error}", code=_CODE) from error
+        raise TrailError(f"a message of the trail's transport is not valid: {error}", code=INVALID) from error
     return found
 
 

@@ -13,7 +13,8 @@ from ggshell.home.certificate import ensure_certificate, fingerprint_of
 from ggshell.home.home import Home
 from ggshell.parameters.loading import load_service
 
-_REFUSED = "GGS-00951"
+UNKNOWN_SENDER = "GGS-00951"
+"""The code of a sender that is not a peer, or cannot prove who it is."""
 
 
 class HomeKey(NamedTuple):
@@ -66,9 +67,11 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
         elif isinstance(key, rsa.RSAPublicKey):
             key.verify(signed, text.encode(), padding.PKCS1v15(), hashes.SHA256())
         else:
-            raise ProcessError("the sender's certificate has neither an RSA nor an elliptic curve key", code=_REFUSED)
+            raise ProcessError(
+                "the sender's certificate has neither an RSA nor an elliptic curve key", code=UNKNOWN_SENDER
+            )
     except (binascii.Error, ValueError, InvalidSignature) as error:
-        raise ProcessError("the sender could not prove that its certificate is its own", code=_REFUSED) from error
+        raise ProcessError("the sender could not prove that its certificate is its own", code=UNKNOWN_SENDER) from error
     return fingerprint_of(der)
 
 

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Sequence
 
 from ggshell.errors import TrailError
-from ggshell.network.frames import Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
+from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
 from ggshell.network.trail_owner import TrailOwner, claim
 from ggshell.trail.durable import DurableMark
@@ -18,8 +18,6 @@ from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.types import TrailPosition
-
-_CODE = "GGS-00955"
 
 
 class ReceivedTrail:
@@ -132,7 +130,7 @@ class ReceivedTrail:
     def _out_of_place(self, frame: Frame) -> TrailError:
         return TrailError(
             f"trail {self.name} ends at {self._place}, but a frame for {frame.place} arrived",
-            code=_CODE,
+            code=INVALID,
             hint="the sender connects again and continues at the end of the trail",
         )
 

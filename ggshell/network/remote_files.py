@@ -13,8 +13,16 @@ from typing import Final, NamedTuple, TypeVar
 
 from ggshell import __version__
 from ggshell.errors import ConnectionLostError, ProcessError, TrailError
-from ggshell.network.frames import LONGEST_DATA, Compression, Frame, FrameKind, decode_acknowledgement, encode_frame
-from ggshell.network.link import Link
+from ggshell.network.frames import (
+    INVALID,
+    LONGEST_DATA,
+    Compression,
+    Frame,
+    FrameKind,
+    decode_acknowledgement,
+    encode_frame,
+)
+from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
 from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
 from ggshell.network.proof import HomeKey, signed_text
 from ggshell.trail.durable import DurableMark
@@ -42,7 +50,7 @@ class Sender(NamedTuple):
 
 
 class RemoteTrailFiles:
-    """The files of one trail behind a receiver. After ConnectionLostError they cannot be used any more."""
+    """The files of one trail in another home. After ConnectionLostError they cannot be used any more."""
 
     restarts_are_recorded = False
     """A bad line reconnects often; the trail must not grow by that."""
@@ -92,12 +100,12 @@ class RemoteTrailFiles:
     def _answer(self, kind: type[_Answer]) -> _Answer:
         message = self._link.receive(ANSWER_SECONDS)
         if message is None:
-            raise ConnectionLostError(f"{self._where} does not answer", code="GGS-00950")
+            raise ConnectionLostError(f"{self._where} does not answer", code=LOST)
         found = decode_message(message) if isinstance(message, str) else None
         if isinstance(found, Refusal):
             raise self._refused(found)
         if not isinstance(found, kind):
-            raise ProcessError(f"{self._where} does not answer as a receiver of trails", code="GGS-00957")
+            raise ProcessError(f"{self._where} does not answer as a receiver of trails", code=NOT_A_RECEIVER)
         return found
 
     @property
@@ -192,7 +200,7 @@ class RemoteTrailFiles:
                 found = decode_message(message)
                 if isinstance(found, Refusal):
                     raise self._refused(found)
-                raise TrailError(f"{self._where} sends an opening again", code="GGS-00955")
+                raise TrailError(f"{self._where} sends an opening again", code=INVALID)
             durable, self._taken = decode_acknowledgement(message)
             while self._marks and self._marks[0].position <= durable:
                 self.shown = self._marks.popleft()

@@ -6,13 +6,12 @@ transactions that the readers cannot tell apart.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from ggshell.errors import ConflictError, StoreError
-from ggshell.files import write_atomically
+from ggshell.files import read_json, write_atomically
 from ggshell.trail.name import TrailName
 
 OTHER_WRITER = "GGS-00954"
@@ -40,10 +39,10 @@ def owner_of(name: TrailName) -> TrailOwner | None:
     """Return the owner of a trail that arrives from another home; None for any other trail. Raises StoreError."""
     path = owner_path(name)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=TrailOwner)
+        return TrailOwner(**read_json(path.read_bytes()))
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
         raise StoreError(
             f"the file {path}, which names the sender of trail {name}, cannot be read: {reason}",
@@ -61,7 +60,7 @@ def claim(name: TrailName, sender: TrailOwner) -> None:
     if owner is None:
         if name.sequences():
             raise _refused(name, "it has files that did not arrive from another home")
-        write_atomically(owner_path(name), msgspec.json.encode(sender), mode=0o640)
+        write_atomically(owner_path(name), json.dumps(sender._asdict()).encode(), mode=0o640)
     elif (owner.home, owner.group.upper()) != (sender.home, sender.group.upper()):
         raise _refused(name, f"{owner.text} writes it")
 
@@ -75,5 +74,5 @@ def _refused(name: TrailName, why: str) -> ConflictError:
     return ConflictError(
         f"trail {name} cannot be written by another sender: {why}",
         code=OTHER_WRITER,
-        hint="use another trail name in the target; or delete a trail that nobody reads any more with DELETE RECVPATH",
+        hint="use another trail name in the target",
     )

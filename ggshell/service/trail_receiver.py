@@ -17,7 +17,7 @@ from ggshell import __version__
 from ggshell.errors import ConflictError, GgsError, HttpError, ProcessError, TrailError
 from ggshell.home.events import Severity
 from ggshell.home.peers import Peers
-from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
+from ggshell.network.frames import INVALID, LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import (
     LONGEST_TEXT,
     Opening,
@@ -26,7 +26,7 @@ from ggshell.network.opening import (
     encode_message,
     new_challenge,
 )
-from ggshell.network.proof import proven_fingerprint, signed_text
+from ggshell.network.proof import UNKNOWN_SENDER, proven_fingerprint, signed_text
 from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.service.addresses import parse_address
@@ -108,10 +108,10 @@ class TrailReceivers:
             async with asyncio.timeout(OPENING_SECONDS):
                 text = await websocket.receive_text()
         except (TimeoutError, KeyError) as error:
-            raise TrailError("the opening of a trail did not arrive", code="GGS-00955") from error
+            raise TrailError("the opening of a trail did not arrive", code=INVALID) from error
         opening = decode_message(text[:LONGEST_TEXT])
         if not isinstance(opening, Opening):
-            raise TrailError("the first message of a sender must be its opening", code="GGS-00955")
+            raise TrailError("the first message of a sender must be its opening", code=INVALID)
         self._require_known(opening, challenge.nonce, principal)
         arrival = await self._opened(websocket, opening)
         try:
@@ -121,7 +121,7 @@ class TrailReceivers:
             await asyncio.shield(self._end(arrival))
 
     def _require_known(self, opening: Opening, nonce: str, principal: Principal | None) -> None:
-        """Raise ProcessError (GGS-00951) unless a peer's key or a user who signed in stands behind the opening."""
+        """Raise ProcessError (GGS-00951) unless a peer or a user who signed in sent the opening."""
         if principal is not None:
             return
         name = opening.host.partition(".")[0] or "source"
@@ -129,14 +129,14 @@ class TrailReceivers:
         if not opening.signature:
             raise ProcessError(
                 "the sender did not say who it is",
-                code="GGS-00951",
-                hint="use AUTHENTICATION USERIDALIAS, or add a peer",
+                code=UNKNOWN_SENDER,
+                hint="make the sending home a peer with ADD PEER",
             )
         fingerprint = proven_fingerprint(opening.certificate, opening.signature, text)
         if Peers(self._state.home).by_fingerprint(fingerprint) is None:
             raise ProcessError(
                 f"this home does not know the sender {opening.group} on {opening.host}",
-                code="GGS-00951",
+                code=UNKNOWN_SENDER,
                 hint=f"compare the fingerprint with INFO PEER in the sending home, then run in the receiving home:"
                 f" ADD PEER {name}, FINGERPRINT {fingerprint}",
             )
@@ -191,7 +191,7 @@ class TrailReceivers:
 
     async def _refuse(self, websocket: WebSocket, error: GgsError) -> None:
         """Tell the sender, and whoever reads this home's log, why the connection ends."""
-        again = error.code == "GGS-00955" or (isinstance(error, ConflictError) and error.code == "OGG-01454")
+        again = error.code == INVALID or (isinstance(error, ConflictError) and error.code == "OGG-01454")
         self._tell(Severity.WARNING, error.code, f"A trail from another home is refused: {error}")
         await websocket.send_text(encode_message(Refusal(error.code, error.located, error.hint, again)))
         await websocket.close()
@@ -243,7 +243,7 @@ async def _binary(websocket: WebSocket) -> bytes:
         raise WebSocketDisconnect(message.get("code", 1005))
     data = message.get("bytes")
     if data is None or len(data) > LONGEST_FRAME:
-        raise TrailError("a sender's message is not a frame", code="GGS-00955")
+        raise TrailError("a sender's message is not a frame", code=INVALID)
     return bytes(data)
 
 

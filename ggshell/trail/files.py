@@ -1,7 +1,7 @@
 """The files of a trail as its writer uses them: create, append, make durable, show to readers, cut off.
 
-``TrailFiles`` is what a writer needs. ``LocalTrailFiles`` are files of this machine; the files of another home are behind
-its receiver (ggshell.network.remote_files), which uses ``LocalTrailFiles`` there.
+``TrailFiles`` is what a writer needs. ``LocalTrailFiles`` are files of this machine; the files of another home are
+reached through its receiver (ggshell.network.remote_files), which uses ``LocalTrailFiles`` there.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ggshell.errors import UsageError
 from ggshell.groups.progress import without_completed
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.language.handlers import unavailable
-from ggshell.network.dialing import parse_receiver
+from ggshell.network.addresses import parse_receiver
 
 _MEGABYTES = 500
 
@@ -26,9 +26,7 @@ def add_distpath(
     source: str,
     target: str,
     megabytes: int = _MEGABYTES,
-    alias: str = "",
-    domain: str = "",
-    certificate: str = "",
+    authentication: tuple[str, ...] = (),
 ) -> Message:
     """Add a path that copies a trail to another one."""
     lines = registrations.set_aside(session, GroupKind.PATH, path_name)
@@ -46,12 +44,20 @@ def add_distpath(
         write=(WriteCheckpoint(writes, remote=True, megabytes=megabytes, receiver=receiver),),
         created=session.clock.now(),
         begin="",
-        options=GroupOptions(
-            source=source, target=target, access_alias=alias, access_domain=domain, access_certificate=certificate
-        ),
+        options=signing_in(GroupOptions(source=source, target=target), authentication),
     )
     registrations.save(session, found)
     return Message((*lines, f"Distribution path {path_name} added: {reads} to {receiver or writes}."))
+
+
+def signing_in(options: GroupOptions, authentication: tuple[str, ...]) -> GroupOptions:
+    """Return the options of a path with its AUTHENTICATION: USERIDALIAS alias [DOMAIN domain], or CERTIFICATE name."""
+    kind, name, _, domain = (*authentication, "", "", "", "")[:4]
+    return options._replace(
+        access_alias=name if kind == "USERIDALIAS" else "",
+        access_domain=domain,
+        access_certificate=name if kind == "CERTIFICATE" else "",
+    )
 
 
 def source_trail(url: str) -> str:
