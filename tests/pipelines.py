@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from command_line import run_ggshell
 from processes import until, until_state
-from trail.trail_kit import cut_records
+from trail_kit import cut_records
 
 from ggshell.demo.processes import end_processes
 from ggshell.home.checkpoint import GroupKind

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ggshell.errors import TrailError
 from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
-from ggshell.network.trail_owner import TrailOwner, claim
+from ggshell.network.trail_owner import TrailOwner, claim, require_sender
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import TrailName
@@ -29,6 +29,7 @@ class ReceivedTrail:
         Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
+        require_sender(name, sender)  # before the lock, which the other sender may hold
         self._files = LocalTrailFiles.open(name)
         self._taken = 0
         self._place: TrailPosition | None = None

@@ -56,12 +56,17 @@ def claim(name: TrailName, sender: TrailOwner) -> None:
     The caller holds the trail's lock. Raises ConflictError (GGS-00954) if something else writes the trail, StoreError,
     DiskError.
     """
-    owner = owner_of(name)
-    if owner is None:
+    require_sender(name, sender)
+    if owner_of(name) is None:
         if name.sequences():
             raise _refused(name, "it has files that did not arrive from another home")
         write_atomically(owner_path(name), json.dumps(sender._asdict()).encode(), mode=0o640)
-    elif (owner.home, owner.group.upper()) != (sender.home, sender.group.upper()):
+
+
+def require_sender(name: TrailName, sender: TrailOwner) -> None:
+    """Raise ConflictError (GGS-00954) if another sender writes a trail; StoreError."""
+    owner = owner_of(name)
+    if owner is not None and (owner.home, owner.group.upper()) != (sender.home, sender.group.upper()):
         raise _refused(name, f"{owner.text} writes it")
 
 

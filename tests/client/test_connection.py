@@ -15,8 +15,8 @@ from service_client import RunningService
 from ggshell.client.connection import Connection
 from ggshell.client.credentials import StoredLogin
 from ggshell.client.remote import Remote, ShellChoices
-from ggshell.network.service_url import parse_url
 from ggshell.errors import ConnectionLostError, HttpError, UsageError
+from ggshell.network.service_url import parse_url
 
 
 class Server:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.network.service_url import parse_url
 from ggshell.errors import UsageError
+from ggshell.network.service_url import parse_url
 
 
 @pytest.mark.parametrize(

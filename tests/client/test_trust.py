@@ -19,10 +19,10 @@ from remote_shell import RemoteShell
 from service_client import RunningService, free_port
 
 from ggshell.client.pins import Pins
-from ggshell.network.service_url import parse_url
-from ggshell.network.trust import Trust
 from ggshell.errors import ProcessError, StateError, StoreError
 from ggshell.home.certificate import read_certificate
+from ggshell.network.service_url import parse_url
+from ggshell.network.trust import Trust
 
 DAY = datetime.timedelta(days=1)
 Pair = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]

@@ -9,7 +9,7 @@ import checkpoints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from trail.trail_kit import open_writer, small, write_trail
+from trail_kit import open_writer, small, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.errors import StoreError

@@ -9,7 +9,7 @@ import pytest
 from batches import Row, Tx, make_batch
 from pipelines import REP1, Pipeline
 from processes import until
-from trail.trail_kit import A, cut_records, write_trail
+from trail_kit import A, cut_records, write_trail
 
 from ggshell.groups.start_position import StartPosition, from_csn
 from ggshell.home.checkpoint import GroupKind, GroupOptions

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from batches import Row, Tx, make_batch
-from trail.trail_kit import A, B, write_trail
+from trail_kit import A, B, write_trail
 
 from ggshell.clock import FakeClock
 from ggshell.logdump.cli import Talk

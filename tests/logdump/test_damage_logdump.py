@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from logdump.dumps import Dump
 from trail.damage_kit import KINDS, SampleRecord, cuts, flips, rounds_of, sample_record, splices
-from trail.trail_kit import cut_records
+from trail_kit import cut_records
 
 EVERYTHING = (
     "ghdr on",

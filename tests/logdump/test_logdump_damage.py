@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from logdump.dumps import Dump, small_trail
-from trail.trail_kit import cut_records
+from trail_kit import cut_records
 
 STATEMENTS = ("pos first", "fileheader on", "ghdr on", "detail data", "ggstoken detail", "headertoken detail")
 NAVIGATION = (

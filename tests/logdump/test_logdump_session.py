@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from batches import Row, Tx, make_batch, read_rows
 from logdump.dumps import Dump, small_trail
-from trail.trail_kit import A, B, write_trail
+from trail_kit import A, B, write_trail
 
 from ggshell.language import grammar, pages
 from ggshell.language.notation import compile_line

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logdump.dumps import Dump, small_trail
 from trail.damage_kit import KINDS, sample_record
-from trail.trail_kit import PRODUCER, A
+from trail_kit import PRODUCER, A
 
 from ggshell.cli.main import main
 from ggshell.clock import FakeClock

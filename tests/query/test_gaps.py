@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from batches import Tx, make_batch
 from both_engines import local_engine, spark_engine
-from trail.trail_kit import cut_records
+from trail_kit import cut_records
 from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trail_in, write_trail
 
 from ggshell.clock import FakeClock

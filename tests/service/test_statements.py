@@ -16,10 +16,10 @@ from service_client import PASSWORD, RunningService, ServiceClient, free_port
 from ggshell.client.connection import Connection
 from ggshell.client.credentials import StoredLogin
 from ggshell.client.remote import Remote, ShellChoices
-from ggshell.network.service_url import parse_url
 from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
+from ggshell.network.service_url import parse_url
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import check_answer
 from ggshell.service.answers import Answer, RawAnswer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from processes import until
 from service_client import RunningService, ServiceClient
-from trail.trail_kit import small, write_trail
+from trail_kit import small, write_trail
 
 from ggshell.trail.name import TrailName
 

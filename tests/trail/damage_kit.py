@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from batches import Row, Tx, make_batch
-from trail.trail_kit import PRODUCER, A, cut_records
+from trail_kit import PRODUCER, A, cut_records
 
 from ggshell.cipher import Key
 from ggshell.clock import FakeClock

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from trail.damage_kit import KINDS, SampleRecord, cuts, flips, keys, rounds_of, sample_record, splices
-from trail.trail_kit import cut_records, mark_file
+from trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
 from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table, sync_points

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from batches import read_rows
 from trail.damage_kit import KINDS, SampleRecord, cuts, flips, keys, rounds_of, sample_record, splices
-from trail.trail_kit import cut_records, mark_file
+from trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
 from ggshell.trail import reader

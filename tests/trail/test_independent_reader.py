@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trail import independent_reader
 from trail.damage_kit import KINDS, WIDE, flips, sample_record, splices
 from trail.independent_reader import Change, IndependentReader, durable_end
-from trail.trail_kit import A, B, open_writer
+from trail_kit import A, B, open_writer
 
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import IoType

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from batches import read_rows
-from trail.trail_kit import open_writer, read_all, small
+from trail_kit import open_writer, read_all, small
 
 from ggshell.errors import DiskError, TrailError
 from ggshell.trail.name import TrailName
