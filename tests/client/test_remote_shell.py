@@ -40,6 +40,7 @@ STATEMENTS = (
     "INFO TRANDATA s.t",
     "DBLOGIN USERIDALIAS nowhere",
     "INFO USERS",
+    "INFO PEERS",
     "INFO MANAGER",
     "INFO SERVICE",
     "TRAIL COUNT FROM ./dirdat/zz",
