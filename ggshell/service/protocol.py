@@ -37,8 +37,10 @@ class CertifiedProtocol(H11Protocol):
         super().connection_made(transport)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         peer = tls.getpeercert() if tls is not None else None
-        if peer and self.client is not None:
-            self.names[self.client] = _common_name(peer)
+        if self.client is not None:
+            self.names.pop(self.client, None)  # a connection that became a WebSocket leaves its name
+            if peer:
+                self.names[self.client] = _common_name(peer)
         self._watch_header()
         if len(self.connections) > self.most:
             transport.close()

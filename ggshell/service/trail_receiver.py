@@ -29,6 +29,7 @@ from ggshell.network.opening import (
 from ggshell.network.proof import UNKNOWN_SENDER, proven_fingerprint, signed_text
 from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
+from ggshell.parameters.access_rules import Program
 from ggshell.service.addresses import parse_address
 from ggshell.service.refusals import status_of
 from ggshell.service.request_sign_in import RequestSignIn
@@ -99,7 +100,11 @@ class TrailReceivers:
                 426, f"this receiver understands {PROTOCOL} only", hint="use the same release of ggshell on both sides"
             )
         client = (websocket.client.host, websocket.client.port) if websocket.client is not None else None
-        return await self._sign_in.sender(websocket.headers, client)
+        host = client[0] if client is not None else "local"
+        self._state.access.require(host, Program.COLLECTOR)
+        principal = await self._sign_in.sender(websocket.headers, client)
+        self._state.access.require(host, Program.COLLECTOR, login=principal.name if principal is not None else "")
+        return principal
 
     async def _receive(self, websocket: WebSocket, principal: Principal | None) -> None:
         challenge = new_challenge(__version__)

@@ -108,6 +108,17 @@ def test_a_service_with_another_certificate_is_refused(homes: TwoHomes) -> None:
     assert homes.rows() == []
 
 
+def test_access_rules_apply_to_senders(homes: TwoHomes) -> None:
+    (homes.target.home / "dirprm" / "mgr.prm").write_text("ACCESSRULE, PROG COLLECTOR, IPADDR 127.0.0.1, DENY\n")
+    homes.write(5)
+    homes.start_path()
+    until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
+    assert "403" in homes.report()
+    (homes.target.home / "dirprm" / "mgr.prm").write_text("ACCESSRULE, PROG COLLECTOR, IPADDR 127.0.0.*, ALLOW\n")
+    homes.run("START DISTPATH dp1")
+    homes.until_equal()
+
+
 def test_a_second_path_into_the_same_trail_is_refused(homes: TwoHomes) -> None:
     homes.write(5)
     homes.start_path()
