@@ -14,6 +14,13 @@ from ggshell.parameters.loading import load_manager
 from ggshell.parameters.service_parameters import ServiceParameters
 
 _BACKLOG: Final = 2048
+_KEEP_ALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+)
+"""A client that vanished is noticed within a minute, although it sends nothing."""
 
 
 def listen(settings: ServiceParameters, *, any_port: bool = False) -> socket.socket:
@@ -31,6 +38,8 @@ def listen(settings: ServiceParameters, *, any_port: bool = False) -> socket.soc
         raise _unusable(where, error) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for level, option, value in _KEEP_ALIVE:  # accepted connections inherit them
+            listener.setsockopt(level, option, value)
         listener.bind(family[4])
         listener.listen(_BACKLOG)
     except OSError as error:

@@ -18,8 +18,8 @@ from ggshell.types import Csn, TrailPosition
 
 PROTOCOL: Final = "ggshell-trail-1"
 """The WebSocket subprotocol; another version of the frames has another name."""
-LONGEST_DATA: Final = 1 << 20
-"""The most bytes of trail data in one frame."""
+LONGEST_DATA: Final = 256 << 10
+"""The most bytes of trail data in one frame: on a line of 10 kB/s, one takes 26 seconds."""
 LONGEST_FRAME: Final = LONGEST_DATA + 4096
 _HEAD: Final = struct.Struct(">BBIQIIIQQBH")
 _ACK: Final = struct.Struct(">IQQ")

@@ -1,16 +1,20 @@
 """One WebSocket connection, driven by one thread: sends without blocking, and waits only where the caller says so.
 
-A connection over which nothing arrives for ``SILENCE_SECONDS`` is lost, although TCP may not know it: a cable that was cut
-sends no reset. Pings make sure that something arrives.
+A connection is lost, although TCP may not know it, if nothing moves on it for ``SILENCE_SECONDS``: a cable that was cut sends
+no reset. On an idle connection, pings make sure that something arrives. On a slow one, a ping waits after the data that was
+sent before it, so bytes that the network takes count too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import socket
 import ssl
+import struct
+import termios
 from collections import deque
 from typing import Final
 
@@ -26,7 +30,7 @@ from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import LONGEST_TEXT
 
-SILENCE_SECONDS: Final = 20.0
+SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
 OPEN_SECONDS: Final = 20.0
 _READ: Final = 1 << 16
@@ -46,7 +50,9 @@ class Link:
         self._in: deque[str | bytes] = deque()
         self._parts: list[bytes] = []
         self._text = False
-        self._heard = self._pinged = clock.steady()
+        self._moved = self._pinged = clock.steady()
+        self._unsent = 0
+        self._polled = clock.steady()
         self._ping_due: float | None = None
         self._protocol: ClientProtocol | None = None
         self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -136,7 +142,10 @@ class Link:
         """Wait until something can be read or written, at most ``timeout`` seconds, and do it."""
         if self._stopped:
             raise self._lost("this process is stopping")
-        self._keep_alive()
+        now = self._clock.steady()
+        if now - self._polled > PING_SECONDS:  # the caller was busy: the other side may have had nothing to answer
+            self._moved = now
+        self._ping()
         pending = isinstance(self._stream, ssl.SSLSocket) and self._stream.pending()
         poll = select.poll()
         poll.register(self._stream, select.POLLIN | (select.POLLOUT if self._out else 0))
@@ -149,11 +158,21 @@ class Link:
             self._write()
         if pending or ready.get(self._stream.fileno(), 0) & ~select.POLLOUT:
             self._read()
+        self._require_movement()
+        self._polled = self._clock.steady()
 
-    def _keep_alive(self) -> None:
+    def _require_movement(self) -> None:
+        """Raise ConnectionLostError if nothing has arrived or left for too long."""
+        unsent = self.waiting + _queued(self._stream)
+        if unsent < self._unsent:
+            self._moved = self._clock.steady()
+        self._unsent = unsent
+        if self._clock.steady() - self._moved > SILENCE_SECONDS:
+            what = "nothing could be sent" if unsent else "nothing has arrived"
+            raise self._lost(f"{what} for {SILENCE_SECONDS:g} seconds")
+
+    def _ping(self) -> None:
         now = self._clock.steady()
-        if now - self._heard > SILENCE_SECONDS:
-            raise self._lost(f"nothing has arrived for {SILENCE_SECONDS:g} seconds")
         protocol = self._protocol
         if protocol is not None and protocol.state.name == "OPEN" and now - self._pinged >= PING_SECONDS:
             self._pinged = now
@@ -202,7 +221,7 @@ class Link:
             if protocol.handshake_exc is None:
                 raise self._lost("the other side has closed it")
             return
-        self._heard = self._clock.steady()
+        self._moved = self._clock.steady()
         protocol.receive_data(data)
         self._take(protocol)
         self._collect()
@@ -245,6 +264,14 @@ class Link:
                 hint="check the address, and that the service there is of the same release",
             )
         return self._lost(str(error) or type(error).__name__)
+
+
+def _queued(stream: socket.socket) -> int:
+    """Return how many bytes the other side has not acknowledged yet."""
+    try:
+        return int(struct.unpack("i", fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
+    except OSError:
+        return 0
 
 
 def _refused_status(where: str, response: Response) -> ConnectionLostError | ProcessError:

@@ -7,6 +7,7 @@ frame that does not stand at the end of the trail is refused, so nothing is writ
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Sequence
 
 from ggshell.errors import TrailError
@@ -21,7 +22,7 @@ from ggshell.types import TrailPosition
 
 
 class ReceivedTrail:
-    """A trail under its lock while a sender is connected. Used by one thread at a time."""
+    """A trail under its lock while a sender is connected. A connection may end while a thread still writes."""
 
     def __init__(self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None) -> None:
         """Record whose trail it is and recover it; ``reached``: its end by the sender's checkpoint.
@@ -29,6 +30,7 @@ class ReceivedTrail:
         Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
+        self._busy = threading.Lock()
         require_sender(name, sender)  # before the lock, which the other sender may hold
         self._files = LocalTrailFiles.open(name)
         self._taken = 0
@@ -69,20 +71,22 @@ class ReceivedTrail:
 
         Raises TrailError for a frame that is damaged or out of place, DiskError, OSError.
         """
-        try:
-            for message in messages:
-                self._write(decode_frame(message))
-                self._taken += len(message)
-            if self._end is not None and self._end != self._files.shown:
-                self._files.flush(b"", self._end)
-        except OSError as error:
-            raise unwritable(self.name, error) from error
+        with self._busy:
+            try:
+                for message in messages:
+                    self._write(decode_frame(message))
+                    self._taken += len(message)
+                if self._end is not None and self._end != self._files.shown:
+                    self._files.flush(b"", self._end)
+            except OSError as error:
+                raise unwritable(self.name, error) from error
         durable = self.durable if self._end is not None else TrailPosition(0, 0)
         return encode_acknowledgement(Acknowledgement(durable, self._taken))
 
     def close(self) -> None:
-        """Release the trail."""
-        self._files.close()
+        """Release the trail, after a call that still writes."""
+        with self._busy:
+            self._files.close()
 
     def _write(self, frame: Frame) -> None:
         if frame.kind is FrameKind.CREATE:

@@ -27,7 +27,6 @@ from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, own_process_file, write_process_file
 from ggshell.network.frames import LONGEST_FRAME
-from ggshell.network.link import PING_SECONDS, SILENCE_SECONDS
 from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import VARIABLE, check_answer
@@ -187,8 +186,7 @@ def configuration(application: Application, context: ssl.SSLContext | None) -> u
         http=CertifiedProtocol,
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,
-        ws_ping_interval=PING_SECONDS,
-        ws_ping_timeout=SILENCE_SECONDS,
+        ws_ping_interval=None,  # senders ping: their answers would wait after the data that they send
         ws_per_message_deflate=False,
         lifespan="off",
         log_level="error",  # a warning for each request that is not valid HTTP would let anyone fill the disk

@@ -73,7 +73,7 @@ def test_a_half_open_connection_is_noticed_and_replaced(homes: TwoHomes, line: L
     homes.until_equal()
     line.stall()
     homes.write(10)
-    until("the path has noticed", lambda: "nothing has arrived" in homes.report())
+    until("the path has noticed", lambda: "GGS-00950" in homes.report())
     assert "Waiting for" in homes.run("SEND DISTPATH dp1, STATUS")
     line.resume()
     homes.until_equal()
