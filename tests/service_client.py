@@ -78,6 +78,11 @@ class ServiceClient:
         return self.send("DELETE", path)
 
 
+def initial_load(group: str) -> dict[str, Any]:
+    """The body that creates an Extract of tables."""
+    return {"source": "tables", "config": [f"EXTRACT {group.lower()}", "TABLE s.*;"]}
+
+
 def free_port() -> int:
     """A port that nothing uses now."""
     with socket.socket() as probe:

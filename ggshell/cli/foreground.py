@@ -51,7 +51,7 @@ def run(home: str, words: Sequence[str]) -> int:
     by_hand = HomeByHand(root, parameters, Path(files["report"]) if "report" in files else None)
     from ggshell.parameters.loading import load_extract, load_replicat
 
-    group = (load_extract if program == "extract" else load_replicat)(parameters).group
+    group = (load_extract if program == "extract" else load_replicat)(parameters, "").group
     code = int(import_module(f"ggshell.groups.{program}").run(by_hand, group))
     if code:
         sys.stderr.write(f"{program.upper()} {group} abended: see {by_hand.report(group)}\n")

@@ -59,7 +59,7 @@ def run(home: Home, group: str) -> int:
 
 
 def _body(context: GroupContext) -> None:
-    parameters = load_extract(context.home.parameters(context.group))
+    parameters = load_extract(context.home.parameters(context.group), context.group)
     tables = TableFilter(
         [table.pattern for table in parameters.tables],
         parameters.excludes,

@@ -87,7 +87,7 @@ def run(home: Home, group: str) -> int:
 
 
 def _body(context: GroupContext) -> None:
-    Replicat(context, load_replicat(context.home.parameters(context.group))).run()
+    Replicat(context, load_replicat(context.home.parameters(context.group), context.group)).run()
 
 
 def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> DiscardFile:
@@ -102,7 +102,7 @@ def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> Disc
 
 
 def _responses(context: GroupContext, parameters: ReplicatParameters) -> Responses:
-    found = load_refusal_rules(context.home.parameters(context.group))
+    found = load_refusal_rules(context.home.parameters(context.group), context.group)
     return Responses(
         error_rules(found.rules),
         collisions=found.collisions,

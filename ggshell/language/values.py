@@ -438,14 +438,21 @@ def _only_with(words: str, more: str | None) -> Test:
     return test
 
 
-RESERVED: Final = ("MGR", "SERVICE")
-"""Names that a new group cannot have: Manager and the service have parameter files and reports with these names."""
+_RESERVED: Final = ("ALL", "ER", "GLOBALS", "JAGENT", "MANAGER", "MGR", "PMSRVR", "SERVICE")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a new group or path cannot have a name.
+
+    These are words of commands, and names of parameter files and reports of other processes.
+    """
+    return name.upper() in _RESERVED
 
 
 def _new_name() -> Test:
     def test(value: Any, _: Mapping[str, Any]) -> str:
-        if str(value).upper() in RESERVED:
-            return f"{SHOWN} is reserved, because Manager and the service have files with such names"
+        if is_reserved(str(value)):
+            return f"{SHOWN} is reserved: commands and files of other processes use this name"
         return "" if re.fullmatch(r"[A-Za-z][\w-]*", str(value)) else f"{SHOWN} is not a valid group name"
 
     return test

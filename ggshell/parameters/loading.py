@@ -60,10 +60,13 @@ class LoadedParameters(NamedTuple):
         return sorted(found, key=lambda error: error.line) or ([self.whole] if self.whole is not None else [])
 
 
-def examine(text: str, path: Path, process: str, read: Reader | None = None) -> LoadedParameters:
+def examine(
+    text: str, path: Path, process: str, read: Reader | None = None, group: str | None = None
+) -> LoadedParameters:
     """Parse a file's text for one of ``KINDS``; errors are returned in the result, not raised.
 
-    ``read``: reads the included files, if not as a process does.
+    ``read``: reads the included files, if not as a process does. ``group``: the group that the EXTRACT or REPLICAT line must
+    name, by default that of a file in dirprm; empty for any.
     """
     parsed, errors = statements(text, path, process, read)
     found = tuple(_verified(each) for each in parsed)
@@ -71,37 +74,60 @@ def examine(text: str, path: Path, process: str, read: Reader | None = None) -> 
     if loaded.refusals:
         return loaded
     try:
-        return loaded._replace(typed=_BUILDERS[process](loaded.parameters, path))
+        typed = _BUILDERS[process](loaded.parameters, path)
+        _require_group(loaded.parameters, process, _group_of(path) if group is None else group)
+        return loaded._replace(typed=typed)
     except ParameterError as error:
         return loaded._replace(whole=error)
 
 
-def load(path: Path, process: str) -> LoadedParameters:
-    """Read a parameter file that must be valid.
+def _group_of(path: Path) -> str:
+    """Return the group that a parameter file belongs to by its name, empty outside dirprm."""
+    return path.stem if path.parent.name.lower() == "dirprm" else ""
+
+
+def _require_group(found: list[Parameter], process: str, group: str) -> None:
+    """Raise ParameterError if the EXTRACT or REPLICAT line names another group than the one that the file belongs to."""
+    line = next((item for item in found if item.name == process.upper() and "group_name" in item.args), None)
+    if not group or line is None or str(line.args["group_name"]).upper() == group.upper():
+        return
+    raise line.wrong(
+        f"Group name [{line.args['group_name']}] in parameter file does not match with specified PROCESSID [{group.upper()}]",
+        "group_name",
+        code="OGG-02288",
+        hint=f"write {line.name} {group.lower()}, or rename the file to {str(line.args['group_name']).lower()}.prm",
+    )
+
+
+def load(path: Path, process: str, group: str | None = None) -> LoadedParameters:
+    """Read a parameter file that must be valid. ``group``: see ``examine``.
 
     Raises ParameterError for the first error, with the others in its hint, and StoreError if the file cannot be read.
     """
-    loaded = examine(file_text(path), path, process)
+    loaded = examine(file_text(path), path, process, group=group)
     if loaded.refusals:
         raise first_of(loaded.refusals)
     return loaded
 
 
-def load_extract(path: Path) -> ExtractParameters:
-    """Load the parameters of an Extract or a pump. Raises ParameterError, StoreError."""
-    found: ExtractParameters = load(path, "Extract").typed
+def load_extract(path: Path, group: str | None = None) -> ExtractParameters:
+    """Load the parameters of an Extract or a pump. ``group``: see ``examine``. Raises ParameterError, StoreError."""
+    found: ExtractParameters = load(path, "Extract", group).typed
     return found
 
 
-def load_replicat(path: Path) -> ReplicatParameters:
-    """Load the parameters of a Replicat. Raises ParameterError, StoreError."""
-    found: ReplicatParameters = load(path, "Replicat").typed
+def load_replicat(path: Path, group: str | None = None) -> ReplicatParameters:
+    """Load the parameters of a Replicat. ``group``: see ``examine``. Raises ParameterError, StoreError."""
+    found: ReplicatParameters = load(path, "Replicat", group).typed
     return found
 
 
-def load_refusal_rules(path: Path) -> RefusalRules:
-    """Load the error-handling rules (REPERROR) of a Replicat's file. Raises ParameterError, StoreError."""
-    return refusal_rules(load(path, "Replicat").parameters)
+def load_refusal_rules(path: Path, group: str | None = None) -> RefusalRules:
+    """Load the error-handling rules (REPERROR) of a Replicat's file. ``group``: see ``examine``.
+
+    Raises ParameterError, StoreError.
+    """
+    return refusal_rules(load(path, "Replicat", group).parameters)
 
 
 def load_manager(path: Path) -> ManagerParameters:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ggshell.cli.groups import LONGEST_PATH, PATH, Kinds, View
+from ggshell.cli.groups import LONGEST_PATH, Kinds, View
 from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.documents import Documents
 from ggshell.home.users import Role
-from ggshell.language.values import RESERVED
+from ggshell.language.values import is_reserved
 from ggshell.parameters.lines import first_of
 from ggshell.parameters.process_profiles import DEFAULT_PROFILE, GROUP_SETTINGS
 from ggshell.service.answers import DONE, Object, Said
@@ -52,6 +52,11 @@ def keep_group(call: Call, steps: Steps, found: View) -> None:
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
     """Check a group's parameter file and write it. Raises ParameterError, UsageError for a file that it may not include."""
     path, text = call.home.parameters(found), lines_of(config)
+    if is_reserved(found):
+        raise UsageError(
+            f"dirprm/{path.name} is not written for {kind} {found}: this name is reserved for other processes",
+            hint=f"add the group again with another name and DELETE {kind} {found}",
+        )
     if refusals := refusals_of(call.home, text, path, kind.capitalize()):
         raise first_of(refusals)
     steps.write_file(path, text)
@@ -117,10 +122,10 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
 def require_new_group(call: Call, kinds: Kinds, name: str) -> None:
     """Check the name of a new group before anything is changed.
 
-    Raises ConflictError if a group of these kinds has it, UsageError if it is too long or the name of another parameter file.
+    Raises ConflictError if a group of these kinds has it, UsageError if it is too long or reserved.
     """
-    if kinds is not PATH and name.upper() in RESERVED:
-        raise UsageError(f"{name} is reserved: dirprm/{name.lower()}.prm has other settings", hint="use another name")
+    if is_reserved(name):
+        raise UsageError(f"{name} is reserved for commands and files of other processes", hint="use another name")
     if len(name) > LONGEST_PATH:
         raise UsageError(f"{name[:LONGEST_PATH]}… is too long for the name of a group")
     for kind in kinds:

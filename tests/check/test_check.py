@@ -70,6 +70,7 @@ def test_a_consistent_set_of_files_has_no_findings() -> None:
         ("setup.oby", "START rep1", "START rep9", 9, 1, "GGS-01202"),
         ("setup.oby", "rep1, EXTTRAIL ./dirdat/ra", "rep1, EXTTRAIL ./dirdat/rb", 7, 1, "GGS-01203"),
         ("dirprm/ext1.prm", "TABLE shop.*;", "TABEL shop.*;", 4, 1, "GGS-00101"),
+        ("dirprm/ext1.prm", "EXTRACT ext1", "EXTRACT ext2", 1, 9, "OGG-02288"),
         ("dirprm/ext1.prm", "TABLE shop.*;", "TABLE shop.*;\nMAP a.*, TARGET b.*;", 5, 1, "GGS-00105"),
         ("dirprm/rep1.prm", "MAP shop.*", "REPORTCOUNT EVERY 0 RECORDS\nMAP shop.*", 3, 19, "GGS-00104"),
         (

@@ -76,3 +76,20 @@ def test_every_error_of_a_file_is_reported_with_its_line(tmp_path: Path) -> None
 def test_a_missing_file_is_reported_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="EDIT PARAMS"):
         load_extract(tmp_path / "none.prm")
+
+
+def test_a_file_of_a_group_names_this_group(tmp_path: Path) -> None:
+    folder = tmp_path / "dirprm"
+    folder.mkdir()
+    files = {"EXT1.prm": "EXTRACT ext2\nTABLE s.*;\n", "rep1.prm": "REPLICAT rep2\nMAP s.*, TARGET s.*;\n"}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for load, name in ((load_extract, "EXT1.prm"), (load_replicat, "rep1.prm")):
+        with pytest.raises(ParameterError, match=r"Group name \[...2\] .* PROCESSID \[...1\]") as raised:
+            load(folder / name)
+        assert (raised.value.code, raised.value.line) == ("OGG-02288", 1)
+    assert load_extract(folder / "EXT1.prm", "EXT2").group == "EXT2"
+    assert load_replicat(folder / "rep1.prm", "").group == "REP2"  # given to ggshell replicat paramfile
+    assert load_extract(write(tmp_path, files["EXT1.prm"])).group == "EXT2"
+    (folder / "ext2.prm").write_text(files["EXT1.prm"])
+    assert load_extract(folder / "ext2.prm").group == "EXT2"

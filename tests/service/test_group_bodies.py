@@ -11,6 +11,8 @@ from processes import until
 from service_client import RunningService, ServiceClient
 from trail_kit import small, write_trail
 
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
 from ggshell.trail.name import TrailName
 
 pytestmark = pytest.mark.slow
@@ -233,6 +235,53 @@ def test_a_replicat_whose_alias_is_gone_is_deleted_and_otherwise_conflicts(clien
     deleted = client.delete("/replicats/GONE1")
     assert (deleted.status, "checkpoint table stays" in deleted.text) == (200, True), deleted.text
     assert client.get("/replicats/GONE1").status == 404
+
+
+@pytest.mark.parametrize(("kind", "name"), [("extracts", "EXT1"), ("replicats", "REP1")])
+def test_the_parameter_file_of_a_group_names_this_group(client: ServiceClient, kind: str, name: str) -> None:
+    word = kind[:-1].upper()
+    lines = [f"{word} other", "TABLE s.*;" if kind == "extracts" else "MAP s.*, TARGET s.*;"]
+    body = {**(PUMP if kind == "extracts" else REPLICAT), "config": lines}
+    refused = client.post(f"/{kind}/{name}", body)
+    assert (refused.status, refused.codes) == (400, ["OGG-02288"]), refused.text
+    assert client.get(f"/{kind}/{name}").status == 404
+    lines[0] = f"{word} {name.lower()}"
+    assert client.post(f"/{kind}/{name}", body).status == 201
+    lines[0] = f"{word} other"
+    for reply in (
+        client.patch(f"/{kind}/{name}", {"config": lines}),
+        client.put(f"/config/files/{name}.prm", {"lines": lines}),
+    ):
+        assert (reply.status, reply.codes) == (400, ["OGG-02288"]), reply.text
+
+
+def test_the_parameter_file_of_an_old_group_with_a_reserved_name_is_not_written(
+    client: ServiceClient, service: RunningService
+) -> None:
+    """A version that did not reserve these names could add such a group."""
+    client.post("/extracts/OLD1", PUMP)
+    home = Home(service.home)
+    home.checkpoint("OLD1", GroupKind.EXTRACT).rename(home.checkpoint("SERVICE", GroupKind.EXTRACT))
+    before = home.parameters("service").read_text()
+    reply = client.patch("/extracts/SERVICE", {"config": ["EXTRACT service", "TABLE s.*;"]})
+    assert (reply.status, "reserved" in reply.text) == (400, True), reply.text
+    assert home.parameters("service").read_text() == before
+    assert client.delete("/extracts/SERVICE").status == 200
+
+
+@pytest.mark.parametrize("name", ["all", "ER", "Manager", "MGR", "GLOBALS", "jagent", "pmsrvr", "SERVICE"])
+def test_reserved_names_are_refused_for_every_kind_of_group(client: ServiceClient, name: str) -> None:
+    path = {"source": {"uri": "trail://h/services/v2/sources?trail=ea"}, "target": {"uri": "file://./dirdat/eb"}}
+    for kind, body in (("extracts", PUMP), ("replicats", REPLICAT), ("sources", path)):
+        reply = client.post(f"/{kind}/{name}", body)
+        assert (reply.status, "reserved" in reply.text) == (400, True), reply.text
+    for statement in (
+        f"ADD EXTRACT {name}, EXTTRAILSOURCE ea",
+        f"ADD REPLICAT {name}, EXTTRAIL ea",
+        f"ADD DISTPATH {name}, SOURCE ea, TARGET eb",
+    ):
+        found = client.post("/ggshell/statements", {"statement": statement}).response["errors"]
+        assert "reserved" in found[0]["message"], found
 
 
 @pytest.mark.parametrize(("kind", "name"), [("extracts", "SERVICE"), ("replicats", "mgr")])

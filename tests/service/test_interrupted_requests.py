@@ -14,7 +14,7 @@ import pytest
 from home_content import home_content
 from interrupted_requests import InterruptedRequests, carry_out, service_state
 from processes import until
-from service_client import RunningService
+from service_client import RunningService, initial_load
 
 from ggshell.cli.execute import execute
 from ggshell.cli.options import Options
@@ -56,7 +56,6 @@ PATH: dict[str, Any] = {
     "target": {"uri": "file://./dirdat/da"},
     "description": "to the south",
 }
-LOAD = {"source": "tables", "config": ["EXTRACT load1", "TABLE s.*;"]}
 
 
 @pytest.fixture
@@ -65,8 +64,8 @@ def home(tmp_path: Path) -> Path:
     root = tmp_path / "home"
     Home(root).ensure()
     state = service_state(root)
-    carry_out(state, "POST", "/extracts/LOAD1", LOAD)
-    carry_out(state, "POST", "/extracts/LOAD2", {**LOAD, "critical": True})
+    carry_out(state, "POST", "/extracts/LOAD1", initial_load("LOAD1"))
+    carry_out(state, "POST", "/extracts/LOAD2", {**initial_load("LOAD2"), "critical": True})
     state.close()
     return root
 
@@ -246,10 +245,10 @@ def test_what_cannot_be_undone_refuses_changes_until_the_object_is_deleted(home:
     journal.write(Unfinished("POST", (RegisteredExtract("EXT1", "OracleGoldenGate.nobody"),)))
     state = service_state(home)
     with pytest.raises(NotFoundError, match="POST was interrupted and cannot be undone: alias nobody"):
-        carry_out(state, "POST", "/extracts/EXT1", LOAD)
+        carry_out(state, "POST", "/extracts/EXT1", initial_load("EXT1"))
     with pytest.raises(NotFoundError, match="EXT1"):
         carry_out(state, "DELETE", "/extracts/EXT1", None)
-    carry_out(state, "POST", "/extracts/EXT1", LOAD)
+    carry_out(state, "POST", "/extracts/EXT1", initial_load("EXT1"))
     assert not journal.path.exists()
     state.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from processes import until
-from service_client import ServiceClient, service_here
+from service_client import ServiceClient, initial_load, service_here
 
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
@@ -18,7 +18,6 @@ from ggshell.service.app import decode_body
 from ggshell.service.locks import Locks
 from ggshell.service.state import WORKERS, ServiceState
 
-LOAD = {"source": "tables", "config": ["EXTRACT x", "TABLE s.*;"]}
 REPLICAT = {"source": {"name": "ea"}, "checkpoint": {"table": "ggadmin.ckpt"}}
 Service = tuple[str, ServiceState]
 
@@ -28,7 +27,12 @@ def service(tmp_path: Path) -> Iterator[Service]:
     """A service in this process that lets a request take three seconds, and some groups."""
     with service_here(tmp_path, 3.0) as (url, state):
         client = ServiceClient(url)
-        for path, body in (("extracts/EXT1", LOAD), ("extracts/EXT2", LOAD), ("replicats/EXTRA", REPLICAT)):
+        groups = {
+            "extracts/EXT1": initial_load("EXT1"),
+            "extracts/EXT2": initial_load("EXT2"),
+            "replicats/EXTRA": REPLICAT,
+        }
+        for path, body in groups.items():
             assert client.post(f"/{path}", body).status == 201
         yield url, state
 

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from black_hole import BlackHole
 from home_content import home_content
-from service_client import RunningService, ServiceClient
+from service_client import RunningService, ServiceClient, initial_load
 
 from ggshell.home.catalog import Catalog
 from ggshell.home.home import Home
@@ -119,7 +119,6 @@ def test_a_group_that_exists_is_not_changed_by_another_creation(service: Running
     client.delete("/extracts/LOAD1")
 
 
-LOAD = {"source": "tables", "config": ["EXTRACT x", "TABLE s.*;"]}
 HOLDER = "import sys, duckdb; held = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.readline()"
 
 
@@ -133,13 +132,13 @@ def test_nothing_is_left_of_a_group_while_another_process_holds_the_catalog(
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with ThreadPoolExecutor(2) as pool:
-            group = pool.submit(client.post, "/extracts/HELD", LOAD)
+            group = pool.submit(client.post, "/extracts/HELD", initial_load("HELD"))
             alias = pool.submit(service.client().post, "/credentials/Y/held", {"userid": "u", "password": "x"})
             replies = group.result(60), alias.result(60)
         holder.communicate("\n")
     assert [(reply.status, reply.codes) for reply in replies] == [(503, ["GGS-00304"])] * 2
     assert home_content(service.home, documents=True) == before
-    assert client.post("/extracts/HELD", LOAD).status == 201
+    assert client.post("/extracts/HELD", initial_load("HELD")).status == 201
     assert client.delete("/extracts/HELD").status == 200
 
 
@@ -152,7 +151,7 @@ def test_parallel_requests_create_all_groups_and_aliases(service: RunningService
         client = service.client()
         client.get("/extracts")
         signed_in.wait(60)
-        group = client.post(f"/extracts/W{number}", LOAD)
+        group = client.post(f"/extracts/W{number}", initial_load(f"W{number}"))
         alias = client.post(f"/credentials/Y/y{number}", {"userid": "u", "password": "x"})
         return group.status, alias.status
 

@@ -59,7 +59,7 @@ class LakeReplicat:
 
     def __init__(self, context: GroupContext) -> None:
         self._context = context
-        parameters = load_replicat(context.home.parameters(context.group))
+        parameters = load_replicat(context.home.parameters(context.group), context.group)
         for each in parameters.maps:
             if each.clauses.active or each.target.replace("*", "") not in ("", ".", each.source.replace("*", "")):
                 raise ParameterError(
