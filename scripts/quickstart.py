@@ -1,7 +1,8 @@
-"""The program of ``scripts/quickstart``: databases, replication, a workload, and a comparison row by row.
+"""The program of ``scripts/quickstart``: databases, two homes, a workload, and a comparison row by row.
 
-Every step reports what it does and how long it took. When the program ends, also after Ctrl-C, no process is left running.
-The home keeps its reports and trails until the next run deletes them.
+The source home sends its trails to the target home over TLS, as it would to another machine. Every step reports what it does
+and how long it took. When the program ends, also after Ctrl-C, no process is left running. The homes keep their reports and
+trails until the next run deletes them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import math
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +35,15 @@ from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 
 SCRIPTS = Path(__file__).resolve().parent
-STEPS = 11
+STEPS = 13
 PAIRS = ((load.SCHEMA, load.SCHEMA), (load.SCHEMA, load.MIRROR))
 LAG_SECONDS = 90.0
 MARK = ".quickstart"
+PORT = "7811"
+"""The port of the target home's service, as the files in ``quickstart.d`` name it."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WATCH = (
-    "INFO ALL; STATS EXTRACT ext1, TOTAL, TABLE shop.orders; STATS REPLICAT rep2, TOTAL, TABLE shop.orders; LAG ER *"
-)
+WATCH_SOURCE = "INFO ALL; STATS EXTRACT ext1, TOTAL, TABLE shop.orders; LAG EXTRACT *"
+WATCH_TARGET = "INFO ALL; STATS REPLICAT rep2, TOTAL, TABLE shop.orders; LAG REPLICAT *"
 
 
 class Failed(Exception):  # noqa: N818
@@ -48,10 +51,12 @@ class Failed(Exception):  # noqa: N818
 
 
 class Quickstart:
-    """One run in one home."""
+    """One run in one folder, which has the source home, the target home and the database servers."""
 
-    def __init__(self, home: Path, seconds: float, rate: float, *, spark: bool) -> None:
-        self.home = home
+    def __init__(self, folder: Path, seconds: float, rate: float, *, spark: bool) -> None:
+        self.folder = folder
+        self.source = folder / "source"
+        self.target = folder / "target"
         self.spark = spark
         self.seconds = seconds
         self.rate = rate
@@ -71,48 +76,78 @@ class Quickstart:
 
     def run(self) -> bool:
         """Run all steps and return whether source and targets are equal."""
-        with self.step(f"home {self.home}"):
-            check_home(self.home)
+        with self.step(f"two homes: {self.source} and {self.target}"):
+            check_folder(self.folder)
             self._mine = True
             self.clean_up()
-            empty_home(self.home)
-        servers = open_servers(self.home)
+            empty_folder(self.folder)
+            port = free_port(PORT)
+            for home in (self.source, self.target):
+                copy_files(SCRIPTS / "quickstart.d" / home.name, home, port)
+        servers = open_servers(self.folder)
         # An interrupted start would leave a server running that no later run finds.
         with self.step("two PostgreSQL servers: north and south"), undisturbed():
             servers.start()
         self._fill(servers)
-        with self.step("replication: ggshell scripts/quickstart.oby; the workload starts as soon as Extract is added"):
+        with self.step("target home: service and Replicats: ggshell scripts/quickstart.d/target/setup.oby"):
+            store_aliases(servers, self.target)  # also the alias north, for COMPARE
+            self._require(self.target, "--echo", "setup.oby")
+        with self.step("peers: each home records the fingerprint of the other home's certificate"):
+            self._introduce(port)
+        with self.step("source home: Extract, path and pump: ggshell scripts/quickstart.d/source/setup.oby"):
+            store_aliases(servers, self.source, ("north",))
             self._replicate(servers)
         with self.step(f"the workload continues for {self.seconds:.0f} s"):
             self._let_work()
-            self._ggshell("--continue-on-error", "-c", WATCH)
+            self._show(WATCH_SOURCE, WATCH_TARGET)
         with self.step("the workload stops; waiting until the lag is zero"):
             print(f"        {self._stop_workload()}")
             self._wait_for_lag(servers)
-            self._ggshell("-c", "INFO ALL; DBLOGIN USERIDALIAS south; LAG HEARTBEAT")
+            self._show("INFO ALL", "INFO ALL; DBLOGIN USERIDALIAS south; LAG HEARTBEAT")
         with self.step("source against target, row by row: COMPARE"):
             codes = [
-                self._ggshell("-c", f"COMPARE north TO south, TABLE {here}.*, INTO {there}.*") for here, there in PAIRS
+                self._ggshell(self.target, "-c", f"COMPARE north TO south, TABLE {here}.*, INTO {there}.*")
+                for here, there in PAIRS
             ]
             equal = not any(codes)
         with self.step("stopping the processes"):
-            self._ggshell("--continue-on-error", "-c", "STOP ER *; STOP DISTPATH dp1; STOP MGR !")
+            self._show("STOP ER *; STOP DISTPATH dp1; STOP MGR !", "STOP ER *; STOP SERVICE; STOP MGR !")
         with self.step("two queries about the trails and heartbeats: ggshell scripts/queries.oby"):
             self._ask()
         self.clean_up()
         return equal
 
+    def _introduce(self, port: str) -> None:
+        """Make each home a peer of the other one."""
+        address = f"127.0.0.1:{port}"
+        source, target = self._fingerprint(self.source), self._fingerprint(self.target)
+        for home, statement in (
+            (self.source, f"ADD PEER target, ADDRESS {address}, FINGERPRINT {target}"),
+            (self.target, f"ADD PEER source, FINGERPRINT {source}"),
+        ):
+            print(f"        {home.name} home: {statement}", flush=True)
+            self._require(home, "-c", statement)
+
+    def _fingerprint(self, home: Path) -> str:
+        """Return the fingerprint that INFO PEER shows first: that of the home itself. Raises Failed."""
+        command = self._command(home, "--format", "json", "-c", "INFO PEER")
+        told = subprocess.run(command, cwd=home, stdout=subprocess.PIPE, text=True, check=False)
+        if told.returncode != 0:
+            raise Failed(f"INFO PEER in {home} ended with exit code {told.returncode}")
+        answer = json.loads(told.stdout)
+        return str(answer["rows"][0][answer["columns"].index("fingerprint")])
+
     def _ask(self) -> None:
         """Show the results of the queries and compare those of both engines. Raises Failed if they differ."""
         queries = str(SCRIPTS / "queries.oby")
-        self._ggshell("--engine", "local", queries)
+        self._ggshell(self.target, "--engine", "local", queries)
         answers = []
         for engine in ("local", "spark") if self.spark else ("local",):
             if engine == "spark":
                 print("        the same queries on Spark, which takes some seconds to start", flush=True)
             began = time.monotonic()
-            command = self._command("--engine", engine, "--format", "json", queries)
-            told = subprocess.run(command, cwd=self.home, stdout=subprocess.PIPE, text=True, check=False)
+            command = self._command(self.target, "--engine", engine, "--format", "json", queries)
+            told = subprocess.run(command, cwd=self.target, stdout=subprocess.PIPE, text=True, check=False)
             if told.returncode != 0:
                 raise Failed(f"{queries} ended with exit code {told.returncode} on engine {engine}")
             answers.append([json.loads(line)["rows"] for line in told.stdout.splitlines()])
@@ -132,15 +167,10 @@ class Quickstart:
             print(f"        {load.copy_rows(servers.dsn('north'), servers.dsn('south'), PAIRS):,} rows copied")
 
     def _replicate(self, servers: DemoServers) -> None:
-        """Run the script. The workload starts as soon as Extract has its start point, so that no row is missed."""
-        store_aliases(servers)
-        (self.home / "dirprm").mkdir(exist_ok=True)
-        for file in (SCRIPTS / "quickstart.d").glob("*.prm"):
-            shutil.copy(file, self.home / "dirprm" / file.name)
-        (self.home / "GLOBALS").write_text("GGSCHEMA ggadmin\n")
-        start_point = self.home / "dirchk" / "EXT1.cpe"
-        command = self._command("--auto-manager", "--echo", str(SCRIPTS / "quickstart.oby"))
-        with subprocess.Popen(command, cwd=self.home) as script:
+        """Set up the source home. The workload starts as soon as Extract has its start point, so that no row is missed."""
+        start_point = self.source / "dirchk" / "EXT1.cpe"
+        command = self._command(self.source, "--auto-manager", "--echo", "setup.oby")
+        with subprocess.Popen(command, cwd=self.source) as script:
             try:
                 self._until(lambda: script.poll() is not None or start_point.exists(), LAG_SECONDS)
                 if start_point.exists():
@@ -150,7 +180,7 @@ class Quickstart:
                 script.kill()
                 raise
         if script.returncode != 0:
-            raise Failed(f"scripts/quickstart.oby ended with exit code {script.returncode}")
+            raise Failed(f"source/setup.oby ended with exit code {script.returncode}")
 
     def _start_workload(self, servers: DemoServers) -> None:
         command = [
@@ -195,7 +225,7 @@ class Quickstart:
                     return has_marker(south, schema, marker)
 
                 if not self._until(arrived, LAG_SECONDS):
-                    self._ggshell("--continue-on-error", "-c", "INFO ALL; LAG ER *")
+                    self._show("INFO ALL; LAG ER *", "INFO ALL; LAG ER *")
                     raise Failed(f"the last transaction did not reach schema {schema} within {LAG_SECONDS:.0f} s")
 
     def _until(self, done: Callable[[], bool], seconds: float) -> bool:
@@ -208,32 +238,48 @@ class Quickstart:
 
     def _check_groups(self) -> None:
         """Raise Failed, with the end of its report, if a group has abended."""
-        home = Home(self.home)
-        for entry in home.groups():
-            state, _ = state_of(home.process(entry.group, entry.type))
-            if state is ProcessState.ABENDED:
-                path = home.report(entry.group)
-                tail = path.read_text(errors="replace").splitlines()[-25:] if path.exists() else []
-                raise Failed(f"{entry.type} {entry.group} has abended; the end of {path}:\n" + "\n".join(tail))
+        for home in (Home(self.source), Home(self.target)):
+            for entry in home.groups():
+                state, _ = state_of(home.process(entry.group, entry.type))
+                if state is ProcessState.ABENDED:
+                    path = home.report(entry.group)
+                    tail = path.read_text(errors="replace").splitlines()[-25:] if path.exists() else []
+                    raise Failed(f"{entry.type} {entry.group} has abended; the end of {path}:\n" + "\n".join(tail))
 
-    def _command(self, *words: str) -> list[str]:
-        return [str(Path(sys.executable).with_name("ggshell")), "--home", str(self.home), *words]
+    def _command(self, home: Path, *words: str) -> list[str]:
+        return [str(Path(sys.executable).with_name("ggshell")), "--home", str(home), *words]
 
-    def _ggshell(self, *words: str) -> int:
-        """Run ggshell and return its exit code."""
-        return subprocess.run(self._command(*words), cwd=self.home, check=False).returncode
+    def _ggshell(self, home: Path, *words: str) -> int:
+        """Run ggshell in a home and return its exit code."""
+        return subprocess.run(self._command(home, *words), cwd=home, check=False).returncode
+
+    def _require(self, home: Path, *words: str) -> None:
+        """Run ggshell in a home. Raises Failed if it does not succeed."""
+        code = self._ggshell(home, *words)
+        if code != 0:
+            raise Failed(f"ggshell {' '.join(words)} in {home} ended with exit code {code}")
+
+    def _show(self, source: str, target: str) -> None:
+        """Run statements in both homes."""
+        for home, statements in ((self.source, source), (self.target, target)):
+            print(f"\n        {home.name} home", flush=True)
+            self._ggshell(home, "--continue-on-error", "-c", statements)
 
     def clean_up(self) -> None:
-        """End everything that this run or an earlier run in this home has started."""
+        """End everything that this run or an earlier run in this folder has started."""
         if not self._mine:
             return
         if self._workload is not None:
             self._workload.kill()
             self._workload.wait()
-        end_processes(self.home)
-        if exists(self.home):
-            open_servers(self.home).stop()
-        end_processes(self.home)  # a process that was starting while the others ended
+        self._end_processes()
+        if exists(self.folder):
+            open_servers(self.folder).stop()
+        self._end_processes()  # those that were starting while the others ended
+
+    def _end_processes(self) -> None:
+        for home in (self.source, self.target):
+            end_processes(home)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -245,23 +291,39 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def check_home(home: Path) -> None:
-    """Create the home, or use that of an earlier quickstart. Raises Failed for a folder with other contents."""
-    home.mkdir(parents=True, exist_ok=True)
-    if any(home.iterdir()) and not (home / MARK).exists():
-        raise Failed(f"{home} is not empty and was not created by an earlier quickstart; choose another --home")
-    (home / MARK).touch()
+def check_folder(folder: Path) -> None:
+    """Create the folder, or use that of an earlier quickstart. Raises Failed for a folder with other contents."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()) and not (folder / MARK).exists():
+        raise Failed(f"{folder} is not empty and was not created by an earlier quickstart; choose another --home")
+    (folder / MARK).touch()
 
 
-def empty_home(home: Path) -> None:
-    """Delete the files and servers of an earlier run."""
-    if exists(home):
-        open_servers(home).remove()
-    for path in home.iterdir():
+def empty_folder(folder: Path) -> None:
+    """Delete the homes and servers of an earlier run."""
+    if exists(folder):
+        open_servers(folder).remove()
+    for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name != MARK:
             path.unlink()
+
+
+def copy_files(files: Path, home: Path, port: str) -> None:
+    """Copy the files of a home; ``port`` replaces the port of the target's service."""
+    shutil.copytree(files, home)
+    for path in home.rglob("*.*"):
+        path.write_text(path.read_text().replace(PORT, port))
+
+
+def free_port(wanted: str) -> str:
+    """Return the wanted port, or another one if a program uses it."""
+    for port in (int(wanted), 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return str(probe.getsockname()[1])
+    raise Failed("no port is free")
 
 
 def _interrupt(number: int, _: Any) -> None:
@@ -286,7 +348,10 @@ def main() -> int:
     """Return 0 if source and target are equal, 1 if not or if a step failed, 130 after an interruption."""
     parser = argparse.ArgumentParser(prog="scripts/quickstart", description=__doc__)
     parser.add_argument(
-        "--home", type=Path, default=SCRIPTS.parent / "quickstart-home", help="the home directory of the demo"
+        "--home",
+        type=Path,
+        default=SCRIPTS.parent / "quickstart-home",
+        help="the folder of both homes and of the servers",
     )
     parser.add_argument(
         "--seconds", type=float, default=20.0, help="how long the workload continues after the groups have started"
@@ -302,7 +367,7 @@ def main() -> int:
         equal = run.run()
         code = 0 if equal else 1
         words = "source and target are equal" if equal else "SOURCE AND TARGET DIFFER"
-        print(f"{words}; {time.monotonic() - began:.0f} s. Reports and trails are in {run.home}")
+        print(f"{words}; {time.monotonic() - began:.0f} s. Reports and trails are in {run.folder}")
     except (Failed, GgsError, psycopg.Error, subprocess.SubprocessError, OSError) as error:
         print(f"ERROR: {error}", file=sys.stderr)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""A home in which the script of the quickstart has set up replication, for tests that disturb it while it runs."""
+"""A home in which ``one_home/setup.oby`` has set up replication, for tests that disturb it while it runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ggshell.demo.load import has_marker, send_marker
 from ggshell.demo.servers import DemoServers
 from ggshell.pipeline.compare.tables import ComparedTable
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+FILES = Path(__file__).parent / "one_home"
 TARGETS = (load.SCHEMA, load.MIRROR)
 ARRIVAL_SECONDS = 60.0
 
 
 class Replication:
-    """A home in which the quickstart runs, without a Manager that would restart what a test kills."""
+    """A home in which both routes run, without a Manager that would restart what a test kills."""
 
     def __init__(self, servers: DemoServers) -> None:
         self.servers = servers
@@ -47,10 +47,10 @@ class Replication:
         pairs = tuple((load.SCHEMA, schema) for schema in TARGETS)
         load.copy_rows(self.servers.dsn("north"), self.servers.dsn("south"), pairs)
         store_aliases(self.servers)
-        shutil.copytree(SCRIPTS / "quickstart.d", self.home / "dirprm", dirs_exist_ok=True)
+        shutil.copytree(FILES, self.home / "dirprm", dirs_exist_ok=True)
         (self.home / "dirprm" / "mgr.prm").write_text("PORT 7809\n")
         (self.home / "GLOBALS").write_text("GGSCHEMA ggadmin\n")
-        self.ggshell("--auto-manager", str(SCRIPTS / "quickstart.oby"))
+        self.ggshell("--auto-manager", str(FILES / "setup.oby"))
 
     def start_workload(self, seed: int) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "ggshell.demo.workload", "--rate", "150", "--seed", str(seed)]

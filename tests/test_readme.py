@@ -47,7 +47,7 @@ def _given() -> Iterator[object]:
         for script in re.findall(r'ggshell logdump -c "([^"]+)"', text):
             for line in script.splitlines():
                 yield pytest.param(line, LOGDUMP, id=f"{page}: {line}")
-    for name in ("quickstart.oby", "queries.oby"):
+    for name in ("quickstart.d/source/setup.oby", "quickstart.d/target/setup.oby", "queries.oby"):
         for item in split((ROOT / "scripts" / name).read_text()):
             yield pytest.param(item.text, COMMANDS, id=f"{name}: {item.text}")
 

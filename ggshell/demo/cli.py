@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ggshell.demo.processes import end_processes
-from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
+from ggshell.demo.servers import ADMIN_PASSWORD, NAMES, DemoServers, exists, open_servers
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.plurals import counted
 
@@ -86,16 +86,19 @@ def bring_up(home: Path, *, copy: bool = False, mirror: bool = False, seed: int 
     return servers
 
 
-def store_aliases(servers: DemoServers) -> None:
-    """Add the replication role's logins to the home's credential store, with the aliases north and south."""
+def store_aliases(servers: DemoServers, root: Path | None = None, names: Sequence[str] = NAMES) -> None:
+    """Add the replication role's logins to a home's credential store, with the servers' names as aliases.
+
+    ``root``: the home, by default that of the servers.
+    """
     from ggshell.home.credential import CredentialStore
     from ggshell.home.home import Home
 
-    home = Home(servers.home)
+    home = Home(root or servers.home)
     home.ensure()
     store = CredentialStore(home)
     known = {entry.alias for entry in store.entries()} if store.exists else set()
-    for name, _ in servers.both():
+    for name in names:
         store.add(name, servers.login(name), ADMIN_PASSWORD, replace=name in known)
 
 

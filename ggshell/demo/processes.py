@@ -18,7 +18,8 @@ from typing import NamedTuple
 from ggshell.errors import ProcessError
 from ggshell.home.process_file import alive, read_process_file
 
-_ENDINGS = (".pcm", ".pce", ".pcr", ".pcd")
+_ENDINGS = (".pcm", ".pcs", ".pce", ".pcr", ".pcd")
+_PROGRAMS = ("ggshell.groups", "ggshell.service")
 _ATTEMPTS = 200
 _PAUSE_SECONDS = 0.025
 
@@ -52,8 +53,9 @@ def _by_command_line(home: Path) -> Iterator[Running]:
             continue
         with contextlib.suppress(OSError):  # it ended during the search
             words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "ggshell.groups" in words and "--home" in words and words[words.index("--home") + 1] == str(home):
-                kind, *rest = words[words.index("ggshell.groups") + 1 :]
+            program = next((each for each in _PROGRAMS if each in words), None)
+            if program is not None and "--home" in words and words[words.index("--home") + 1] == str(home):
+                kind, *rest = words[words.index(program) + 1 :]
                 group = rest[rest.index("--group") + 1] if "--group" in rest else ""
                 yield Running(int(folder.name), f"{kind} {group}".strip())
 

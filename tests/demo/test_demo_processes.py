@@ -26,10 +26,10 @@ def _ended(child: subprocess.Popen[bytes]) -> bool:
 
 
 def test_all_processes_are_ended_with_manager_first(tmp_path: Path) -> None:
-    children = {name: subprocess.Popen(WAIT) for name in ("EXT1.pce", "MGR.pcm", "REP1.pcr")}
+    children = {name: subprocess.Popen(WAIT) for name in ("EXT1.pce", "MGR.pcm", "REP1.pcr", "SERVICE.pcs")}
     for name, child in children.items():
         _note(tmp_path, name, child.pid, start_ticks(child.pid) or 0)
-    assert end_processes(tmp_path) == ["MGR.pcm", "EXT1.pce", "REP1.pcr"]
+    assert end_processes(tmp_path) == ["MGR.pcm", "SERVICE.pcs", "EXT1.pce", "REP1.pcr"]
     assert all(_ended(child) for child in children.values())
 
 
