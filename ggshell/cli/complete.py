@@ -37,7 +37,7 @@ class LiveNames:
             "group_name": self._groups,
             "path_name": lambda _: self._of_kinds({GroupKind.PATH}),
             "report": self._groups,
-            "trail": lambda _: self._trails(),
+            "trail": self._trails,
             "table": lambda _: self._table_names(),
             "source_table": lambda _: self._table_names(),
             "target_table": lambda _: self._table_names(),
@@ -85,12 +85,15 @@ class LiveNames:
         found = self._remote_groups() if self._session.is_client else self._session.home.group_names()
         return [name.lower() for name, kind in found if kind in kinds]
 
-    def _trails(self) -> list[str]:
+    def _trails(self, typed: list[str]) -> list[str]:
+        """The trails of this machine; after RMTTRAIL, those of other homes too."""
         found: dict[str, None] = {}
+        remote = "RMTTRAIL" in (word.upper() for word in typed)
         for entry in self._session.home.groups():
             if entry.checkpoint is not None:
                 read = entry.checkpoint.read.trail
-                found |= dict.fromkeys([*([read] if read else []), *(each.trail for each in entry.checkpoint.write)])
+                written = entry.checkpoint.write if remote else entry.checkpoint.written_here
+                found |= dict.fromkeys([*([read] if read else []), *(each.trail for each in written)])
         return list(found)
 
     def _table_names(self) -> list[str]:
@@ -112,7 +115,7 @@ class LiveNames:
         if typed[0].upper() not in ("COMPARE", "LAG"):
             return []
         archive = ["./dirlag"] if (self._session.home.root / "dirlag").is_dir() else []
-        return [*self._aliases(), *([*self._trails(), *archive] if typed[0].upper() == "LAG" else [])]
+        return [*self._aliases(), *([*self._trails(typed), *archive] if typed[0].upper() == "LAG" else [])]
 
     def _domains(self) -> list[str]:
         from ggshell.home.credential import CredentialStore

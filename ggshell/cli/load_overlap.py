@@ -108,12 +108,14 @@ def _is_load(home: Home, replicat: View, views: Sequence[View]) -> bool:
 
 
 def _written(home: Home, extract: View) -> set[Path]:
-    """The trails of a load: those of its last run, and those of its parameter file."""
+    """The trails of a load on this machine: those of its last run, and those of its parameter file."""
+    from ggshell.groups.receivers import receiver_of
     from ggshell.parameters.loading import load_extract
 
-    trails = [each.trail for each in extract.checkpoint.write]
+    trails = [each.trail for each in extract.checkpoint.written_here]
     try:
-        trails += [each.trail for each in load_extract(home.parameters(extract.group)).trails]
+        named = load_extract(home.parameters(extract.group)).trails
+        trails += [each.trail for each in named if not receiver_of(home, each.host, each.trail)]
     except GgsError:
         trails += []  # START reports the error in the file
     return {home.resolve(trail) for trail in trails}

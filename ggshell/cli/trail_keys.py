@@ -77,7 +77,9 @@ def _written(session: Session) -> set[TrailName]:
     from ggshell.trail.name import TrailName
 
     folder = session.home.resolve("dirdat")
-    names = {TrailName.parse(target.trail, session.home.root) for _, target in written(session)}
+    names = {
+        TrailName.parse(target.trail, session.home.root) for _, target in written(session) if not target.is_elsewhere
+    }
     return names | {TrailName(folder, path.name[:2]) for path in folder.glob("??" + "[0-9]" * 9)}
 
 

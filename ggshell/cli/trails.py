@@ -31,14 +31,17 @@ class TrailPlace(NamedTuple):
 
 
 def trail_places(home: Home) -> Iterator[TrailPlace]:
-    """Return the positions of all groups whose checkpoints can be read, except positions before the first record."""
+    """Return the positions of all groups in trails of this machine, except positions before the first record.
+
+    A group whose checkpoint cannot be read has none.
+    """
     for entry in home.groups():
         if entry.checkpoint is None:
             continue
         read, name = entry.checkpoint.read, f"{entry.type} {entry.group}"
         if read.trail and isinstance(read.current, TrailPosition) and read.current.rba:
             yield TrailPlace(name, read.trail, read.current)
-        for target in entry.checkpoint.write:
+        for target in entry.checkpoint.written_here:
             if target.current.rba:
                 yield TrailPlace(name, target.trail, target.current)
 
@@ -57,11 +60,19 @@ def same_trail(session: Session, pattern: str, trail: str) -> bool:
     return session.home.resolve(pattern).resolve() == session.home.resolve(trail).resolve()
 
 
-def require_unwritten(session: Session, trail: str) -> None:
-    """Raise ConflictError if a group writes the trail, UsageError if the name is not a valid trail name."""
+def require_unwritten(session: Session, trail: str, group: str = "", *, receiver: str = "") -> None:
+    """Raise ConflictError if something else writes the trail, UsageError if the name is not a valid trail name.
+
+    ``receiver``: the home that receives the trail, empty for a trail of this machine. Trails of one name in several homes are
+    different trails, but a group (``group``) must be able to tell its own ones apart.
+    """
+    from ggshell.network.trail_owner import require_no_sender
     from ggshell.trail.name import TrailName
 
-    TrailName.parse(trail, session.home.root)
+    name = TrailName.parse(trail, session.home.root)
     for found, target in written(session):
-        if same_trail(session, trail, target.trail):
+        other = target.receiver != receiver and found.group != group
+        if not other and same_trail(session, trail, target.trail):
             raise ConflictError(f"trail {trail} is already written by {found.name}.", hint="take another name")
+    if not receiver:
+        require_no_sender(name)

@@ -64,7 +64,7 @@ def matching(checkpoints: Iterable[Checkpoint], home: Home, pattern: str) -> lis
     names = [
         TrailName.parse(text, home.root)
         for checkpoint in checkpoints
-        for text in (checkpoint.read.trail, *(target.trail for target in checkpoint.write))
+        for text in (checkpoint.read.trail, *(target.trail for target in checkpoint.written_here))
         if text
     ]
     if wanted.parent.is_dir():

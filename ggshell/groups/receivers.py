@@ -20,6 +20,7 @@ from ggshell.network.frames import Compression
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key
 from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.network.trail_owner import require_no_sender
 from ggshell.parameters.loading import load_manager, load_service
 from ggshell.parameters.remote_hosts import MANAGER_PORT, RemoteHost
 from ggshell.trail.files import LocalTrailFiles, TrailFiles
@@ -71,8 +72,10 @@ class Receivers:
 
     def open(self, target: WriteCheckpoint) -> TrailFiles:
         """Open the files of a trail. Raises ConnectionLostError, ProcessError, ConflictError, DiskError, TrailError."""
-        if not target.receiver:
-            return LocalTrailFiles.open(TrailName.parse(target.trail, self._home.root))
+        if not target.is_elsewhere:
+            name = TrailName.parse(target.trail, self._home.root)
+            require_no_sender(name)
+            return LocalTrailFiles.open(name)
         address = parse_receiver(target.receiver)
         host = self._host(target)
         threshold = host.compress_threshold if host is not None else self._options.compression

@@ -7,6 +7,7 @@ from pathlib import Path
 from ggshell.errors import DiskError, NotFoundError, StateError
 from ggshell.groups.purge import needed_from
 from ggshell.home.home import Home
+from ggshell.network.trail_owner import owner_of, require_no_sender
 from ggshell.trail.durable import mark_path
 from ggshell.trail.name import TrailName
 
@@ -24,7 +25,7 @@ def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: b
     if written is not None and chosen[-1] >= written:
         raise StateError(
             f"file {chosen[-1]} of trail {name} is still written",
-            hint=f"keep the files from {written} on, or delete the group that writes the trail",
+            hint=f"keep the files from {written} on, or delete the group or the receiver path that writes the trail",
         )
     checkpoints = [entry.checkpoint for entry in home.groups() if entry.checkpoint is not None]
     real = TrailName(name.folder.resolve(), name.prefix)
@@ -38,19 +39,25 @@ def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: b
 
 
 def remove_trail(name: TrailName) -> list[Path]:
-    """Remove all files of a trail that no group uses, and its durable mark. Raises DiskError."""
+    """Remove all files of a trail that no group uses and no other home sends, and its durable mark.
+
+    Raises ConflictError (GGS-00954) if another home sends it, StoreError, DiskError.
+    """
+    require_no_sender(name)
     return _removed([*map(name.file, name.sequences()), mark_path(name), name.unfinished()])
 
 
 def _written_from(home: Home, name: TrailName) -> int | None:
-    """Return the file that a group of the home writes next, None if no group writes the trail."""
+    """Return the file that a group of the home, or a sender in another home, writes next; None if nobody writes the trail."""
     places = [
         target.current.seqno
         for entry in home.groups()
         if entry.checkpoint is not None
-        for target in entry.checkpoint.write
+        for target in entry.checkpoint.written_here
         if TrailName.parse(target.trail, home.root) == name
     ]
+    if owner_of(name) is not None:
+        places += name.sequences()[-1:]
     return min(places, default=None)
 
 

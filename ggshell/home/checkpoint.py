@@ -114,6 +114,21 @@ class WriteCheckpoint(NamedTuple):
     release: str = ""
     receiver: str = ""
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the trail is in another home: its name means nothing on this machine."""
+        return bool(self.receiver)
+
+    @property
+    def receiver_place(self) -> str:
+        """Host and port of the receiver; empty for a trail of this machine."""
+        return self.receiver.partition("://")[2].partition("/")[0]
+
+    @property
+    def shown(self) -> str:
+        """The trail as reports name it, with the receiver of one in another home."""
+        return f"{self.trail} at {self.receiver_place}" if self.is_elsewhere else self.trail
+
 
 class AddedAt(StrEnum):
     """Where a Replicat begins that was added and has not run yet: at the trail's first record, or where ADD said."""
@@ -262,6 +277,11 @@ class Checkpoint(NamedTuple):
     latest_csn: str = ""
     latest_xid: str = ""
     options: GroupOptions = GroupOptions()
+
+    @property
+    def written_here(self) -> tuple[WriteCheckpoint, ...]:
+        """The trails of this machine that the group writes, without those of other homes."""
+        return tuple(each for each in self.write if not each.is_elsewhere)
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:

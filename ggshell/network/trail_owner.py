@@ -70,8 +70,19 @@ def require_sender(name: TrailName, sender: TrailOwner) -> None:
         raise _refused(name, f"{owner.text} writes it")
 
 
+def require_no_sender(name: TrailName) -> None:
+    """Raise ConflictError (GGS-00954) if a trail of this machine arrives from another home; StoreError."""
+    owner = owner_of(name)
+    if owner is not None:
+        raise ConflictError(
+            f"trail {name} belongs to its sender: {owner.text} writes it",
+            code=OTHER_WRITER,
+            hint="use another trail name",
+        )
+
+
 def release(name: TrailName) -> None:
-    """Forget the sender of a trail; only for a trail that has no files any more."""
+    """Forget the sender of a trail."""
     owner_path(name).unlink(missing_ok=True)
 
 

@@ -110,7 +110,10 @@ def _used(entry: GroupEntry) -> list[str]:
     checkpoint = entry.checkpoint
     if checkpoint is None:
         return []
-    return [*(each.trail for each in checkpoint.write), *([checkpoint.read.trail] if checkpoint.read.trail else [])]
+    return [
+        *(each.trail for each in checkpoint.written_here),
+        *([checkpoint.read.trail] if checkpoint.read.trail else []),
+    ]
 
 
 def _documents(call: Call) -> dict[str, Object]:
@@ -125,7 +128,9 @@ def _found(
     for entry in entries:
         if entry.checkpoint is None:
             continue
-        uses += [Use(entry, each) for each in entry.checkpoint.write if TrailName.parse(each.trail, root) == name]
+        uses += [
+            Use(entry, each) for each in entry.checkpoint.written_here if TrailName.parse(each.trail, root) == name
+        ]
         if entry.checkpoint.read.trail and TrailName.parse(entry.checkpoint.read.trail, root) == name:
             uses.append(Use(entry, None))
     mine = [

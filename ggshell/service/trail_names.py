@@ -35,8 +35,9 @@ def trail_text(name: str, path: str) -> str:
 
 
 def written_trails(home: Home) -> list[str]:
-    """Return the trails that the home's groups write, as their statements named them."""
-    return [each.trail for entry in home.groups() if entry.checkpoint is not None for each in entry.checkpoint.write]
+    """Return the trails of this machine that the home's groups write, as their statements named them."""
+    checkpoints = (entry.checkpoint for entry in home.groups() if entry.checkpoint is not None)
+    return [each.trail for checkpoint in checkpoints for each in checkpoint.written_here]
 
 
 def read_trails(home: Home) -> list[str]:

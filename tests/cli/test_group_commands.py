@@ -124,7 +124,7 @@ def test_targets_of_paths() -> None:
         ("ADD EXTTRAIL ./dirdat/ea, EXTRACT nope", "does not exist"),
         ("ADD EXTTRAIL ./dirdat/zz, EXTRACT ext1; ADD RMTTRAIL ./dirdat/zz, EXTRACT pmp1", "written by EXTRACT EXT1"),
         ("ADD DISTPATH d SOURCE ea TARGET ea", "cannot write to the trail that it reads"),
-        ("ADD DISTPATH d SOURCE ea TARGET wss://h:1/x?trail=y", "not available"),
+        ("ADD DISTPATH d SOURCE ea TARGET s3://h:1/x?trail=y", "not available"),
         ("DELETE EXTTRAIL ./dirdat/qq", "no Extract writes"),
         ("INFO EXTTRAIL *", "no EXTTRAIL"),
         ("INFO REPLICAT ext1", "REPLICAT EXT1 does not exist"),
@@ -179,7 +179,7 @@ def test_trails_are_listed_and_deleted(shell: Shell) -> None:
     shell.save(pump("PMP1"))
     shell.batch("ADD RMTTRAIL ./dirdat/ra, EXTRACT pmp1", "ADD RMTTRAIL ./dirdat/rb, EXTRACT pmp1, SEQNO 4")
     (found,) = shell.run("--format", "json", "-c", "INFO RMTTRAIL ./dirdat/rb").objects
-    assert found["rows"] == [["./dirdat/rb", "RMTTRAIL", "PMP1", 4, 0, 500]]
+    assert found["rows"] == [["./dirdat/rb", "RMTTRAIL", "PMP1", 4, 0, 500, None]]
     assert shell.batch("INFO RMTTRAIL *").out.count("Extract Trail:") == 2
     assert shell.batch("INFO RMTTRAIL ./dirdat/r?").out.count("Extract Trail:") == 2
     deleted = shell.batch(f"DELETE RMTTRAIL {shell.home.root}/dirdat/ra")

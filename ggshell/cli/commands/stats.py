@@ -100,7 +100,7 @@ def _group(found: View, answer: Mapping[str, Any], table: str, totalsonly: str) 
     if totalsonly:
         tables = _summed([each for each in tables if matches(totalsonly, each)], totalsonly)
     delivered = tuple(delivered_lines(answer.get("delivered", ())))
-    outputs = () if found.type is GroupKind.REPLICAT else tuple(target.trail for target in found.checkpoint.write)
+    outputs = () if found.type is GroupKind.REPLICAT else tuple(target.shown for target in found.checkpoint.write)
     missed = answer.get("not_captured", {})
     return GroupStatistics(
         found.type,

@@ -9,7 +9,7 @@ from ggshell.cli.results import Message
 from ggshell.cli.results.listings import TrailInfo, Trails, trail_type
 from ggshell.cli.session import Session
 from ggshell.cli.trails import require_unwritten, same_trail, written
-from ggshell.errors import NotFoundError, StateError, UsageError
+from ggshell.errors import GgsError, NotFoundError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
 from ggshell.types import TrailPosition
 
@@ -35,12 +35,28 @@ def add_trail(
     group = extract.upper()
     found = one(session, EXTRACT, group)
     require_stopped(found, "altered")
-    require_unwritten(session, trail)
-    target = WriteCheckpoint(
-        trail, remote=remote, megabytes=megabytes, current=TrailPosition(seqno, 0), release=release
-    )
+    receiver = _receiver(session, group, trail) if remote else ""
+    require_unwritten(session, trail, group, receiver=receiver)
+    target = WriteCheckpoint(trail, remote, megabytes, TrailPosition(seqno, 0), release=release, receiver=receiver)
     registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
     return Message((f"{trail_type(remote)} added.",))
+
+
+def _receiver(session: Session, group: str, trail: str) -> str:
+    """Return the receiver that the RMTHOST of the group's parameter file names; empty for a trail of this machine.
+
+    START reads the file again, so a file that is not written yet, or has errors, does not refuse the trail.
+    """
+    from ggshell.groups.receivers import receiver_of
+    from ggshell.parameters.loading import load_extract
+
+    home = session.home
+    try:
+        named = load_extract(home.parameters(group)).trails
+        hosts = [each.host for each in named if home.resolve(each.trail) == home.resolve(trail)]
+        return receiver_of(home, hosts[0], trail) if hosts else ""
+    except GgsError:
+        return ""
 
 
 def _check_release(release: str) -> None:
@@ -112,7 +128,7 @@ def delete_trail(session: Session, remote: bool, *, trail: str) -> Message:
 def info_trail(session: Session, remote: bool, *, trail: str = "*") -> Trails:
     """Show the trails of the home and their writers, with the positions in the writers' checkpoints."""
     found = [
-        TrailInfo(each.trail, each.remote, group.group, each.current.seqno, each.current.rba, each.megabytes)
+        TrailInfo(each.trail, each.remote, group.group, *each.current, each.megabytes, each.receiver)
         for group, each in written(session)
         if each.remote is remote and (trail == "*" or same_trail(session, trail, each.trail))
     ]

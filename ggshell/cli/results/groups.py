@@ -279,7 +279,7 @@ def _detail(info: GroupInfo, *, narrow: bool) -> list[str]:
 def _target_trails(found: Checkpoint, *, narrow: bool) -> list[str]:
     heads = ("Trail Name", "Seqno", "RBA", "Max MB", "Trail Type")
     rows = [
-        (each.trail, each.current.seqno, each.current.rba, each.megabytes, trail_type(each.remote))
+        (each.shown, each.current.seqno, each.current.rba, each.megabytes, trail_type(each.remote))
         for each in found.write
     ]
     table = [f"  {'Trail Name':<47}{'Seqno':>7}{'RBA':>11}{'Max MB':>11} Trail Type", ""]

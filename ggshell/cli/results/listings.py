@@ -8,7 +8,7 @@ from ggshell.cli.results import Row
 
 
 class TrailInfo(NamedTuple):
-    """A trail that a group writes."""
+    """A trail that a group writes. ``receiver``: the URL of the other home that receives it; empty for one of this machine."""
 
     trail: str
     remote: bool
@@ -16,6 +16,7 @@ class TrailInfo(NamedTuple):
     seqno: int
     rba: int
     megabytes: int
+    receiver: str = ""
 
 
 class Trails(NamedTuple):
@@ -25,11 +26,14 @@ class Trails(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("trail", "type", "extract", "seqno", "rba", "megabytes")
+        return ("trail", "type", "extract", "seqno", "rba", "megabytes", "receiver")
 
     @property
     def rows(self) -> list[Row]:
-        return [(t.trail, trail_type(t.remote), t.group, t.seqno, t.rba, t.megabytes) for t in self.trails]
+        return [
+            (t.trail, trail_type(t.remote), t.group, t.seqno, t.rba, t.megabytes, t.receiver or None)
+            for t in self.trails
+        ]
 
     @property
     def layout(self) -> str:
@@ -82,6 +86,7 @@ def _trails(result: Trails) -> str:
             "Seqno": found.seqno,
             "RBA": found.rba,
             "File Size": f"{found.megabytes}M",
+            **({"Receiver": found.receiver} if found.receiver else {}),
         }
         lines += ["", *(f"{name:>{_RIGHT}}: {value}" for name, value in pairs.items())]
     return "\n".join(lines) + "\n"

@@ -107,6 +107,7 @@ def _write(number: int, target: WriteCheckpoint) -> list[str]:
         "    Seqno Length: 9",
         "    Flip Seqno Length: No",
         f"    Trail Type: {trail_type(target.remote)}",
+        *([f"    Receiver: {target.receiver}"] if target.is_elsewhere else []),
         "",
     ]
 

@@ -217,7 +217,7 @@ def _writer(call: Call, found: View) -> str:
     wanted = call.home.resolve(found.checkpoint.read.trail)
     for entry in call.home.groups():
         if entry.checkpoint is not None and any(
-            call.home.resolve(each.trail) == wanted for each in entry.checkpoint.write
+            call.home.resolve(each.trail) == wanted for each in entry.checkpoint.written_here
         ):
             return entry.group
     return ""
