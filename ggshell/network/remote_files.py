@@ -131,7 +131,8 @@ class RemoteTrailFiles:
 
     def create(self, seqno: int, header: bytes) -> None:
         self._place = TrailPosition(seqno, 0)
-        self._headers = {seqno: header, **{each: self._headers[each] for each in list(self._headers)[-1:]}}
+        oldest = self.shown.position.seqno  # an unfinished transaction may be sent again from there
+        self._headers = {each: data for each, data in self._headers.items() if each >= oldest} | {seqno: header}
         self._send(Frame(FrameKind.CREATE, self._place, header))
         self._place = TrailPosition(seqno, len(header))
 
