@@ -164,6 +164,7 @@ class LogExtract:
         if self._outputs is not None and self._outputs.is_broken:
             self._outputs.close()
             self._outputs = None
+            self._completed = completed_of(checkpoint)  # what a receiver did not acknowledge is not completed
         if self._outputs is None:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))

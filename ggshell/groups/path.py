@@ -57,12 +57,11 @@ def forward(
     _answer_while_waiting(context)
 
     def session(backoff: Backoff) -> None:
-        outputs = open_outputs(context, producer, forms, _first_header(context))
         try:
-            connected(context, backoff)
-            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(end)
+            with contextlib.closing(open_outputs(context, producer, forms, _first_header(context))) as outputs:
+                connected(context, backoff)
+                Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(end)
         finally:
-            outputs.close()
             _answer_while_waiting(context)
 
     run_sessions(context, session, lambda: None)

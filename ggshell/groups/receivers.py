@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from ggshell.clock import Clock
 from ggshell.errors import UsageError
@@ -15,11 +16,12 @@ from ggshell.home.home import Home
 from ggshell.home.identity import ensure_identity
 from ggshell.links import LINKS, Link, Seen
 from ggshell.network.addresses import TARGETS, ReceiverAddress, parse_receiver
-from ggshell.network.dialing import Access, SocketOptions, dial
-from ggshell.network.frames import Compression
+from ggshell.network.dialing import DEFAULT_SOCKET, Access, SocketOptions, dial
+from ggshell.network.frames import LONGEST_DATA, Compression
+from ggshell.network.link import SILENCE_SECONDS
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key
-from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles, Sender
 from ggshell.network.trail_owner import require_no_sender
 from ggshell.parameters.loading import load_manager, load_service
 from ggshell.parameters.remote_hosts import MANAGER_PORT, RemoteHost
@@ -38,7 +40,7 @@ def receiver_of(home: Home, host: RemoteHost | None, trail: str) -> str:
     """
     if host is None or (host.is_loopback and host.port in own_ports(home)):
         return ""
-    return f"wss://{host.place}{TARGETS}?trail={trail}"
+    return f"wss://{host.place}{TARGETS}?trail={quote(trail, safe='/.')}"
 
 
 def own_ports(home: Home) -> frozenset[int]:
@@ -79,9 +81,8 @@ class Receivers:
         address = parse_receiver(target.receiver)
         host = self._host(target)
         threshold = host.compress_threshold if host is not None else self._options.compression
-        link = dial(
-            address, self._home, self._clock, self._access(), SocketOptions(host.send_buffer if host is not None else 0)
-        )
+        settings, pace = _manner(host)
+        link = dial(address, self._home, self._clock, self._access(), settings)
         files = RemoteTrailFiles(
             link,
             f"the receiver at {address.service.place}",
@@ -89,6 +90,7 @@ class Receivers:
             Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock)),
             target.current if target.current.rba else None,
             Compression(threshold) if threshold is not None else None,
+            pace,
         )
         LINKS.enter(link, _WatchedLink(link, address))
         return files
@@ -109,6 +111,15 @@ class Receivers:
                 raise UsageError(f"{name} is not a valid name of a certificate", hint="use the name of dirwlt/NAME.crt")
             return Access(None, folder / f"{name}.crt", folder / f"{name}.key")
         return Access()
+
+
+def _manner(host: RemoteHost | None) -> tuple[SocketOptions, Pace]:
+    """Return how RMTHOST says to send; without RMTHOST, how a path sends."""
+    if host is None:
+        return DEFAULT_SOCKET, FULL_PACE
+    data = min(host.most_data, LONGEST_DATA) or LONGEST_DATA
+    pace = Pace(WINDOW if host.streams else 0, data)
+    return SocketOptions(host.send_buffer, host.silence or SILENCE_SECONDS, plain=True), pace
 
 
 class _WatchedLink:

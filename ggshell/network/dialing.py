@@ -16,12 +16,14 @@ from ggshell.home.credential import Login
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
 from ggshell.network.addresses import ReceiverAddress
-from ggshell.network.link import LOST, Link
+from ggshell.network.link import LOST, SILENCE_SECONDS, Link
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
 
 CONNECT_SECONDS: Final = 10.0
 USER_TIMEOUT_MILLISECONDS: Final = 30_000
+_NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNEXPECTED_MESSAGE"})
+"""OpenSSL's reasons that mean: the other side answered without TLS."""
 
 
 class Access(NamedTuple):
@@ -33,9 +35,12 @@ class Access(NamedTuple):
 
 
 class SocketOptions(NamedTuple):
-    """Settings of the connection's socket; 0 stands for the operating system's default. Bytes."""
+    """Settings of a connection. ``send_buffer``: bytes, 0 for the operating system's own; ``silence``: the seconds without any
+    message after which it counts as lost; ``plain``: whether a service without TLS is accepted on a loopback address."""
 
     send_buffer: int = 0
+    silence: float = SILENCE_SECONDS
+    plain: bool = False
 
 
 NO_ACCESS: Final = Access()
@@ -59,8 +64,11 @@ def dial(
     try:
         stream = _secured(service, home, access, options, environment)
     except OSError as error:
+        if options.plain and _answers_without_tls(service, home, error):
+            plain = address._replace(service=service._replace(scheme="http"))
+            return dial(plain, home, clock, access, options, environment)
         raise _unreachable(service, error) from error
-    link = Link(stream, f"the receiver at {service.place}", clock)
+    link = Link(stream, f"the receiver at {service.place}", clock, options.silence)
     try:
         link.upgrade(address.uri, _headers(access))
     except BaseException:
@@ -91,6 +99,13 @@ def _secured(
             raise
 
     return trust.open(handshake)
+
+
+def _answers_without_tls(service: ServiceUrl, home: Home, error: OSError) -> bool:
+    """Whether a service on a loopback address does not use TLS; never one whose certificate is pinned."""
+    if not (service.is_local and service.is_secure and isinstance(error, ssl.SSLError)):
+        return False
+    return error.reason in _NOT_TLS and Peers(home).by_address(service.host, service.port) is None
 
 
 def _connected(service: ServiceUrl, options: SocketOptions) -> socket.socket:

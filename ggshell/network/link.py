@@ -42,7 +42,10 @@ NOT_A_RECEIVER: Final = "GGS-00957"
 class Link:
     """A WebSocket connection to ``where`` (for messages). Raises ConnectionLostError (GGS-00950) once it is lost."""
 
-    def __init__(self, stream: socket.socket, where: str, clock: Clock) -> None:
+    def __init__(self, stream: socket.socket, where: str, clock: Clock, silence: float = SILENCE_SECONDS) -> None:
+        """``silence``: the seconds without any message after which the connection counts as lost."""
+        self._silence = silence
+        self._ping_seconds = min(PING_SECONDS, silence / 3)
         self._stream = stream
         self._where = where
         self._clock = clock
@@ -150,7 +153,7 @@ class Link:
         poll = select.poll()
         poll.register(self._stream, select.POLLIN | (select.POLLOUT if self._out else 0))
         poll.register(self._interrupt, select.POLLIN)
-        wait = 0.0 if pending else min(timeout, PING_SECONDS)
+        wait = 0.0 if pending else min(timeout, self._ping_seconds)
         ready = dict(poll.poll(wait * 1000))
         if self._stopped:
             raise self._lost("this process is stopping")
@@ -167,14 +170,14 @@ class Link:
         if unsent < self._unsent:
             self._moved = self._clock.steady()
         self._unsent = unsent
-        if self._clock.steady() - self._moved > SILENCE_SECONDS:
+        if self._clock.steady() - self._moved > self._silence:
             what = "nothing could be sent" if unsent else "nothing has arrived"
-            raise self._lost(f"{what} for {SILENCE_SECONDS:g} seconds")
+            raise self._lost(f"{what} for {self._silence:g} seconds")
 
     def _ping(self) -> None:
         now = self._clock.steady()
         protocol = self._protocol
-        if protocol is not None and protocol.state.name == "OPEN" and now - self._pinged >= PING_SECONDS:
+        if protocol is not None and protocol.state.name == "OPEN" and now - self._pinged >= self._ping_seconds:
             self._pinged = now
             if self._ping_due is None:
                 self._ping_due = now

@@ -49,6 +49,17 @@ class Sender(NamedTuple):
     key: HomeKey | None
 
 
+class Pace(NamedTuple):
+    """How much is sent at once, in bytes. ``window``: the most that is not acknowledged yet, 0 for one message; ``data``: the
+    most of a trail in one message."""
+
+    window: int = WINDOW
+    data: int = LONGEST_DATA
+
+
+FULL_PACE: Final = Pace()
+
+
 class RemoteTrailFiles:
     """The files of one trail in another home. After ConnectionLostError they cannot be used any more."""
 
@@ -63,6 +74,7 @@ class RemoteTrailFiles:
         sender: Sender,
         reached: TrailPosition | None,
         compression: Compression | None = None,
+        pace: Pace = FULL_PACE,
     ) -> None:
         """Open the trail. ``where``: the receiver, for messages; ``reached``: the trail's end by the sender's checkpoint.
 
@@ -71,6 +83,7 @@ class RemoteTrailFiles:
         self._link = link
         self._where = where
         self._compression = compression
+        self._pace = pace
         self._marks: deque[DurableMark] = deque()
         self._sent = self._on_line = self._taken = 0
         self.shown = NOTHING_SHOWN
@@ -175,7 +188,7 @@ class RemoteTrailFiles:
     def _append(self, data: bytes, end: DurableMark | None) -> None:
         view = memoryview(data)
         while True:
-            part, view = bytes(view[:LONGEST_DATA]), view[LONGEST_DATA:]
+            part, view = bytes(view[: self._pace.data]), view[self._pace.data :]
             last = not view
             if part or end is not None:
                 self._send(Frame(FrameKind.APPEND, self._place, part, end if last else None))
@@ -185,7 +198,7 @@ class RemoteTrailFiles:
 
     def _send(self, frame: Frame) -> None:
         message = encode_frame(frame, self._compression)
-        while self._on_line - self._taken + len(message) > WINDOW and self._on_line > self._taken:
+        while self._on_line - self._taken + len(message) > self._pace.window and self._on_line > self._taken:
             self._take_answers(ROUND_SECONDS)
         self._sent += len(frame.data)
         self._on_line += len(message)

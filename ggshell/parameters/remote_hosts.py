@@ -15,15 +15,18 @@ COMPRESS_THRESHOLD: Final = 1000
 class RemoteHost(NamedTuple):
     """RMTHOST. ``compress_threshold``: the smallest data that is compressed, in bytes; None without COMPRESS.
 
-    ``send_buffer``: TCPBUFSIZE in bytes, 0 for the system's own. ``encrypts``: ENCRYPT was given; every connection beyond
-    this machine is encrypted with TLS anyway.
+    ``send_buffer``: TCPBUFSIZE in bytes, 0 for the system's own. ``most_data``: TCPFLUSHBYTES, the most bytes of a trail in
+    one message, 0 for the sender's own. ``streams``: false with NOSTREAMING. ``silence``: TIMEOUT, the seconds without any
+    message after which the connection counts as lost, 0 for the sender's own.
     """
 
     host: str
     port: int
     compress_threshold: int | None = None
     send_buffer: int = 0
-    encrypts: bool = False
+    most_data: int = 0
+    streams: bool = True
+    silence: float = 0.0
 
     @property
     def place(self) -> str:
@@ -47,5 +50,11 @@ def remote_host(item: Parameter) -> RemoteHost:
     port = given.get("mgrport") or given.get("port") or COLLECTOR_PORT
     threshold = int(given.get("compressthreshold", COMPRESS_THRESHOLD)) if "compress" in given else None
     return RemoteHost(
-        str(given["host"]), int(port), threshold, int(given.get("tcpbufsize", 0)), "encrypt" in given
-    )  # fmt: skip
+        str(given["host"]),
+        int(port),
+        threshold,
+        send_buffer=int(given.get("tcpbufsize", 0)),
+        most_data=int(given.get("tcpflushbytes", 0)),
+        streams="nostreaming" not in given,
+        silence=float(given.get("timeout", 0)),
+    )

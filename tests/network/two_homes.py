@@ -11,7 +11,7 @@ from pathlib import Path
 
 from command_line import run_ggshell
 from processes import until
-from service_client import RunningService
+from service_client import RunningService, free_port
 from trail_kit import PRODUCER, read_all, small
 
 from ggshell.clock import SystemClock
@@ -26,12 +26,22 @@ from ggshell.trail.writer import TrailWriter
 class TwoHomes:
     """A source home and a target home with a running service; each is the other's peer."""
 
-    def __init__(self, folder: Path, parameters: str = "") -> None:
+    def __init__(self, folder: Path, parameters: str = "", *, manager_port: bool = False) -> None:
+        """``parameters``: of the target's service. ``manager_port``: the target has a Manager with a port, where its service
+        listens too."""
         self.source = folder / "source"
+        self.manager_port = 0
+        if manager_port:
+            self.manager_port = free_port()
+            Home(folder / "target").ensure()
+            Home(folder / "target").parameters("mgr").write_text(f"PORT {self.manager_port}\n")
         self.target = RunningService(folder / "target", parameters)
         Home(self.source).ensure()
         self.read, self.written = TrailName(self.source / "dirdat", "ea"), TrailName(self.target.home / "dirdat", "da")
-        self.trust(self.target.port)
+        if self.target.tls:
+            self.trust(self.target.port)
+            if manager_port:
+                self.trust(self.manager_port)
         Peers(Home(self.target.home)).add("source", "", fingerprint(self.source))
         self._next = 1
 
