@@ -13,6 +13,7 @@ from ggshell.cli.options import Options
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import DiskError, NotFoundError, StateError, StoreError, UsageError
 from ggshell.home.home import Home
+from ggshell.home.last_part import part_of
 
 if TYPE_CHECKING:
     from ggshell.client.remote import Remote
@@ -33,6 +34,7 @@ class Session:
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
     ``keeps_journal``: statements belong to a request to the service, which keeps the journal of its steps.
+    ``longest_text``: how many bytes of a report or a log a statement returns, which the service keeps in memory; None for all.
     ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
     ``limit``: how long databases may take; None for as long as the user waits.
     ``remote``: the connection to another home, None without one. ``wants_connection``: CONNECT was carried out, even if it
@@ -60,6 +62,7 @@ class Session:
         self.ask: Callable[[str, bool], str] | None = None
         self.interactive = False
         self.keeps_journal = False
+        self.longest_text: int | None = None
         self.remote: Remote | None = None
         self.wants_connection = False
         self._events: EventLog | None = None
@@ -242,9 +245,12 @@ def without_colors(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text) if "\x1b" in text else text
 
 
-def file_text(path: Path, what: str) -> str:
-    """Return a file's text. Raises NotFoundError with the file's name if it cannot be read."""
+def file_text(path: Path, what: str, most: int | None = None) -> str:
+    """Return a file's text, the end of a longer one than ``most`` bytes.
+
+    Raises NotFoundError with the file's name if it cannot be read.
+    """
     try:
-        return path.read_text(errors="replace")
+        return path.read_text(errors="replace") if most is None else part_of(path, most=most)
     except OSError as error:
         raise NotFoundError(f"cannot read {what} {path}: {error.strerror}") from error

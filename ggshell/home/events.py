@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
-from typing import BinaryIO
 
 from ggshell.clock import Clock, local_text
 from ggshell.errors import DiskError
 from ggshell.home.home import Home
-
-_BLOCK = 1 << 16
 
 
 class Severity(StrEnum):
@@ -49,25 +46,6 @@ class EventLog:
             return self._path.read_text(errors="replace")
         except FileNotFoundError:
             return ""
-
-    def tail(self, count: int) -> list[str]:
-        """Return the last ``count`` lines, oldest first. Only the end of the log is read."""
-        try:
-            with self._path.open("rb") as file:
-                return _last_lines(file, count)
-        except FileNotFoundError:
-            return []
-
-
-def _last_lines(file: BinaryIO, count: int) -> list[str]:
-    place, data = file.seek(0, os.SEEK_END), b""
-    while place and data.count(b"\n") <= count:
-        step = min(_BLOCK, place)
-        place -= step
-        file.seek(place)
-        data = file.read(step) + data
-    lines = data.decode(errors="replace").splitlines()
-    return lines[-count:] if count else []
 
 
 def flat(text: str) -> str:

@@ -15,6 +15,7 @@ from ggshell.cli.options import Options
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
+from ggshell.home.last_part import MOST_BYTES
 from ggshell.service.answers import Said
 from ggshell.service.connection_names import connection_of
 from ggshell.service.permissions import require_places
@@ -85,6 +86,7 @@ class Call:
             options = Options(home=str(self.home.root), format="json", shell=False, auto_manager=True)
             self._session = Session(options, clock=self.state.clock)
             self._session.actor = f"{self.principal.name}@{self.request.client}"
+            self._session.longest_text = MOST_BYTES
             self._session.limit = self.limit
             self._session.wait = self.limit.pause
             self._cleanup.callback(self._session.close)

@@ -17,6 +17,7 @@ from ggshell.cli.session import Session
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
+from ggshell.home.last_part import MOST_BYTES
 from ggshell.time_limit import TimeLimit
 
 LONGEST_CHECK_SECONDS: Final = 30.0
@@ -140,6 +141,7 @@ class Shells:
             home=str(self._home.root), engine=settings.engine, shell=False, auto_manager=settings.auto_manager
         )
         session = Session(options, clock=self._clock)
+        session.longest_text = MOST_BYTES
         session.limit = TimeLimit(self._clock)
         session.wait = session.limit.pause
         return session

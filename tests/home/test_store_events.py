@@ -37,15 +37,6 @@ def test_no_text_can_forge_another_event(log: EventLog) -> None:
     assert log.read().endswith("a b c [2J d e f\n")
 
 
-def test_the_tail_is_the_end_of_the_log(log: EventLog) -> None:
-    assert log.tail(3) == []
-    for number in range(3000):
-        log.write(Severity.INFO, "OGG-00987", PROGRAM, f"command {number} " + "x" * 40)
-    lines = log.read().splitlines()
-    for count in (0, 1, 2, 700, 2999, 3000, 5000):
-        assert log.tail(count) == (lines[-count:] if count else [])
-
-
 @pytest.mark.slow
 def test_lines_of_several_processes_are_not_mixed(home: Home) -> None:
     code = """

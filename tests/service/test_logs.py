@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from processes import until
 from service_client import RunningService, ServiceClient
 
+from ggshell.home.process_file import read_process_file
 from ggshell.service.routes import routes
 
 pytestmark = pytest.mark.slow
@@ -89,3 +91,38 @@ def test_every_resource_without_a_meaning_says_so(client: ServiceClient) -> None
             assert (route.method, reply.response["items"]) == ("GET", []), route.path
         else:
             assert (reply.status, reply.codes) == (404, ["GGS-00904"]), route.path
+
+
+def test_only_a_part_of_a_long_report_is_in_memory(service: RunningService, client: ServiceClient) -> None:
+    """Regression: an answer needed four times the memory of the report."""
+    report = service.home / "dirrpt" / "LOGS.rpt"
+    before = report.read_bytes()
+    client.get("/extracts/LOGS/info/reports/LOGS.rpt")
+    pid = read_process_file(service.home / "dirpcs" / "SERVICE.pcs").pid
+    try:
+        with report.open("wb") as file:
+            file.writelines(f"{number:99}\n".encode() for number in range(1_000_000))
+        size = report.stat().st_size
+        used = peak_megabytes(pid)
+        plain = {"Accept": "text/plain"}
+        answers = [
+            client.get("/extracts/LOGS/info/reports/LOGS.rpt", headers=plain).text,
+            client.post("/ggshell/statements", {"statement": "VIEW REPORT LOGS"}).response["result"]["page"],
+        ]
+        for text in answers:
+            assert text.startswith("(the first ")
+            assert text.endswith(f"{999_999:99}\n")
+            assert len(text) < 5 << 20
+        part = client.get(f"/extracts/LOGS/info/reports/LOGS.rpt?offset={size - 200}", headers=plain).text
+        assert part == f"{999_998:99}\n{999_999:99}\n"
+        assert client.get("/extracts/LOGS/info/reports/LOGS.rpt?offset=-1").status == 400
+        assert peak_megabytes(pid) - used < 60
+        assert len(service.run("VIEW REPORT LOGS")) >= size  # a shell at the home shows all
+    finally:
+        report.write_bytes(before)
+
+
+def peak_megabytes(pid: int) -> float:
+    """The most memory that a process has used."""
+    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found) / 1024

@@ -19,7 +19,7 @@ def view_report(session: Session, *, report: str = "", file: str = "") -> Text:
     path = session.home.resolve(file) if file else session.home.report(report)
     if not path.exists():
         raise NotFoundError(f"report {path} does not exist", hint=_report_hint(session, report))
-    return Text(path.name, file_text(path, "report"))
+    return Text(path.name, file_text(path, "report", session.longest_text))
 
 
 def _report_hint(session: Session, report: str) -> str:
@@ -49,7 +49,7 @@ def view_params(session: Session, *, file: str) -> Text:
 def view_events(session: Session) -> Text:
     """Show the whole error log."""
     path = session.home.event_log
-    return Text(path.name, file_text(path, "error log") if path.exists() else "")
+    return Text(path.name, file_text(path, "error log", session.longest_text) if path.exists() else "")
 
 
 @command("VIEW MESSAGES")

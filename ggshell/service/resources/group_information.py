@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ggshell.cli.groups import EXTRACT, REPLICAT, Kinds
@@ -12,6 +14,7 @@ from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
 from ggshell.service.group_facts import checkpoint_fields, find_group, report_names, status_fields
 from ggshell.service.group_responses import ExtractCheckpoints, ExtractStatus, ReplicatCheckpoints, ReplicatStatus
+from ggshell.service.long_files import PART_QUERY, requested_part
 from ggshell.service.responses import Items, Resource, Response
 from ggshell.service.routes import resource
 
@@ -64,9 +67,9 @@ def _history(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
     """The lines of ggserr.log about a group, the newest last."""
     found = find_group(call, kinds, name)
     words = (f" {found.name} ", f" {found.group}.prm:", f" {found.group.lower()}.prm:")
-    path = call.home.event_log
-    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    chosen = [line for line in lines if any(each in line for each in words)][-200:]
+    chosen: deque[str] = deque(maxlen=200)
+    with suppress(FileNotFoundError), call.home.event_log.open(errors="replace") as lines:
+        chosen.extend(line.rstrip("\n") for line in lines if any(each in line for each in words))
     return Answer(GroupHistory(items=[HistoryLine(message=line) for line in chosen]))
 
 
@@ -125,7 +128,7 @@ def _report(call: Call, kinds: Kinds, group: str, report: str) -> Answer:
     if report not in report_names(call, found.group):
         raise NotFoundError(f"report {report} of {found.name} does not exist")
     folder = call.home.discard(found.group).parent
-    text = folder.joinpath(report).read_text(errors="replace")
+    text = requested_part(call, folder.joinpath(report))
     return Answer(ReportLines(lines=text.splitlines()), text=text)
 
 
@@ -134,7 +137,7 @@ def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
     path = call.home.output(found.group)
     if log not in (found.group, "default") or not path.exists():
         raise NotFoundError(f"log {log} of {found.name} does not exist")
-    text = path.read_text(errors="replace")
+    text = requested_part(call, path)
     return Answer(LogLines(lines=text.splitlines()), text=text)
 
 
@@ -143,6 +146,7 @@ def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
     "/extracts/{extract}/info/reports/{report}",
     role=Role.USER,
     summary="Show a report of an Extract",
+    query=PART_QUERY,
     returns=ReportLines,
 )
 def get_extract_report(call: Call, extract: str, report: str) -> Answer:
@@ -154,6 +158,7 @@ def get_extract_report(call: Call, extract: str, report: str) -> Answer:
     "/replicats/{replicat}/info/reports/{report}",
     role=Role.USER,
     summary="Show a report of a Replicat",
+    query=PART_QUERY,
     returns=ReportLines,
 )
 def get_replicat_report(call: Call, replicat: str, report: str) -> Answer:
@@ -165,6 +170,7 @@ def get_replicat_report(call: Call, replicat: str, report: str) -> Answer:
     "/extracts/{extract}/info/logs/{log}",
     role=Role.ADMINISTRATOR,
     summary="Show the output of an Extract",
+    query=PART_QUERY,
     returns=LogLines,
 )
 def get_extract_log(call: Call, extract: str, log: str) -> Answer:
@@ -176,6 +182,7 @@ def get_extract_log(call: Call, extract: str, log: str) -> Answer:
     "/replicats/{replicat}/info/logs/{log}",
     role=Role.ADMINISTRATOR,
     summary="Show the output of a Replicat",
+    query=PART_QUERY,
     returns=LogLines,
 )
 def get_replicat_log(call: Call, replicat: str, log: str) -> Answer:

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from ggshell.errors import NotFoundError, UsageError
-from ggshell.home.events import EventLog
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
 from ggshell.service.event_lines import EVENT_QUERY, LoggedEvent, events, wanted
 from ggshell.service.installation import services_of
+from ggshell.service.long_files import PART_QUERY, requested_part, shown_part
 from ggshell.service.responses import Items, Message, Resource
 from ggshell.service.routes import resource
 
 _EVENTS: Final = "events"
 _DEFAULT: Final = "default"
-_LONGEST_TEXT: Final = 100_000
-"""The most lines of ggserr.log in one answer, the newest ones."""
 _SERVICES: Final = "/deployments/{deployment}/services/{service}/logs"
 
 
@@ -63,7 +61,12 @@ def list_events(call: Call) -> Answer:
 
 
 @resource(
-    "GET", "/logs/{log}", role=Role.ADMINISTRATOR, summary="Show a log; as text/plain, its content", returns=ServiceLog
+    "GET",
+    "/logs/{log}",
+    role=Role.ADMINISTRATOR,
+    summary="Show a log; as text/plain, its content",
+    query=PART_QUERY,
+    returns=ServiceLog,
 )
 def get_log(call: Call, name: str) -> Answer:
     _require(name)
@@ -92,7 +95,12 @@ def list_service_logs(call: Call, deployment: str, service: str) -> Answer:
 
 
 @resource(
-    "GET", f"{_SERVICES}/default", role=Role.ADMINISTRATOR, summary="Show the log of a service", returns=ServiceLog
+    "GET",
+    f"{_SERVICES}/default",
+    role=Role.ADMINISTRATOR,
+    summary="Show the log of a service",
+    query=PART_QUERY,
+    returns=ServiceLog,
 )
 def get_service_log(call: Call, deployment: str, service: str) -> Answer:
     _require_service(call, deployment, service)
@@ -113,14 +121,12 @@ def event_fields(call: Call, event: LoggedEvent) -> Event:
 
 def text_of_log(call: Call) -> str:
     """Return the newest lines of ggserr.log as text."""
-    if not call.request.plain:
-        return ""
-    return "".join(f"{line}\n" for line in EventLog(call.home, call.state.clock).tail(_LONGEST_TEXT))
+    return shown_part(call.home.event_log) if call.request.plain and call.home.event_log.exists() else ""
 
 
 def _report(call: Call) -> Answer:
     path = call.home.report("SERVICE")
-    text = path.read_text(errors="replace") if path.exists() else ""
+    text = requested_part(call, path) if path.exists() else ""
     return Answer(ServiceLog(**_log_fields(path), lines=text.splitlines()), text=text)
 
 
