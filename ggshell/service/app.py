@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import unquote
@@ -31,6 +31,7 @@ from ggshell.parameters.access_rules import Program
 from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
+from ggshell.service.audit import Attempt
 from ggshell.service.call import Call, Request
 from ggshell.service.recovery import undo_unfinished
 from ggshell.service.refusals import bug, headers_of, status_of
@@ -139,12 +140,13 @@ class Application:
         seconds = self._deadline - (loop.time() - begun)
         is_shell = _is_of_shells(address) or self._state.shells.has(principal.session)
         access.require(host, Program.SHELL if is_shell else Program.MANAGER, login=principal.name)
-        required(principal, route.role)
-        body = await self._body(request, route)
-        end = loop.time() + seconds
-        limit = self._state.limit(math.inf if route.changes else seconds)
-        call = Call(self._state, self._request(request, address, body), principal, limit)
-        release = await self._place(route, call, values)
+        with self._audited(request, route, principal):
+            required(principal, route.role)
+            body = await self._body(request, route)
+            end = loop.time() + seconds
+            limit = self._state.limit(math.inf if route.changes else seconds)
+            call = Call(self._state, self._request(request, address, body), principal, limit)
+            release = await self._place(route, call, values)
         future = self._submitted(route, call, values, release)
         answer = await self._awaited(request, future, route, call, end - loop.time())
         response = self._response(request, call, answer)
@@ -161,11 +163,19 @@ class Application:
             return self._state.statement_place()
         if not route.changes:
             return _nothing
+        changed = routes.changed_objects(route, values, call.body, self._state.home)
+        return await self._state.locks.take(changed, self._deadline * LOCK_SHARE)
+
+    @contextlib.contextmanager
+    def _audited(self, request: HttpRequest, route: routes.Route, principal: Principal) -> Iterator[None]:
+        """Record a change that is refused before it is carried out. Without credentials it is not a change by anyone."""
         try:
-            changed = routes.changed_objects(route, values, call.body, self._state.home)
-            return await self._state.locks.take(changed, self._deadline * LOCK_SHARE)
+            yield
         except GgsError as error:
-            self._audit(call, f"{status_of(error)} {error.code}")
+            if route.changes and principal is not ANONYMOUS:
+                self._state.audit.refused(
+                    _attempt(request.method, request.scope["path"], principal, _host(request)), error
+                )
             raise
 
     def _submitted(
@@ -248,22 +258,16 @@ class Application:
             undo_unfinished(self._state, changed, forced=route.method == "DELETE")
             call.changed = changed[0] if len(changed) == 1 else ""
             answer = routes.handle(route, call, values)
-            self._audit(call, str(answer.status))
+            self._state.audit.done(_attempt_of(call), answer.status)
         except GgsError as error:
             if route.changes and not route.statements:
-                self._audit(call, f"{status_of(error)} {error.code}")
+                self._state.audit.failed(_attempt_of(call), error)
             raise
         except Exception as error:
             raise bug(error) from error
         finally:
             call.close()
         return _with_said(answer, call)
-
-    def _audit(self, call: Call, outcome: str) -> None:
-        """Record a change in ggserr.log with the user and the address."""
-        request = call.request
-        text = f"{request.method} {request.address.partition('/services')[2]} by {call.principal.name}@{request.client}"
-        self._state.event(Severity.INFO, "GGS-00905", f"{text}: {outcome}")
 
     async def _awaited(
         self,
@@ -314,6 +318,15 @@ class Application:
         now = self._state.clock.now()
         found = envelope(call.request.address, call.request.base, answer.messages, now, answer.response)
         return Response(_line(found), answer.status, headers, JSON)
+
+
+def _attempt(method: str, path: str, principal: Principal, host: str) -> Attempt:
+    """Return a request as the audit names it."""
+    return Attempt(method, path.partition("/services")[2], principal.name, host)
+
+
+def _attempt_of(call: Call) -> Attempt:
+    return _attempt(call.request.method, call.request.address, call.principal, call.request.client)
 
 
 def _nothing() -> None:

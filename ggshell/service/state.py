@@ -19,6 +19,7 @@ from ggshell.home.users import Users
 from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.access import AccessControl
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.audit import Audit
 from ggshell.service.locks import Locks
 from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.scheduler import TaskScheduler
@@ -93,6 +94,7 @@ class ServiceState:
         self.undo_again = threading.Event()
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
+        self.audit = Audit(self.event, clock)
         self.access = AccessControl(home, RefusedSignIns(clock), self._events)
         self.locks = Locks()
         self.silence_seconds = SILENCE_SECONDS

@@ -9,7 +9,9 @@ from ggshell.cli.outcome import Outcome
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, NotFoundError, StateError, UsageError
 from ggshell.home.users import Role
+from ggshell.language.redaction import redacted
 from ggshell.service.answers import Answer, RawAnswer
+from ggshell.service.audit import Attempt
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
 from ggshell.service.outcomes import Question, StatementOutcome, outcome_fields
@@ -142,5 +144,9 @@ def _outcome(call: Call, session: Session, text: str) -> Outcome:
         parsed = parse(text)
     except GgsError:
         return execute(session, text)  # the outcome has the syntax error
-    require_permission(call.principal, parsed, call.home)
+    try:
+        require_permission(call.principal, parsed, call.home)
+    except GgsError as error:
+        call.state.audit.refused(Attempt("statement", redacted(text), call.principal.name, call.request.client), error)
+        raise
     return execute(session, text, parsed)
