@@ -2,7 +2,8 @@
 
 A kind overrides the methods that it supports. Most methods of this base class raise an error that names the kind, so a new
 kind can be used after its first method. The others have a result that is right for many kinds: ``connection_string``
-and ``address`` return the login, ``checkpoint_script`` is empty, and ``queries`` and ``heartbeat_jobs`` return None.
+and ``address`` return the login, ``checkpoint_script`` and ``files`` are empty, and
+``queries`` and ``heartbeat_jobs`` return None.
 """
 
 from __future__ import annotations
@@ -88,6 +89,10 @@ class Connector:
     def address(self, conninfo: str) -> str:
         """The database that a connection string leads to, without user or secret."""
         return conninfo
+
+    def files(self, home: Path, login: str) -> tuple[Path, ...]:
+        """The files and folders that a login names. ``home``: the folder that relative logins start from."""
+        return ()
 
     def folder_target(self, home: Home, text: str, group: str) -> FolderTarget:
         """The folder that TARGET names, for a group that delivers to files. Raises ParameterError, NotFoundError."""

@@ -40,6 +40,7 @@ class ServiceParameters(NamedTuple):
     """The service's parameters. ``certificate`` and ``key`` are empty for the certificate that the service makes.
 
     ``session_seconds``: how long a session stays open without requests. ``metrics_token``: set for MetricsAccess.TOKEN.
+    ``allowed``: the folders of ALLOWPATH.
     """
 
     port: int = PORT
@@ -54,6 +55,7 @@ class ServiceParameters(NamedTuple):
     metrics: MetricsAccess = MetricsAccess.USERS
     metrics_token: str = ""
     statsd: StatsdSettings | None = None
+    allowed: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -88,6 +90,7 @@ def service_parameters(found: Sequence[Parameter], path: Path) -> ServiceParamet
         metrics=_metrics_access(metrics),
         metrics_token=metrics.get("password", ""),
         statsd=_statsd(given.get("STATSD")),
+        allowed=tuple(str(item.args["directory"]) for item in found if item.name == "ALLOWPATH"),
     )
     if not _DEPLOYMENT.fullmatch(settings.deployment):
         raise ParameterError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.cli.execute import execute, parse
@@ -18,6 +19,7 @@ from ggshell.errors import GgsError
 from ggshell.home.last_part import MOST_BYTES
 from ggshell.service.answers import Said
 from ggshell.service.connection_names import connection_of
+from ggshell.service.named_files import Bounds, require_inside
 from ggshell.service.permissions import require_places
 from ggshell.service.sign_in import Principal
 from ggshell.service.statement_words import word
@@ -76,6 +78,11 @@ class Call:
         return self.state.home
 
     @property
+    def bounds(self) -> Bounds:
+        """Which files the user may name."""
+        return self.state.bounds
+
+    @property
     def body(self) -> Any:
         return self.request.body
 
@@ -112,7 +119,7 @@ class Call:
             parsed = parse(statement)
         except GgsError:
             return None
-        require_places(self.principal, parsed, self.home)
+        require_places(self.principal, parsed, self.bounds)
         return parsed
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
@@ -143,6 +150,10 @@ class Call:
     def url(self, path: str) -> str:
         """Return the URL of another resource in the form of address that the client uses."""
         return f"{self.request.base}{path}"
+
+    def require_shown(self, path: Path) -> None:
+        """Check that the user may read a file of the home: a symbolic link can lead out of it. Raises HttpError, UsageError."""
+        require_inside(self.bounds, self.principal, str(path), exact=True)
 
     def close(self) -> None:
         self._cleanup.close()

@@ -23,6 +23,7 @@ from ggshell.service.sign_in import required
 from ggshell.service.statement_words import word
 from ggshell.service.steps import Steps
 from ggshell.service.undo import AddedGroup, changed_group
+from ggshell.service.written_parameters import require_named
 
 _STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
 STATUSES: Final = ("running", "stopped", "killed")
@@ -50,15 +51,20 @@ def keep_group(call: Call, steps: Steps, found: View) -> None:
 
 
 def write_parameters(call: Call, steps: Steps, found: str, kind: GroupKind, config: list[str] | str) -> None:
-    """Check a group's parameter file and write it. Raises ParameterError, UsageError for a file that it may not include."""
+    """Check a group's parameter file and write it.
+
+    Raises ParameterError, UsageError for a file that it may not include, HttpError 403 for one that it may not name.
+    """
     path, text = call.home.parameters(found), lines_of(config)
     if is_reserved(found):
         raise UsageError(
             f"dirprm/{path.name} is not written for {kind} {found}: this name is reserved for other processes",
             hint=f"add the group again with another name and DELETE {kind} {found}",
         )
-    if refusals := refusals_of(call.home, text, path, kind.capitalize()):
+    call.require_shown(path)
+    if refusals := refusals_of(call.bounds, text, path, kind.capitalize()):
         raise first_of(refusals)
+    require_named(call, path, text)
     steps.write_file(path, text)
     call.said.append(Said("OGG-10183", f"Parameter file {path.name} passed validity check."))
 

@@ -71,7 +71,7 @@ def _statement(call: Call, found: View, verb: str, arguments: str) -> str:
         statement = f"{verb} {group}{', ' if arguments else ''}{arguments}"
     else:
         statement = f"SEND {group} {verb} {arguments}".strip()
-    require_permission(call.principal, parse(statement), call.home)
+    require_permission(call.principal, parse(statement), call.bounds)
     return statement
 
 

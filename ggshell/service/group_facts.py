@@ -61,8 +61,12 @@ def status_text(found: View) -> str:
 
 
 def parameter_text(call: Call, group: str) -> str | None:
-    """Return a group's parameter file without passwords, None if there is none."""
+    """Return a group's parameter file without passwords, None if there is none.
+
+    Raises HttpError 403 for a link out of the home.
+    """
     path = call.home.parameters(group)
+    call.require_shown(path)
     return redacted_lines(path.read_text(encoding="utf-8", errors="replace")) if path.exists() else None
 
 

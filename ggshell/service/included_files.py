@@ -7,35 +7,31 @@ file that the service can read to whoever may write a parameter file.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ggshell.errors import ParameterError, UsageError
-from ggshell.home.key_file import FILE as KEY_FILE
+from ggshell.errors import ParameterError
 from ggshell.parameters.loading import examine
 from ggshell.parameters.source_lines import MISSING_CODE, reader_of, source_lines
-from ggshell.service.named_files import is_outside
-
-if TYPE_CHECKING:
-    from ggshell.home.home import Home
+from ggshell.service.named_files import Bounds, is_outside, outside_error
 
 _HIDDEN: Final = "a line that comes from an included file is not valid"
 _HINT: Final = "run ggshell check with this file on the machine of the home"
 
 
-def require_includes(home: Home, text: str, path: Path) -> None:
+def require_includes(bounds: Bounds, text: str, path: Path) -> None:
     """Check the files that a text includes, and the files that these include, before any of them is read.
 
     Raises UsageError for a file outside the home, or one with secrets.
     """
-    source_lines(text, str(path), reader_of(path, lambda found: _require_readable(home, found)), [])
+    source_lines(text, str(path), reader_of(path, lambda found: _require_readable(bounds, found)), [])
 
 
-def refusals_of(home: Home, text: str, path: Path, process: str) -> list[ParameterError]:
+def refusals_of(bounds: Bounds, text: str, path: Path, process: str) -> list[ParameterError]:
     """Return the errors of a parameter file, without text of the files that it includes.
 
     Raises UsageError for an included file outside the home, or one with secrets.
     """
-    require_includes(home, text, path)
+    require_includes(bounds, text, path)
     found = examine(text, path, process).refusals
     if not found:
         return []
@@ -52,11 +48,9 @@ def _is_missing(error: ParameterError, path: Path) -> bool:
     return error.code == MISSING_CODE and error.where.startswith(f"{path}:")
 
 
-def _require_readable(home: Home, path: Path) -> None:
-    if is_outside(home, str(path)):
-        raise UsageError(f"a parameter file cannot include {path} through the service: it is outside the home")
-    if KEY_FILE in (path.name.upper(), path.resolve().name.upper()):
-        raise UsageError(f"a parameter file cannot include {KEY_FILE}")
+def _require_readable(bounds: Bounds, path: Path) -> None:
+    if is_outside(bounds, str(path)):
+        raise outside_error(f"a parameter file cannot include {path} through the service: it")
 
 
 def _hidden(error: ParameterError, path: Path) -> ParameterError:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ggshell.cli.local_statements import AT_THE_HOME, LOCAL, at_the_home
 from ggshell.errors import UsageError
 from ggshell.home.users import Role
-from ggshell.service.named_files import is_outside
+from ggshell.service.named_files import Bounds
+from ggshell.service.named_places import STATEMENTS, require_use
 from ggshell.service.sign_in import Principal, required
 
 if TYPE_CHECKING:
-    from ggshell.home.home import Home
     from ggshell.language.grammar import Parsed
 
 _GROUPS: Final = "- EXTRACT REPLICAT DISTPATH ER"
@@ -108,7 +108,7 @@ _WRITING: Final[Mapping[str, tuple[str, ...]]] = {
 _LOGIN_SIGNS: Final = ("@", "://", "=")
 
 
-def require_permission(principal: Principal, parsed: Parsed, home: Home) -> None:
+def require_permission(principal: Principal, parsed: Parsed, bounds: Bounds) -> None:
     """Check that a user may run a statement through the service.
 
     Raises HttpError 403 for a role that is too low, UsageError for a statement that belongs to a shell on the user's machine,
@@ -125,15 +125,18 @@ def require_permission(principal: Principal, parsed: Parsed, home: Home) -> None
     role = ROLES.get(parsed.key, Role.USER if parsed.notes else Role.SECURITY)
     if _changes_own_user(principal, parsed):
         role = Role.USER
-    required(principal, max(role, _role_of_options(parsed, home)))
+    required(principal, max(role, _role_of_options(parsed)))
+    require_places(principal, parsed, bounds)
 
 
-def require_places(principal: Principal, parsed: Parsed, home: Home) -> None:
-    """Check the files and trails that a statement names, for a statement that carries out a request.
+def require_places(principal: Principal, parsed: Parsed, bounds: Bounds) -> None:
+    """Check what a statement names on the machine; for a statement of a request, the route has checked the role for the rest.
 
-    The route has checked the role for the rest. Raises HttpError 403, UsageError.
+    Raises HttpError 403, UsageError.
     """
-    required(principal, _role_of_files(parsed, home))
+    for name, value in parsed.args.items():
+        if (use := STATEMENTS.get((parsed.key, name))) is not None:
+            require_use(bounds, principal, use, value)
 
 
 def _changes_own_user(principal: Principal, parsed: Parsed) -> bool:
@@ -141,19 +144,14 @@ def _changes_own_user(principal: Principal, parsed: Parsed) -> bool:
     return parsed.key == "ALTER USER" and parsed.args.get("user_name") == principal.name and "role" not in parsed.args
 
 
-def _role_of_options(parsed: Parsed, home: Home) -> Role:
-    """Return the role that the options of a statement require. Raises UsageError for a file with secrets."""
+def _role_of_options(parsed: Parsed) -> Role:
+    """Return the role that the options of a statement require, apart from the files that they name."""
     arguments, role = parsed.args, Role.ANYONE
     if any(arguments.get(name) for name in _WRITING.get(parsed.key.split()[0], ())):
         role = Role.ADMINISTRATOR
     if any(sign in text for text in _databases(arguments) for sign in _LOGIN_SIGNS):
         role = Role.ADMINISTRATOR
-    return max(role, _role_of_files(parsed, home))
-
-
-def _role_of_files(parsed: Parsed, home: Home) -> Role:
-    """Return SECURITY for a statement that names a file outside the home. Raises UsageError for a file with secrets."""
-    return Role.SECURITY if any(is_outside(home, text) for text in _files(parsed)) else Role.ANYONE
+    return role
 
 
 def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -161,15 +159,3 @@ def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
     for name in ("source", "target", "from_"):
         value = arguments.get(name, ())
         yield from (str(each) for each in (value if isinstance(value, tuple) else (value,)))
-
-
-def _files(parsed: Parsed) -> list[str]:
-    """Return the files and trails that a statement reads or writes by name, with what may be one: the names of databases."""
-    arguments, key = parsed.args, parsed.key
-    if key in ("INFO EXTTRAIL", "INFO RMTTRAIL"):  # a pattern: they show the trails of groups
-        return []
-    names = ["file", "directory", "repair", "trail", "exttrail", "exttrailsource"]
-    names += ["to"] if key == "LAG REPORT" else []
-    names += ["source", "target"] if key in ("ADD DISTPATH", "COMPARE TO") else []
-    found = [str(arguments[name]) for name in names if arguments.get(name)]
-    return [*found, *map(str, arguments.get("from_", ()))]

@@ -10,6 +10,7 @@ from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.service.answers import Said
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
+from ggshell.service.named_files import require_inside
 from ggshell.service.trail_names import FOLDERS, known_trail, trail_text
 
 _HOURS = {"hours": 1, "days": 24}
@@ -32,7 +33,10 @@ class Keep(Body):
 
 
 def purge_trails(call: Call, trails: list[TrailPattern], keep: list[Keep], *, use_checkpoints: bool) -> list[str]:
-    """Remove trail files and return their paths. Raises UsageError without trails, StoreError, DiskError."""
+    """Remove trail files and return their paths.
+
+    Raises UsageError without trails, HttpError 403 for trails outside the home, StoreError, DiskError.
+    """
     if not trails:
         raise UsageError("purge requires trails")
     if any(not 0 <= each.value <= _MOST for each in keep):
@@ -40,7 +44,10 @@ def purge_trails(call: Call, trails: list[TrailPattern], keep: list[Keep], *, us
     hours = max((each.value * _HOURS[each.units] for each in keep if each.units in _HOURS), default=0)
     files = max((each.value for each in keep if each.units == "files"), default=0)
     removed: list[str] = []
-    for pattern in dict.fromkeys(each for trail in trails for each in _patterns(call, trail)):
+    patterns = dict.fromkeys(each for trail in trails for each in _patterns(call, trail))
+    for pattern in patterns:
+        require_inside(call.bounds, call.principal, pattern, written=True, exact=True)
+    for pattern in patterns:
         rule = PurgeRule(pattern, use_checkpoints, hours, files)
         removed += [str(path) for path in purge(call.home, rule, call.state.clock.now())]
     call.said += [Said("OGG-00957", f"Purged old trail file {path}.") for path in removed]

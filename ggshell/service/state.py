@@ -21,6 +21,7 @@ from ggshell.service.access import AccessControl
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.audit import Audit
 from ggshell.service.locks import Locks
+from ggshell.service.named_files import Bounds
 from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.scheduler import TaskScheduler
 from ggshell.service.shells import Shells
@@ -109,6 +110,11 @@ class ServiceState:
         from ggshell.service.metrics import HomeCollector
 
         return HomeCollector(self.home, self.clock)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Which files users may name."""
+        return Bounds.of(self.home, self.settings)
 
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write an event to ggserr.log. Raises DiskError."""

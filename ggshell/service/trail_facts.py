@@ -15,6 +15,7 @@ from ggshell.home.documents import Documents
 from ggshell.home.home import GroupEntry
 from ggshell.service.answers import Object
 from ggshell.service.call import Call
+from ggshell.service.named_files import require_inside
 from ggshell.service.responses import Response, TrailPlace
 from ggshell.service.trail_names import known_trail, trail_fields, trail_text
 from ggshell.trail.fileheader import FileHeader
@@ -89,7 +90,10 @@ def all_trails(call: Call) -> list[FoundTrail]:
 
 
 def find_trail(call: Call, trail: str) -> FoundTrail:
-    """Return a trail by its name or its description's name, with ``path`` of the address. Raises NotFoundError."""
+    """Return a trail by its name or its description's name, with ``path`` of the address.
+
+    Raises NotFoundError, HttpError 403 for a trail outside the home.
+    """
     path = call.request.query.get("path", "")
     documents = _documents(call)
     document = documents.get(trail)
@@ -101,6 +105,7 @@ def find_trail(call: Call, trail: str) -> FoundTrail:
         found = _found(call.home.root, text, name, call.home.groups(), documents)
     except UsageError as error:
         raise NotFoundError(f"trail {trail} does not exist: {error.message}") from error
+    require_inside(call.bounds, call.principal, text, written=call.request.method == "DELETE")
     if not found.uses and not found.document and not found.name.sequences():
         raise NotFoundError(f"trail {trail} does not exist", hint="list the trails; a folder is named with path")
     return found

@@ -59,7 +59,7 @@ def test_files_outside_the_home_and_files_with_secrets_are_not_included(
 ) -> None:
     for reply in ways(client, name):
         assert (reply.status, SECRET in reply.text) == (400, False), reply.text
-        assert "outside the home" in reply.text or "does not show files" in reply.text or "cannot include" in reply.text
+        assert "outside the home" in reply.text or "does not show" in reply.text or "cannot include" in reply.text
     assert client.get(GROUP).response["config"] == BODY["config"]
     assert not (service.home / "dirprm" / "free.inc").exists()
 

@@ -93,6 +93,25 @@ def test_the_certificate_of_the_service_is_shown(secure: ServiceClient, tls: Run
     assert secure.get("/deployments/South/certificates").status == 404
 
 
+def test_the_private_key_in_the_file_of_the_certificate_is_not_shown(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = tmp_path_factory.mktemp("joined")
+    pem, key = made(home / "other")
+    (home / "both.pem").write_text(key + pem)
+    running = RunningService(home, "CERTIFICATE both.pem\n")
+    try:
+        jane = running.client("jane", verify=str(home / "other" / CERTIFICATE))
+        admin = running.client(verify=str(home / "other" / CERTIFICATE))
+        shown = jane.get("/certificates/server/default")
+        assert shown.status == 200, shown.text
+        assert shown.response["certificatePem"].strip() == pem.strip()
+        assert "PRIVATE" not in shown.text
+        for user in (jane, admin):
+            refused = user.post("/ggshell/statements", {"statement": "VIEW REPORT ./both.pem"})
+            assert (refused.status, "PRIVATE" in refused.text) == (400, False)
+    finally:
+        running.close()
+
+
 def test_certificates_of_authorities_are_kept(secure: ServiceClient, tmp_path: Path) -> None:
     base = "/deployments/Local/certificates/truststore"
     pem, _ = made(tmp_path / "good")

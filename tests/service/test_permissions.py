@@ -16,6 +16,8 @@ from ggshell.home.home import Home
 from ggshell.home.users import Role
 from ggshell.language import pages
 from ggshell.language.grammar import Parsed
+from ggshell.parameters.service_parameters import ServiceParameters
+from ggshell.service.named_files import Bounds
 from ggshell.service.permissions import ROLES, require_permission
 from ggshell.service.sign_in import Principal
 
@@ -24,7 +26,7 @@ def required_role(statement: str, home: Path, name: str = "uma") -> Role:
     """The lowest role that may run a statement."""
     for role in (Role.USER, Role.OPERATOR, Role.ADMINISTRATOR, Role.SECURITY):
         try:
-            require_permission(Principal(name, role), parse(statement), Home(home))
+            require_permission(Principal(name, role), parse(statement), Bounds(Home(home)))
         except HttpError as error:
             assert error.status == 403
         else:
@@ -65,6 +67,8 @@ def test_help_security_shows_the_table() -> None:
         ("SEND EXTRACT e1, SHOWTRANS", Role.USER),
         ("SEND EXTRACT e1, SHOWTRANS, FILE x.txt", Role.ADMINISTRATOR),
         ("SEND EXTRACT e1, SHOWTRANS, FILE /tmp/x.txt", Role.SECURITY),
+        ("SEND EXTRACT e1, SHOWTRANS, FILE /tmp/x.txt DETAIL", Role.SECURITY),
+        ("SEND MANAGER GETPARAMINFO FILE /tmp/x.txt", Role.SECURITY),
         ("SEND EXTRACT e1, STOP", Role.OPERATOR),
         ("STATS EXTRACT e1, RESET", Role.ADMINISTRATOR),
         ("LAG REPORT FROM north", Role.USER),
@@ -91,9 +95,26 @@ def test_help_security_shows_the_table() -> None:
         ("PURGE WALLET", Role.SECURITY),
         ("ADD EXTTRAIL ./dirdat/ea, EXTRACT e1", Role.ADMINISTRATOR),
         ("ADD EXTTRAIL /tmp/x/ea, EXTRACT e1", Role.SECURITY),
+        ("ADD EXTTRAIL \\tmp\\x\\ea, EXTRACT e1", Role.SECURITY),
+        ("ADD EXTTRAIL .\\dirdat\\ea, EXTRACT e1", Role.ADMINISTRATOR),
         ("ADD REPLICAT r1, EXTTRAIL /tmp/x/ea", Role.SECURITY),
         ("ADD REPLICAT r1 EXTFILE /tmp/x/ea", Role.SECURITY),
         ("ADD DISTPATH d1 SOURCE ./dirdat/ea TARGET /tmp/x/ea", Role.SECURITY),
+        ("ADD DISTPATH d1 SOURCE trail://h:1/services/v2/sources?trail=/tmp/x/ea TARGET ./dirdat/ra", Role.SECURITY),
+        ("ADD DISTPATH d1 SOURCE ./dirdat/ea TARGET file:///tmp/x/ea", Role.SECURITY),
+        ("ADD DISTPATH d1 SOURCE ./dirdat/ea TARGET file://./dirdat/ra", Role.ADMINISTRATOR),
+        ("ADD REPLICAT r1 SPARK, EXTTRAIL ./dirdat/ea, TARGET ./lake", Role.ADMINISTRATOR),
+        ("ADD REPLICAT r1 SPARK, EXTTRAIL ./dirdat/ea, TARGET /tmp/lake", Role.SECURITY),
+        ("ADD REPLICAT r1 SPARK, EXTTRAIL ./dirdat/ea, TARGET parquet:/tmp/lake", Role.SECURITY),
+        ("DBLOGIN USERID duckdb:///tmp/x.duckdb PASSWORD x", Role.SECURITY),
+        ("DBLOGIN SOURCEDB redo:///tmp/redo", Role.SECURITY),
+        ("DBLOGIN USERID 'host=h sslkey=/tmp/k dbname=d' PASSWORD x", Role.SECURITY),
+        ("DBLOGIN USERID 'postgresql://u@h/d?sslkeylogfile=/tmp/k' PASSWORD x", Role.SECURITY),
+        ("DBLOGIN USERID 'host=/tmp dbname=d sslrootcert=system' PASSWORD x", Role.ADMINISTRATOR),
+        ("COMPARE duckdb:///tmp/x.duckdb TO south, TABLE shop.*", Role.SECURITY),
+        ("COMPARE duckdb://x.duckdb TO south, TABLE shop.*", Role.ADMINISTRATOR),
+        ("ALTER CREDENTIALSTORE ADD USER duckdb:///tmp/x PASSWORD p ALIAS a", Role.SECURITY),
+        ("ALTER CREDENTIALSTORE DELETE USER duckdb:///tmp/x ALIAS a", Role.ADMINISTRATOR),
         ("ALTER USER uma, PASSWORD another-horse", Role.USER),
         ("ALTER USER uma, ROLE SECURITY", Role.SECURITY),
         ("ALTER USER jane, PASSWORD another-horse", Role.SECURITY),
@@ -111,7 +132,7 @@ def test_the_role_distribution_runs_no_statement(tmp_path: Path) -> None:
     for key in every:
         parsed = parse(key) if key in every[-2:] else Parsed(key, {}, key)
         with pytest.raises(HttpError, match="only sends trails") as refused:
-            require_permission(Principal("dora", Role.DISTRIBUTION), parsed, Home(tmp_path))
+            require_permission(Principal("dora", Role.DISTRIBUTION), parsed, Bounds(Home(tmp_path)))
         assert refused.value.status == 403
 
 
@@ -120,13 +141,57 @@ def test_the_role_distribution_runs_no_statement(tmp_path: Path) -> None:
 )
 def test_statements_of_a_shell_are_refused_for_every_role(tmp_path: Path, statement: str) -> None:
     with pytest.raises(UsageError, match=r"carried out by the shell|needs a shell on the machine"):
-        require_permission(Principal("admin", Role.SECURITY), parse(statement), Home(tmp_path))
+        require_permission(Principal("admin", Role.SECURITY), parse(statement), Bounds(Home(tmp_path)))
 
 
 @pytest.mark.parametrize("file", ["dirwlt/service.key", "./dircrd/credentials.ggs", "dirpcs/x", "DIRWLT/users.ggs"])
 def test_files_with_secrets_are_refused_for_every_role(tmp_path: Path, file: str) -> None:
     with pytest.raises(UsageError, match="does not show files"):
-        require_permission(Principal("admin", Role.SECURITY), parse(f"VIEW REPORT {file}"), Home(tmp_path))
+        require_permission(Principal("admin", Role.SECURITY), parse(f"VIEW REPORT {file}"), Bounds(Home(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "file", ["./ENCKEYS", "keys/cwallet.sso", "dirprm/e1.prm", "./GLOBALS", "x.inc", "own/key.pem"]
+)
+def test_a_report_is_no_file_with_keys_or_passwords(tmp_path: Path, file: str) -> None:
+    bounds = Bounds(Home(tmp_path), secrets=(tmp_path / "own" / "key.pem",))
+    with pytest.raises(UsageError, match=r"contains keys|is not a report"):
+        require_permission(Principal("admin", Role.SECURITY), parse(f"VIEW REPORT {file}"), bounds)
+
+
+@pytest.mark.parametrize("file", ["dirprm/e1.prm", "GLOBALS", "dirchk/E1.cpe", "dirdat/../dirprm/x"])
+def test_no_statement_writes_parameter_files_and_checkpoints(tmp_path: Path, file: str) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        require_permission(
+            Principal("admin", Role.SECURITY), parse(f"SEND MANAGER GETPARAMINFO FILE {file}"), Bounds(Home(tmp_path))
+        )
+
+
+def test_a_folder_of_allowpath_counts_as_the_homes(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    (other / "trails").mkdir(parents=True)
+    (other / "secret").mkdir()
+    (other / "trails" / "link").symlink_to(other / "secret")
+    bounds = Bounds.of(Home(home), ServiceParameters(allowed=(str(other / "trails"),)))
+    jane = Principal("jane", Role.ADMINISTRATOR)
+    require_permission(jane, parse(f"ADD EXTTRAIL {other}/trails/ea, EXTRACT e1"), bounds)
+    require_permission(jane, parse(f"ADD EXTTRAIL {other}/trails/deep/ea, EXTRACT e1"), bounds)
+    for folder in ("secret", "trails/link", "trails/../secret", "trails2"):
+        with pytest.raises(HttpError, match="is outside the home"):
+            require_permission(jane, parse(f"ADD EXTTRAIL {other}/{folder}/ea, EXTRACT e1"), bounds)
+
+
+def test_view_params_and_view_report_follow_no_link_out_of_the_home(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    for folder in (home / "dirprm", home / "dirrpt", other):
+        folder.mkdir(parents=True)
+    (other / "x").write_text("secret")
+    for name in ("dirprm/e1.prm", "dirrpt/E1.rpt", "dirrpt/E10.rpt", "GLOBALS"):
+        (home / name).symlink_to(other / "x")
+    for statement in ("VIEW PARAMS e1", "VIEW PARAMS GLOBALS", "VIEW REPORT e1", "VIEW REPORT e10"):
+        assert required_role(statement, home) is Role.SECURITY, statement
+    for statement in ("VIEW PARAMS e2", "VIEW REPORT e2"):
+        assert required_role(statement, home) is Role.USER, statement
 
 
 def test_symbolic_links_lead_out_of_the_home_except_its_own_folders(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note, Text
 from ggshell.cli.session import Session, file_text
 from ggshell.errors import GgsError, NotFoundError, ParameterError, ProcessError, StateError
+from ggshell.home.home import Home
 from ggshell.parameters.redacted_file import redacted_lines
 
 
@@ -41,7 +42,7 @@ def _report_hint(session: Session, report: str) -> str:
 @command("VIEW PARAMS")
 def view_params(session: Session, *, file: str) -> Text:
     """Show a parameter file, without its passwords."""
-    path = parameter_file(session, file)
+    path = parameter_file(session.home, file)
     return Text(path.name, redacted_lines(file_text(path, "parameter file")))
 
 
@@ -73,7 +74,7 @@ def edit_params(session: Session, *, file: str) -> Message:
         from ggshell.cli.remote_statements import connected
 
         return edit(connected(session), file, lambda copy: _open_editor(session, copy))
-    path = parameter_file(session, file)
+    path = parameter_file(session.home, file)
     session.home.ensure()
     _open_editor(session, path)
     return checked(path)
@@ -133,10 +134,10 @@ def checked(path: Path) -> Message:
     return Message((f"The file is saved, {joined} {said}",), tuple(errors), notes=tuple(notes))
 
 
-def parameter_file(session: Session, name: str) -> Path:
+def parameter_file(home: Home, name: str) -> Path:
     """The path of a group's parameter file, of Manager's, of GLOBALS, or a path as given."""
     if name.upper() in ("GLOBALS", "./GLOBALS"):
-        return session.home.globals
+        return home.globals
     if "/" in name or name.lower().endswith(".prm"):
-        return session.home.resolve(name)
-    return session.home.parameters("mgr" if name.upper() in ("MGR", "MANAGER") else name)
+        return home.resolve(name)
+    return home.parameters("mgr" if name.upper() in ("MGR", "MANAGER") else name)

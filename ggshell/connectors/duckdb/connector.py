@@ -39,6 +39,11 @@ class DuckDbConnector(Connector):
     def log(self) -> SourceLog:
         raise self._no_source()
 
+    def files(self, home: Path, login: str) -> tuple[Path, ...]:
+        from ggshell.connectors.duckdb.session import file_of
+
+        return (file_of(login, home),)
+
     def checkpoint_script(self, table: str) -> str:
         from ggshell.connectors.duckdb.checkpoint_sql import script
 

@@ -39,6 +39,11 @@ class OracleRedoConnector(Connector):
 
         return RedoLogCommands()
 
+    def files(self, home: Path, login: str) -> tuple[Path, ...]:
+        from ggshell.connectors.oracle_redo.login import SCHEME
+
+        return (home / login.strip()[len(SCHEME) :],)
+
     # What processes ask
 
     vendor = "Oracle"

@@ -51,6 +51,11 @@ class PostgresConnector(Connector):
 
         return address(conninfo)
 
+    def files(self, home: Path, login: str) -> tuple[Path, ...]:
+        from ggshell.connectors.postgres.session import files_of
+
+        return files_of(home, login)
+
     def checkpoint_script(self, table: str) -> str:
         from ggshell.connectors.postgres.checkpoint_sql import script
 

@@ -43,6 +43,12 @@ _ODBC_NAMES = {
 }
 
 
+_FILES = ("passfile", "servicefile", "sslcert", "sslcrl", "sslcrldir", "sslkey", "sslkeylogfile", "sslrootcert")
+"""The parameters of a connection string that name a file or a folder."""
+_NO_FILES = ("system",)
+"""What these parameters can be besides a file: the certificate authorities of the operating system."""
+
+
 def connection_info(userid: str, password: str | None = None, source_db: str | None = None) -> str:
     """Return a libpq connection string for a login as scripts write it.
 
@@ -68,6 +74,21 @@ def connection_info(userid: str, password: str | None = None, source_db: str | N
     if password:
         fields["password"] = password
     return make_conninfo("", **fields)
+
+
+def files_of(home: Path, login: str) -> tuple[Path, ...]:
+    """The files that a login names: keys, certificates, password files and key logs. The folder of a socket is none."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    text = login.strip()
+    if not text.startswith(("postgresql://", "postgres://")) and "=" not in text:
+        return ()
+    try:
+        fields = conninfo_to_dict(text)
+    except ProgrammingError:  # no connection is made with it
+        return ()
+    return tuple(home / str(fields[name]) for name in _FILES if fields.get(name) not in (None, "", *_NO_FILES))
 
 
 def _data_source(name: str) -> dict[str, Any]:

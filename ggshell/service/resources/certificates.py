@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -29,6 +30,7 @@ _SERVER, _CLIENT, _TRUSTED = "server", "client", "truststore"
 _TYPES: Final = (_CLIENT, _SERVER, _TRUSTED)
 _OWN: Final = "default"
 """The name of the service's own certificate."""
+_CERTIFICATES: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _DEPLOYMENT: Final = "/deployments/{deployment}"
 
 
@@ -108,7 +110,9 @@ def _file(call: Call, deployment: str, kind: str, name: str) -> Path:
 
 
 def _pem(call: Call, deployment: str, kind: str, name: str) -> Answer:
-    text = _file(call, deployment, kind, name).read_text()
+    """Return the certificates of a file. A file that CERTIFICATE names can also contain the private key."""
+    found = _CERTIFICATES.findall(_file(call, deployment, kind, name).read_text(errors="replace"))
+    text = "".join(f"{each}\n" for each in found)
     return Answer(CertificatePem(certificate_pem=text), text=text)
 
 

@@ -24,6 +24,7 @@ from ggshell.service.refusals import not_here
 from ggshell.service.responses import Items, Resource
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
+from ggshell.service.written_parameters import require_named
 
 _BASE: Final = "/config/files"
 _NAME: Final = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_$-]{0,127}\.(?i:prm|inc)")
@@ -146,7 +147,10 @@ def delete_file(call: Call, file: str) -> Answer:
 
 
 def _find(call: Call, name: str) -> _Found:
-    """Return the file of a name. Raises UsageError for a name that no configuration file can have."""
+    """Return the file of a name.
+
+    Raises UsageError for a name that no configuration file can have, HttpError 403 for a link out of the home.
+    """
     if name.upper() == _KEYS:
         raise not_here(f"{_KEYS} as a configuration file", "use enckeys: keys are never shown")
     if name.upper() == _GLOBALS:
@@ -159,6 +163,7 @@ def _find(call: Call, name: str) -> _Found:
         exact = call.home.root / "dirprm" / name
         stem, _, ending = name.rpartition(".")
         path = exact if exact.is_file() or ending.lower() != "prm" else call.home.parameters(stem)
+    call.require_shown(path)
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
     return _Found(name, path, text)
 
@@ -190,6 +195,7 @@ def _write(call: Call, found: _Found, status: int) -> Answer:
     text = _with_passwords(lines_of(body.lines), found.text or "")
     _check(call, found, text)
     _require_access_role(call, found, text)
+    require_named(call, found.path, text)
     call.home.ensure()
     with call.steps() as steps:
         steps.write_file(found.path, text)
@@ -226,9 +232,9 @@ def _check(call: Call, found: _Found, text: str) -> None:
     groups = [kind.capitalize() for kind in _kinds(call, found.group) if kind is not GroupKind.PATH]
     process = process or next(iter(groups), "")
     if not process and not found.group:  # a file for INCLUDE
-        require_includes(call.home, text, found.path)
+        require_includes(call.bounds, text, found.path)
         return
-    refusals = refusals_of(call.home, text, found.path, process or kind_of(text, found.path.name) or "Extract")
+    refusals = refusals_of(call.bounds, text, found.path, process or kind_of(text, found.path.name) or "Extract")
     if refusals and process:
         raise first_of(refusals)
     for error in refusals:

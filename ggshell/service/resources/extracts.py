@@ -203,7 +203,7 @@ def _credentials_in(call: Call, name: str) -> Alias | None:
 def _add_trail(call: Call, steps: Steps, name: str, target: TrailTarget) -> None:
     """Add a trail, and the folder in the home that holds it; the Extract creates a folder outside the home."""
     trail = target.trail(call, name)
-    if not is_outside(call.home, trail):
+    if not is_outside(call.bounds, trail):
         steps.make_folder(call.home.resolve(trail).parent)
     text = f"ADD EXTTRAIL {word(trail)}, EXTRACT {word(name)}, MEGABYTES {target.size_mb}"
     call.run(f"{text}{f', SEQNO {target.sequence}' if target.sequence else ''}", told=True)

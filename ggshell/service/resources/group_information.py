@@ -127,8 +127,9 @@ def _report(call: Call, kinds: Kinds, group: str, report: str) -> Answer:
     found = find_group(call, kinds, group)
     if report not in report_names(call, found.group):
         raise NotFoundError(f"report {report} of {found.name} does not exist")
-    folder = call.home.discard(found.group).parent
-    text = requested_part(call, folder.joinpath(report))
+    path = call.home.discard(found.group).parent / report
+    call.require_shown(path)
+    text = requested_part(call, path)
     return Answer(ReportLines(lines=text.splitlines()), text=text)
 
 
@@ -137,6 +138,7 @@ def _log(call: Call, kinds: Kinds, group: str, log: str) -> Answer:
     path = call.home.output(found.group)
     if log not in (found.group, "default") or not path.exists():
         raise NotFoundError(f"log {log} of {found.name} does not exist")
+    call.require_shown(path)
     text = requested_part(call, path)
     return Answer(LogLines(lines=text.splitlines()), text=text)
 

@@ -128,6 +128,7 @@ def _ensure_schema(call: Call, steps: Steps) -> None:
     if schema is None:
         return  # the statement refuses with the reason
     path = call.home.globals
+    call.require_shown(path)
     text = path.read_text() if path.exists() else ""
     steps.write_file(path, f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}GGSCHEMA {schema}\n")
     call.said.append(_schema_chosen(schema))

@@ -126,6 +126,7 @@ def text_of_log(call: Call) -> str:
 
 def _report(call: Call) -> Answer:
     path = call.home.report("SERVICE")
+    call.require_shown(path)
     text = requested_part(call, path) if path.exists() else ""
     return Answer(ServiceLog(**_log_fields(path), lines=text.splitlines()), text=text)
 

@@ -145,7 +145,7 @@ def _outcome(call: Call, session: Session, text: str) -> Outcome:
     except GgsError:
         return execute(session, text)  # the outcome has the syntax error
     try:
-        require_permission(call.principal, parsed, call.home)
+        require_permission(call.principal, parsed, call.bounds)
     except GgsError as error:
         call.state.audit.refused(Attempt("statement", redacted(text), call.principal.name, call.request.client), error)
         raise

@@ -17,6 +17,7 @@ from ggshell.home.users import Role
 from ggshell.service.answers import DONE, Answer, Object, Said, collection, item, link, links_of
 from ggshell.service.bodies import Body
 from ggshell.service.call import Call
+from ggshell.service.named_files import require_inside
 from ggshell.service.refusals import not_here
 from ggshell.service.responses import Collection, Item, Items, Resource, TrailPlace
 from ggshell.service.routes import resource
@@ -144,6 +145,7 @@ def create_trail(call: Call, trail: str) -> Answer:
     """Describe a trail. It gets files when a group writes it."""
     body: TrailBody = call.body or TrailBody()
     name, path = body.name or trail, body.path
+    require_inside(call.bounds, call.principal, trail_text(name, path), written=True)
     found = TrailName.parse(trail_text(name, path), call.home.root)
     if any(each.name == found for each in all_trails(call)):
         raise ConflictError(f"trail {trail_text(name, path)} already exists")
