@@ -17,8 +17,8 @@ def test_a_pin_is_found_by_host_and_port_with_its_line(tmp_path: Path) -> None:
     assert pins.find("h:1") is None
     pins.add("h:1", ONE)
     pins.add("[::1]:2", TWO)
-    assert pins.find("H:1") == (ONE, 1)
-    assert pins.find("[::1]:2") == (TWO, 2)
+    assert pins.find("H:1") == (ONE, f"{pins.path}:1")
+    assert pins.find("[::1]:2") == (TWO, f"{pins.path}:2")
     assert pins.find("h:2") is None
     assert pins.path.stat().st_mode & 0o777 == 0o600
     assert pins.path.parent.stat().st_mode & 0o777 == 0o700
@@ -28,7 +28,7 @@ def test_comments_and_a_missing_last_newline_are_kept(tmp_path: Path) -> None:
     pins = Pins(tmp_path)
     pins.path.write_text(f"# mine\n\nh:1 sha256:{ONE.lower()}")
     pins.add("h:2", TWO)
-    assert (pins.find("h:1"), pins.find("h:2")) == ((ONE, 3), (TWO, 4))
+    assert (pins.find("h:1"), pins.find("h:2")) == ((ONE, f"{pins.path}:3"), (TWO, f"{pins.path}:4"))
     assert pins.path.read_text().startswith("# mine\n\nh:1 ")
 
 

@@ -141,7 +141,7 @@ def test_a_certificate_that_is_not_known_is_confirmed_once(tmp_path: Path, serve
         opened(tmp_path, server, confirm=lambda text: bool(shown.append(text)))
     assert fingerprint in shown[0]
     pins = opened(tmp_path, server, confirm=lambda _: True)
-    assert pins.find(f"127.0.0.1:{server.port}") == (fingerprint, 1)
+    assert pins.find(f"127.0.0.1:{server.port}") == (fingerprint, f"{pins.path}:1")
     opened(tmp_path, server)
 
 
