@@ -31,6 +31,7 @@ from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.parameters.access_rules import Program
 from ggshell.service.addresses import parse_address
+from ggshell.service.named_files import is_outside
 from ggshell.service.refusals import status_of
 from ggshell.service.request_sign_in import RequestSignIn
 from ggshell.service.sign_in import Principal
@@ -254,8 +255,7 @@ async def _binary(websocket: WebSocket) -> bytes:
 
 def received_name(state: ServiceState, text: str) -> TrailName:
     """Return the trail that a sender names: in ``dirdat`` unless it has a folder. Raises UsageError, HttpError."""
-    name = TrailName.parse(text if "/" in text else f"./dirdat/{text}", state.home.root)
-    folder, root = name.folder.resolve(), state.home.root.resolve()
-    if folder != root and root not in folder.parents:
-        raise HttpError(403, f"trail {text[:200]} is outside this home", hint="use a trail below dirdat")
-    return name._replace(folder=folder)
+    named = text if "/" in text else f"./dirdat/{text}"
+    if is_outside(state.bounds, named, written=True):
+        raise HttpError(403, f"trail {text[:200]} is outside this home", hint="use a trail below dirdat, or ALLOWPATH")
+    return TrailName.parse(named, state.home.root)
