@@ -32,6 +32,7 @@ from ggshell.service import routes
 from ggshell.service.addresses import Address, parse_address
 from ggshell.service.answers import JSON, Answer, RawAnswer, Said, envelope
 from ggshell.service.audit import Attempt
+from ggshell.service.body_refusals import reason_of
 from ggshell.service.call import Call, Request
 from ggshell.service.recovery import undo_unfinished
 from ggshell.service.refusals import bug, headers_of, status_of
@@ -377,8 +378,8 @@ def decode_body(route: routes.Route, data: bytes) -> Any:
     deep = HttpError(400, f"the body is nested over more than {DEEPEST_BODY} levels", code="GGS-00903")
     try:
         found = msgspec.json.decode(data, type=route.body)
-    except msgspec.MsgspecError as error:
-        raise HttpError(400, f"the body is not valid: {error}", code="GGS-00903") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise HttpError(400, f"the body is not valid: {reason_of(error)}", code="GGS-00903") from error
     except RecursionError:
         raise deep from None
     if _depth(data) > DEEPEST_BODY:

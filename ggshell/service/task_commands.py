@@ -17,6 +17,7 @@ from ggshell.home.events import Severity
 from ggshell.service import routes
 from ggshell.service.answers import Answer
 from ggshell.service.bodies import choices
+from ggshell.service.body_refusals import reason_of
 from ggshell.service.call import Call, Request
 from ggshell.service.refusals import bug
 from ggshell.service.scheduler import OWNER, OWNER_IDENTITY, timed_out
@@ -140,4 +141,6 @@ def _body(route: routes.Route, command: dict[str, Any]) -> Any:
     try:
         return msgspec.convert(command, route.body)
     except msgspec.ValidationError as error:
-        raise HttpError(400, f"the command is not valid: {error}", hint=choices(route.body, str(error))) from error
+        raise HttpError(
+            400, f"the command is not valid: {reason_of(error)}", hint=choices(route.body, str(error))
+        ) from error
