@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Final, NamedTuple
 
 from ggshell.cli.results import Note
@@ -13,6 +14,7 @@ from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import MetricsAccess, ServiceParameters
 
 _CODE: Final = "GGS-00931"
+_ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared
 
 
 class ServiceFacts(NamedTuple):
@@ -96,6 +98,11 @@ def fingerprint_of_file(home: Home, settings: ServiceParameters) -> str:
 
 
 def url_of(settings: ServiceParameters) -> str:
-    """Return the URL at which the service listens."""
-    host = f"[{settings.address}]" if ":" in settings.address else settings.address
-    return f"{'http' if settings.plaintext else 'https'}://{host}:{settings.port}"
+    """Return the URL that clients use for the service."""
+    return f"{'http' if settings.plaintext else 'https'}://{place_of(settings)}"
+
+
+def place_of(settings: ServiceParameters) -> str:
+    """Return host and port at which clients reach the service; the name of this machine if it listens on all addresses."""
+    host = socket.gethostname() if settings.address in _ALL_ADDRESSES else settings.address
+    return f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from ggshell.cli.service_facts import url_of
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, ProcessError
 from ggshell.files import locked
@@ -142,8 +143,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     server = control.server = Server(
         configuration(application, context), lambda: write_process_file(home.service, entry)
     )
-    scheme = "http" if context is None else "https"
-    started = f"Service started: {scheme}://{settings.address}:{settings.port}."
+    started = f"Service started: {url_of(settings)}."
     report.event(Severity.INFO, "GGS-00910", started)
     if READY_VARIABLE not in os.environ:  # in the foreground, the terminal would show nothing
         sys.stdout.write(f"{started} STOP SERVICE or Ctrl-C ends it.\n")

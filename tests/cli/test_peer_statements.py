@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from cli.shell import Shell
@@ -42,7 +43,8 @@ def test_the_printed_statement_adds_this_home_to_another_one(shell: Shell) -> No
     assert statement is not None
     assert shell.batch(statement[1]).code == 0
     (peer,) = Peers(shell.home).all()
-    assert (peer.fingerprint, peer.address.rpartition(":")[2]) == (own, "7819")
+    assert (peer.fingerprint, peer.address) == (own, f"{os.uname().nodename.lower()}:7819")
+    assert f"https://{os.uname().nodename}:7819\n" in shell.batch("INFO SERVICE").out
 
 
 def test_the_configured_certificate_is_shown(shell: Shell) -> None:

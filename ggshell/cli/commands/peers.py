@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 from fnmatch import fnmatchcase
 
 from ggshell.cli.banner import short_host
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Message
+from ggshell.cli.service_facts import place_of
 from ggshell.cli.session import Session
 from ggshell.errors import NotFoundError
 from ggshell.home.peers import Peer, Peers
@@ -48,7 +48,7 @@ def info_peer(session: Session, *, peer_name: str = "*") -> Listing:
     if not peers and not set(peer_name) & set("*?"):
         raise NotFoundError(f"peer {peer_name} does not exist", hint="list the peers with INFO PEER")
     settings = load_service(session.home.parameters("service"))
-    own = Peer(_own_name(), _own_address(settings), _own_fingerprint(session, settings))
+    own = Peer(_own_name(), place_of(settings), _own_fingerprint(session, settings))
     rows: list[tuple[object, ...]] = [(*own, _addition(own)), *((*peer, None) for peer in peers)]
     return Listing(("peer", "address", "fingerprint", "statement"), rows, _layout(own, settings, peers))
 
@@ -61,12 +61,6 @@ def _addition(peer: Peer) -> str:
 def _own_name() -> str:
     """Return a peer name for this home: that of its machine."""
     return re.sub(r"[^A-Za-z0-9-]", "-", short_host()).strip("-")[:64] or "home"
-
-
-def _own_address(settings: ServiceParameters) -> str:
-    """Return where other homes reach this home's service."""
-    host = socket.gethostname() if settings.address in ("0.0.0.0", "::") else settings.address  # noqa: S104 - compared
-    return f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
 
 
 def _own_fingerprint(session: Session, settings: ServiceParameters) -> str:
