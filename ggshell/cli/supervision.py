@@ -106,14 +106,8 @@ def start_all(session: Session, found: Sequence[View]) -> list[GgsError | None]:
 def process_of(found: View) -> ProcessFile:
     """Return the running process of a group. Raises StateError with its state if it is not running."""
     if not found.runs or found.process is None:
-        raise not_running(found)
+        raise process_file.not_running(found.name, found.state)
     return found.process
-
-
-def not_running(found: View) -> StateError:
-    """Return the error of a request to a group that does not run, with its state."""
-    reason = f"; VIEW REPORT {found.group} shows the reason" if found.state is ProcessState.ABENDED else ""
-    return StateError(f"{found.name} is not running.", hint=f"its status is {found.state}{reason}")
 
 
 def stop(found: View, *, forced: bool = False) -> bool:

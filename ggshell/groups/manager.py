@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.errors import ConflictError, DiskError, GgsError, HomeMovedError, NotFoundError, ProcessError, StateError
+from ggshell.errors import ConflictError, DiskError, GgsError, HomeMovedError, NotFoundError, ProcessError
 from ggshell.files import locked
 from ggshell.groups import heartbeat_jobs
 from ggshell.groups.control import ControlServer, LaterAnswer, Meanwhile, request
@@ -35,6 +35,7 @@ from ggshell.home.process_file import (
     ProcessState,
     home_identity_of,
     kill,
+    not_running,
     own_process_file,
     state_of,
     write_process_file,
@@ -204,7 +205,7 @@ class Manager:
             self._forget(group)
             state, entry = state_of(path)
             if entry is None or state not in ALIVE:
-                raise StateError(f"{what} is not running.", hint=f"its status is {state}")
+                raise not_running(what, state)
             return request(entry.socket, verb, timeout=ASK_SECONDS)
         if verb == "KILL":
             self._forget(group)

@@ -146,6 +146,15 @@ def end_descriptor(entry: ProcessFile) -> int | None:
     return None
 
 
+def not_running(what: str, state: ProcessState) -> StateError:
+    """Return the error of a request to a group that does not run. ``what``: its type and its name."""
+    following = {
+        ProcessState.STOPPED: f"START {what} starts it",
+        ProcessState.ABENDED: f"VIEW REPORT {what.rpartition(' ')[2]} shows the reason",
+    }.get(state, "repeat the request when it runs")
+    return StateError(f"{what} is not running.", hint=f"its status is {state}; {following}")
+
+
 def kill(path: Path, what: str) -> ProcessFile:
     """Kill the process of a process file immediately, and mark it so that Manager does not treat it as an abend.
 
@@ -155,7 +164,7 @@ def kill(path: Path, what: str) -> ProcessFile:
 
     state, entry = state_of(path)
     if entry is None or state not in ALIVE:
-        raise StateError(f"{what} is not running.")
+        raise not_running(what, state)
     with contextlib.suppress(DiskError):  # on a full disk Manager may restart it, but it is killed
         write_process_file(path, entry._replace(killed=True))
     descriptor = end_descriptor(entry)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from ggshell.cli.execute import parse
 from ggshell.cli.groups import Kinds, View
 from ggshell.cli.outcome import Outcome
-from ggshell.cli.supervision import not_running
 from ggshell.errors import HttpError
+from ggshell.home.process_file import not_running
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object
 from ggshell.service.bodies import Body, described
@@ -50,7 +50,7 @@ def send(call: Call, kinds: Kinds, name: str, body: GroupCommand) -> Answer:
     verb = body.command.strip().upper()
     statement = _statement(call, found, verb, body.arguments.strip().strip(",").strip())
     if found.process is None or not found.runs:
-        raise not_running(found)
+        raise not_running(found.name, found.state)
     outcome = call.run(statement)
     return Answer(CommandReply(reply_data=_data(verb, outcome), reply=_lines(outcome)))
 
