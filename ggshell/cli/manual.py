@@ -11,7 +11,7 @@ from ggshell import __version__
 from ggshell.cli.options import USAGE
 from ggshell.errors import NotFoundError
 from ggshell.language import pages
-from ggshell.language.help import KINDS, MESSAGES, Fragment, find, fragments, index_line
+from ggshell.language.help import KINDS, MESSAGES, Fragment, find, fragments, index_line, is_refused
 from ggshell.language.suggest import did_you_mean
 
 LISTS = {
@@ -77,7 +77,7 @@ def overview(width: int = 0) -> str:
             "",
             "Commands (HELP command shows its page):",
             "",
-            *_listed(pages.index("commands").values(), width),
+            *_listed(pages.index("commands").values(), width, "Commands"),
             "",
             *_wrapped(topics, width),
             *_wrapped(f"Lists of other pages: {', '.join(others)}.", width),
@@ -90,17 +90,27 @@ def overview(width: int = 0) -> str:
 def listing(kind: str, width: int = 0) -> str:
     """List the pages of a kind, each with its summary or the reason why it is not supported."""
     page = "HELP LOGDUMP command" if kind == "logdump" else "HELP name"
-    return "\n".join(["", f"{page} shows a page:", "", *_listed(pages.index(kind).values(), width), ""])
+    return "\n".join(["", f"{page} shows a page:", "", *_listed(pages.index(kind).values(), width, "Pages"), ""])
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width) if width else [text]
 
 
-def _listed(found: Iterable[Path], width: int) -> list[str]:
-    """List titles with their summaries, wrapped to a width (0: not wrapped)."""
+def _listed(found: Iterable[Path], width: int, what: str) -> list[str]:
+    """List titles with their summaries, wrapped to a width (0: not wrapped); those that are not supported last.
+
+    ``what``: the plural of what is listed, for the heading of those.
+    """
+    every = [pages.read(path) for path in found]
+    lines = _index([page for page in every if not is_refused(page)], width)
+    refused = _index([page for page in every if is_refused(page)], width)
+    return [*lines, "", f"{what} that this version does not support:", "", *refused] if refused else lines
+
+
+def _index(found: Iterable[pages.Page], width: int) -> list[str]:
     lines: list[str] = []
-    for page in map(pages.read, found):
+    for page in found:
         first = index_line(page)
         parts = textwrap.wrap(first, width - _MARGIN) if width > 2 * _MARGIN else [first]
         lines.append(f"  {page.title.upper():<28}{parts[0] if parts else ''}")

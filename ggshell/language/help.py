@@ -88,11 +88,15 @@ def _of_logdump(words: list[str]) -> list[Path]:
     return [exact] if exact is not None else [path for stem, path in index.items() if stem.startswith(words[0])]
 
 
+def is_refused(page: pages.Page) -> bool:
+    """Whether the whole page is not supported."""
+    return bool(page.facts.get("Not supported")) and "Carried out" not in page.facts
+
+
 def index_line(page: pages.Page) -> str:
     """The description of a page in an index: its first sentence, or why the whole page is not supported."""
-    reason = page.facts.get("Not supported", "")
-    if reason and "Carried out" not in page.facts:
-        return f"Not supported: {reason.rstrip('.')}."
+    if is_refused(page):
+        return f"Not supported: {page.facts['Not supported'].rstrip('.')}."
     first = page.summary.partition(". ")[0].rstrip(".")
     return f"{first}." if first else ""
 

@@ -79,6 +79,9 @@ def test_the_overview_fits_the_terminal() -> None:
 def test_the_overview_marks_commands_that_are_not_supported_with_the_reason() -> None:
     listed = overview()
     assert "\n  ADD PROFILE                 Not supported: " in listed
+    supported, _, refused = listed.partition("\nCommands that this version does not support:\n")
+    assert "Not supported: " not in supported
+    assert "\n  ADD PROFILE " in refused
     whole = [page for page in map(pages.read, pages.index("commands").values()) if "Not supported" in page.facts]
     assert listed.count("Not supported: ") == len([page for page in whole if "Carried out" not in page.facts])
     topics = ", ".join(sorted(path.stem.upper() for path in pages.index("topics").values()))
@@ -161,7 +164,8 @@ def test_help_has_colors_only_in_the_format_of_a_terminal(tmp_path: Path) -> Non
 def test_help_lists_the_pages_of_a_kind(subject: str, kind: str, line: str) -> None:
     lines = help_text(subject).splitlines()
     assert any(each.startswith(line) for each in lines)
-    assert len(lines) == len(pages.index(kind)) + 3
+    heading = 3 * any("that this version does not support:" in each for each in lines)
+    assert len(lines) == len(pages.index(kind)) + 3 + heading
     assert max(map(len, help_text(subject, width=80).splitlines())) <= 80
 
 
