@@ -16,6 +16,8 @@ from ggshell.service.routes import CONTINUES, LONGEST_NAME, Route, routes
 
 Schema = dict[str, Any]
 _REF: Final = "#/components/schemas/{name}"
+_REFUSED: Final = "Refused{status}"
+"""The name of the answer that all operations share for a status."""
 _REFUSALS: Final = {
     "400": "The request is not valid.",
     "401": "The credentials are missing or not valid.",
@@ -52,6 +54,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "responses": _refusals(schema_of[StandardResponse]),
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "bearer": {"type": "http", "scheme": "bearer"},
@@ -59,6 +62,12 @@ def document() -> dict[str, Any]:
             },
         },
     }
+
+
+def _refusals(envelope: Schema) -> Schema:
+    """Return the answers of refused requests, to which the operations refer."""
+    content = _content(envelope)
+    return {_REFUSED.format(status=each): {"description": text, "content": content} for each, text in _REFUSALS.items()}
 
 
 def _types(declared: Iterable[Route]) -> list[Any]:
@@ -74,8 +83,7 @@ def _operation(route: Route, schema_of: Mapping[Any, Schema]) -> Schema:
         str(status): {"description": _success(route, status), "content": _success_content(route, status, schema_of)}
         for status in route.successes
     }
-    refusal = _content(schema_of[StandardResponse])
-    answers |= {status: {"description": text, "content": refusal} for status, text in _REFUSALS.items()}
+    answers |= {each: {"$ref": f"#/components/responses/{_REFUSED.format(status=each)}"} for each in _REFUSALS}
     found: dict[str, Any] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
