@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import psycopg
 import pytest
 from black_hole import BlackHole
-from service_client import PASSWORD, RunningService, ServiceClient
+from service_client import PASSWORD, RunningService, ServiceClient, service_here
 
 pytestmark = pytest.mark.slow
 TABLES = """CREATE SCHEMA shop; CREATE SCHEMA ggadmin; CREATE TABLE shop.orders (id int PRIMARY KEY, note text NOT NULL);
@@ -164,18 +167,22 @@ def test_open_transactions_are_shown(client: ServiceClient, north: str, one: str
         assert (found["status"], found["processId"]) == ("ACTIVE", connection.info.backend_pid)
 
 
-def test_a_database_that_does_not_answer_is_503_and_not_a_hang(client: ServiceClient) -> None:
-    hole = BlackHole(1)
-    hole.swallow()
-    for name, port in (("closed", 1), ("silent", hole.port)):
-        userid = f"postgresql://jane@127.0.0.1:{port}/x"
-        client.post(f"/credentials/Away/{name}", {"userid": userid, "password": PASSWORD})
-        reply = client.get(f"/connections/Away.{name}/databases")
-        assert (reply.status, "retry-after" in reply.headers) == (503, True), reply.text
-        body = {"operation": "add", "schemaName": "shop"}
-        assert client.post(f"/connections/Away.{name}/trandata/schema", body).status == 503
+def test_a_database_that_does_not_answer_is_503_and_not_a_hang(tmp_path: Path) -> None:
+    hole = BlackHole()
+    with service_here(tmp_path, 30.0, silence=1.0) as (url, _):
+        client = ServiceClient(url)
+        for name, port, least in (("closed", 1, 0.0), ("silent", hole.port, 1.0)):
+            userid = f"postgresql://jane@127.0.0.1:{port}/x"
+            client.post(f"/credentials/Away/{name}", {"userid": userid, "password": PASSWORD})
+            body = {"operation": "add", "schemaName": "shop"}
+            for method, path, given in (("GET", "databases", None), ("POST", "trandata/schema", body)):
+                begun = time.monotonic()
+                reply = client.send(method, f"/connections/Away.{name}/{path}", given)
+                assert (reply.status, "retry-after" in reply.headers) == (503, True), reply.text
+                assert least <= time.monotonic() - begun < 20
+        assert client.get("/connections/Away.none/databases").status == 404
+    assert hole.connections >= 2
     hole.close()
-    assert client.get("/connections/Away.none/databases").status == 404
 
 
 REQUESTS = (

@@ -96,8 +96,7 @@ def test_a_parameter_file_that_is_refused_leaves_the_former_one(
 def test_a_source_that_does_not_answer_gives_503_and_leaves_nothing(
     service: RunningService, client: ServiceClient, source: str
 ) -> None:
-    hole = BlackHole(1)
-    hole.swallow()
+    hole = BlackHole()
     login = f"postgresql://u@127.0.0.1:{hole.port}/x"
     client.post("/credentials/OracleGoldenGate/hole", {"userid": login, "password": "x"})
     before = home_content(service.home, documents=True)
