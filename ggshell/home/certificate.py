@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.clock import Clock
+from ggshell.clock import Clock, local_text
 from ggshell.errors import StateError, StoreError
 from ggshell.files import locked, write_atomically
 from ggshell.home.home import Home
@@ -86,13 +86,16 @@ def read_certificate(path: Path) -> CertificateFacts:
 
 
 def require_valid(certificate: Path, clock: Clock) -> None:
-    """Raise StateError if a certificate has expired, StoreError if it cannot be read."""
-    if read_certificate(certificate).not_after < clock.now():
-        raise StateError(
-            f"certificate {certificate} has expired",
-            code="GGS-00916",
-            hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
-        )
+    """Raise StateError if a certificate has expired or is not valid yet, StoreError if it cannot be read."""
+    facts, now = read_certificate(certificate), clock.now()
+    if facts.not_before <= now <= facts.not_after:
+        return
+    problem = "has expired" if facts.not_after < now else f"is not valid before {local_text(facts.not_before)}"
+    raise StateError(
+        f"certificate {certificate} {problem}",
+        code="GGS-00916",
+        hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
+    )
 
 
 def certificate_facts(pem: bytes) -> CertificateFacts:
@@ -131,6 +134,23 @@ def _reason(error: OSError) -> str:
     return name.replace("_", " ").lower() if name else error.strerror or str(error)
 
 
+def _require_key(key: Path, certificate: Path) -> None:
+    """Raise StoreError for a file without a private key: OpenSSL would only say that a PEM file is not valid."""
+    try:
+        if b"PRIVATE KEY-----" in key.read_bytes():
+            return
+        problem = f"{key} has no private key in PEM format"
+    except OSError as error:
+        problem = f"the key {key} cannot be read: {error.strerror}"
+    raise StoreError(
+        f"the certificate of the service cannot be used: {problem}",
+        code=_UNREADABLE,
+        hint="name the file of the key: CERTIFICATE file, KEY key_file"
+        if key == certificate
+        else "correct CERTIFICATE, KEY",
+    )
+
+
 def server_context(certificate: Path, key: Path, authority: Path | None, *, required: bool) -> ssl.SSLContext:
     """Return the TLS settings of a server: TLS 1.2 or newer. Raises StoreError if a file is not valid.
 
@@ -138,6 +158,7 @@ def server_context(certificate: Path, key: Path, authority: Path | None, *, requ
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _require_key(key, certificate)
     try:
         context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL asks at the terminal
         if authority is not None:

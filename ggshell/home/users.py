@@ -65,12 +65,16 @@ def parse_role(name: str) -> Role:
 
 
 class User(NamedTuple):
-    """A user, without the password. ``certificate``: the user signs in with a certificate and has no password."""
+    """A user, without the password. ``certificate``: the user signs in with a certificate and has no password.
+
+    ``identity``: see ``Users.identity``.
+    """
 
     name: str
     role: Role
     info: str = ""
     certificate: bool = False
+    identity: str = ""
 
 
 class Users:
@@ -171,7 +175,7 @@ class Users:
 
 
 def _user(name: str, stored: dict[str, str]) -> User:
-    return User(name, Role[stored["role"]], stored.get("info", ""), not stored["hash"])
+    return User(name, Role[stored["role"]], stored.get("info", ""), not stored["hash"], stored.get("identity", ""))
 
 
 def _required(users: StoredUsers, name: str) -> dict[str, str]:

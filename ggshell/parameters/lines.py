@@ -262,5 +262,11 @@ def file_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise missing(path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read parameter file {path}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"cannot read parameter file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise StoreError(
+            f"parameter file {path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}",
+            hint="save the file as UTF-8",
+        ) from error

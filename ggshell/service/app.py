@@ -300,7 +300,7 @@ class Application:
 
     def _followed(self, future: Future[Answer | RawAnswer], route: routes.Route, call: Call) -> Answer:
         """Return the address at which the client asks for the result. It must ask, or a statement of a shell ends."""
-        long = self._state.follow(call.principal.name, route.method, call.request.address, future, call.limit)
+        long = self._state.follow(call.principal, route.method, call.request.address, future, call.limit)
         if route.statements:
             long.renew()
         where = call.url(f"/requests/{long.name}")

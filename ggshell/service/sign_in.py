@@ -28,11 +28,19 @@ CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="ggshell", charset="UTF-8"'
 
 
 class Principal(NamedTuple):
-    """Who makes a request. ``session``: the token of the session or bearer token, empty without one."""
+    """Who makes a request. ``session``: the token of the session or bearer token, empty without one.
+
+    ``identity``: that of the user, which a user of the same name who is added later does not have.
+    """
 
     name: str
     role: Role
     session: str = ""
+    identity: str = ""
+
+    def is_user(self, name: str, identity: str) -> bool:
+        """Whether this is the user with a name and an identity."""
+        return (self.name, self.identity) == (name, identity)
 
 
 ANONYMOUS: Final = Principal("", Role.ANYONE)
@@ -111,7 +119,7 @@ class SignIn:
                     hint="sign in with the password, or add a user with ADD USER, CERTIFICATE",
                     headers=CHALLENGE,
                 )
-            return Principal(user.name, user.role)
+            return Principal(user.name, user.role, "", user.identity)
         return ANONYMOUS
 
     def slow(self, headers: Mapping[str, str], client: str) -> Principal:
@@ -213,7 +221,7 @@ class SignIn:
                 self._sessions.pop(token, None)
                 raise HttpError(401, refusal, hint="sign in again", headers=CHALLENGE)
             session.used = now
-        return Principal(user.name, user.role, token)
+        return Principal(user.name, user.role, token, user.identity)
 
     def _end(self, session: _Session) -> float:
         """Return the monotonic time at which a session ends unless it is used."""
@@ -244,7 +252,7 @@ class SignIn:
             self._by_client[(name, client)] = session.token
             self._keep(session)
         session.used = now
-        return Principal(name, user.role, session.token)
+        return Principal(name, user.role, session.token, user.identity)
 
     def _keep(self, session: _Session) -> None:
         own = [each for each in self._sessions.values() if each.name == session.name]

@@ -25,7 +25,7 @@ from ggshell.service.named_files import Bounds
 from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.scheduler import TaskScheduler
 from ggshell.service.shells import Shells
-from ggshell.service.sign_in import SignIn
+from ggshell.service.sign_in import Principal, SignIn
 from ggshell.time_limit import TimeLimit
 
 if TYPE_CHECKING:
@@ -46,10 +46,14 @@ _MOST_LONG_REQUESTS: Final = 200
 
 
 class LongRequest(NamedTuple):
-    """A request that takes longer than its deadline and is followed with ``requests/{name}``."""
+    """A request that takes longer than its deadline and is followed with ``requests/{name}``.
+
+    ``identity``: that of its user, which a user of the same name who is added later does not have.
+    """
 
     name: str
     user: str
+    identity: str
     method: str
     path: str
     started: int
@@ -156,7 +160,7 @@ class ServiceState:
 
     def follow(
         self,
-        user: str,
+        user: Principal,
         method: str,
         path: str,
         future: Future[Answer | RawAnswer],
@@ -165,7 +169,9 @@ class ServiceState:
         """Keep a request whose result the client will ask for later. ``limit``: that of its databases."""
         with self._guard:
             self._number += 1
-            found = LongRequest(str(self._number), user, method, path, self.clock.now(), future, limit)
+            found = LongRequest(
+                str(self._number), user.name, user.identity, method, path, self.clock.now(), future, limit
+            )
             self.long_requests[found.name] = found
             for name in [each for each, old in self.long_requests.items() if old.future.done()]:
                 if len(self.long_requests) <= _MOST_LONG_REQUESTS:

@@ -117,7 +117,7 @@ def carried_out(state: ServiceState, command: dict[str, Any], owner: str) -> str
     route, user = _route(), state.users.find(owner)
     if user is None:
         raise HttpError(403, f"user {owner} does not exist")
-    principal = Principal(user.name, user.role)
+    principal = Principal(user.name, user.role, "", user.identity)
     required(principal, route.role)
     request = Request("POST", f"{_BASE}{_PATH}", _BASE, {}, {}, _body(route, command), False, _CLIENT)
     call = Call(state, request, principal)

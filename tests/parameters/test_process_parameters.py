@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ggshell.errors import ParameterError, StoreError
-from ggshell.parameters.loading import load_extract, load_globals, load_manager, load_replicat
+from ggshell.parameters.loading import load_extract, load_globals, load_manager, load_replicat, load_service
 from ggshell.parameters.process_parameters import ExtractParameters, LoginParameters, TableStatement
 from ggshell.parameters.trail_statements import TrailStatement
 
@@ -93,3 +93,25 @@ def test_a_file_of_a_group_names_this_group(tmp_path: Path) -> None:
     assert load_extract(write(tmp_path, files["EXT1.prm"])).group == "EXT2"
     (folder / "ext2.prm").write_text(files["EXT1.prm"])
     assert load_extract(folder / "ext2.prm").group == "EXT2"
+
+
+def test_a_file_that_is_no_text_is_named_with_the_reason(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    path.write_bytes(b"PORT 7810\nADDRESS \xff\n")
+    with pytest.raises(StoreError, match="is not UTF-8 text: line 2 has the byte 0xff"):
+        load_service(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match=r"x\.prm: Is a directory$"):
+        load_service(path)
+
+
+def test_a_token_for_metrics_has_a_minimum_length(tmp_path: Path) -> None:
+    for token, fits in (("x", False), ("secret-15-chars", False), ("secret-16-charss", True)):
+        path = write(tmp_path, f"METRICS TOKEN {token}\n")
+        if fits:
+            assert load_service(path).metrics_token == token
+            continue
+        with pytest.raises(ParameterError, match="16 to 1024 are allowed") as raised:
+            load_service(path)
+        assert "secret" not in str(raised.value)

@@ -62,6 +62,13 @@ def test_a_body_that_is_nested_too_deep_is_refused(client: ServiceClient, levels
         assert (reply.status, reply.codes) == (400, ["GGS-00903"]), reply.text
 
 
+@pytest.mark.parametrize("path", ["/authorization", "/currentuser/reauthorize"])
+def test_a_malformed_body_is_refused_even_where_none_is_required(client: ServiceClient, path: str) -> None:
+    assert client.post(path, "{").status == 400
+    assert client.post(path, {"any": 1}).status == 200
+    assert client.post(path).status == 200
+
+
 def test_brackets_in_texts_are_not_levels(client: ServiceClient) -> None:
     config = ["EXTRACT FLAT", "-- " + "[{" * 200 + '\\"', "TABLE s.*;"]
     reply = client.post("/extracts/FLAT", json.dumps({"source": "tables", "config": config}))

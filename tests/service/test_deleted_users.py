@@ -63,7 +63,7 @@ def test_tokens_of_a_certificate_user_who_is_added_again_are_not_valid(users: Us
     token, shell = sign_in.token(principal)[0], sign_in.separate(principal)
     users.alter("cert", info="a description is no reason to sign in again")
     assert (sign_in.quick(bearer(token), "h", ""), sign_in.is_live(shell)) == (
-        Principal("cert", Role.OPERATOR, token),
+        Principal("cert", Role.OPERATOR, token, principal.identity),
         True,
     )
     users.delete("cert")

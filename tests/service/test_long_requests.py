@@ -31,18 +31,18 @@ def state(tmp_path: Path) -> Iterator[ServiceState]:
     found.close()
 
 
-def get(state: ServiceState, path: str, user: str = "uma", role: Role = Role.USER) -> Any:
+def get(state: ServiceState, path: str, user: str = "uma", role: Role = Role.USER, identity: str = "") -> Any:
     """Handle a GET as the application does after signing in; return the response."""
     route, values = routes.find("GET", path)
     request = Request("GET", path, "http://h/services/v2", {}, {}, None, False, "h")
-    answer = routes.handle(route, Call(state, request, Principal(user, role)), values)
+    answer = routes.handle(route, Call(state, request, Principal(user, role, "", identity)), values)
     assert isinstance(answer, Answer)
     return msgspec.to_builtins(answer.response)
 
 
 def test_the_result_of_a_request_is_that_of_its_handler(state: ServiceState) -> None:
     future: Running = Future()
-    state.follow("uma", "DELETE", "http://h/services/v2/extracts/EXT1", future)
+    state.follow(Principal("uma", Role.USER), "DELETE", "http://h/services/v2/extracts/EXT1", future)
     assert get(state, "/requests/1")["progress"] == "processing"
     with pytest.raises(StateError):
         get(state, "/requests/1/result")
@@ -57,7 +57,7 @@ def test_the_result_of_a_request_is_that_of_its_handler(state: ServiceState) -> 
 
 def test_a_request_that_failed_has_the_status_of_its_error(state: ServiceState) -> None:
     future: Running = Future()
-    state.follow("uma", "POST", "http://h/services/v2/extracts/EXT1", future)
+    state.follow(Principal("uma", Role.USER), "POST", "http://h/services/v2/extracts/EXT1", future)
     future.set_exception(ConnectionLostError("the server closed the connection, password=secret"))
     assert get(state, "/requests/1")["progress"] == "failed"
     result = get(state, "/requests/1/result")
@@ -66,10 +66,17 @@ def test_a_request_that_failed_has_the_status_of_its_error(state: ServiceState) 
 
 
 def test_a_user_sees_only_the_own_requests(state: ServiceState) -> None:
-    state.follow("jane", "POST", "http://h/services/v2/extracts/EXT1", Future())
+    state.follow(Principal("jane", Role.ADMINISTRATOR), "POST", "http://h/services/v2/extracts/EXT1", Future())
     with pytest.raises(NotFoundError):
         get(state, "/requests/1")
     assert get(state, "/requests/1", "admin", Role.SECURITY)["completed"] is False
     assert [each["name"] for each in get(state, "/requests", "admin", Role.SECURITY)["items"]] == ["1"]
     with pytest.raises(NotFoundError):
         get(state, "/requests/2")
+
+
+def test_a_user_who_was_added_again_does_not_see_the_requests_of_the_former_one(state: ServiceState) -> None:
+    state.follow(Principal("uma", Role.USER, "", "first"), "POST", "http://h/services/v2/extracts/EXT1", Future())
+    with pytest.raises(NotFoundError):
+        get(state, "/requests/1", identity="second")
+    assert get(state, "/requests/1", identity="first")["completed"] is False

@@ -36,9 +36,9 @@ def test_groups_are_reported_with_state_and_positions(added: RunningService, cli
         ("METRICS OFF", "admin", "", 404),
         ("METRICS USERS", "", "", 401),
         ("METRICS USERS", "uma", "", 200),
-        ("METRICS TOKEN abc-123", "", "abc-123", 200),
-        ("METRICS TOKEN abc-123", "", "wrong", 401),
-        ("METRICS TOKEN abc-123", "uma", "", 200),
+        ("METRICS TOKEN abc-123-def-456-7", "", "abc-123-def-456-7", 200),
+        ("METRICS TOKEN abc-123-def-456-7", "", "wrong", 401),
+        ("METRICS TOKEN abc-123-def-456-7", "uma", "", 200),
     ],
 )
 def test_only_those_whom_metrics_names_can_read_them(

@@ -24,6 +24,7 @@ from ggshell.parameters.service_parameters import ServiceParameters
 from ggshell.service.answer_check import check_answer
 from ggshell.service.answers import Answer, RawAnswer
 from ggshell.service.app import Application
+from ggshell.service.sign_in import Principal
 from ggshell.service.state import ServiceState
 
 pytestmark = pytest.mark.slow
@@ -199,7 +200,8 @@ def test_a_statement_that_takes_long_is_followed(quick_service: tuple[str, Servi
     assert client.get(f"{PATH}/2").status == 404
     finished: Future[Answer | RawAnswer] = Future()
     finished.set_result(Answer())
-    other = state.follow("admin", "DELETE", f"{url}/services/v2/extracts/E1", finished)
+    admin = Principal("admin", Role.SECURITY, "", state.users.identity("admin") or "")
+    other = state.follow(admin, "DELETE", f"{url}/services/v2/extracts/E1", finished)
     assert client.get(f"{PATH}/{other.name}").status == 404  # no statement: requests/NAME/result has its answer
     assert client.get(f"/requests/{other.name}/result").status == 200
     remote.close()

@@ -29,10 +29,10 @@ class Authority:
         self.file = folder / "authority.pem"
         self.file.write_bytes(_pem(_certificate(self._name, self._name, self._key, self._key, authority=True)))
 
-    def issue(self, name: str, *, days: int = 1) -> tuple[Path, Path]:
-        """The files of a certificate for a name and of its key; it expires after ``days``."""
+    def issue(self, name: str, *, days: int = 1, begin: int = -10) -> tuple[Path, Path]:
+        """The files of a certificate for a name and of its key; it begins and expires after so many days."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _certificate(_name(name), self._name, key, self._key, days=days)
+        certificate = _certificate(_name(name), self._name, key, self._key, days=days, begin=begin)
         files = self._folder / f"{name}.crt", self._folder / f"{name}.key"
         files[0].write_bytes(_pem(certificate))
         files[1].write_bytes(
@@ -58,11 +58,12 @@ def _certificate(
     signer: ec.EllipticCurvePrivateKey,
     *,
     days: int = 1,
+    begin: int = -10,
     authority: bool = False,
 ) -> x509.Certificate:
     return (
         x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(NOW - datetime.timedelta(days=10))
+        .not_valid_before(NOW + datetime.timedelta(days=begin))
         .not_valid_after(NOW + datetime.timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
@@ -148,7 +149,11 @@ def test_a_certificate_of_another_authority_is_refused(secured: RunningService, 
     [
         ("CERTIFICATE missing.crt", "missing.crt"),
         ("CERTIFICATE {expired}, KEY {expired_key}", "has expired"),
-        ("CERTIFICATE {good}, KEY {expired_key}", "cannot be used"),
+        ("CERTIFICATE {good}, KEY {expired_key}", "the key does not belong to the certificate"),
+        ("CERTIFICATE {later}, KEY {later_key}", "is not valid before"),
+        ("CERTIFICATE {good}", "good.crt has no private key in PEM format"),
+        ("CERTIFICATE {good}, KEY none.key", "none.key cannot be read: No such file"),
+        ("CERTIFICATE {good}, KEY dirprm", "dirprm cannot be read: Is a directory"),
         ("CLIENTCA dirprm/service.prm", "cannot be used"),
     ],
 )
@@ -157,7 +162,8 @@ def test_a_certificate_that_cannot_be_used_is_named(
 ) -> None:
     expired, expired_key = authority.issue("expired", days=-1)
     good, _ = authority.issue("good")
-    text = settings.format(expired=expired, expired_key=expired_key, good=good)
+    later, later_key = authority.issue("later", days=30, begin=20)
+    text = settings.format(expired=expired, expired_key=expired_key, good=good, later=later, later_key=later_key)
     (tmp_path / "dirprm").mkdir()
     (tmp_path / "dirprm" / "service.prm").write_text(f"PORT {free_port()}\n{text}\n")
     done = run_ggshell("--home", tmp_path, "-c", "START SERVICE")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Annotated
+from typing import Annotated, Any
 
 from ggshell.cli.commands.users import NO_INFO
 from ggshell.errors import ConflictError, HttpError, NotFoundError, UsageError
@@ -208,7 +208,13 @@ def sign_out(call: Call) -> Answer:
 
 
 @resource(
-    "POST", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session", returns=CurrentUser
+    "POST",
+    "/currentuser/reauthorize",
+    role=Role.USER,
+    summary="Sign in again within a session",
+    body=dict[str, Any],
+    optional=True,
+    returns=CurrentUser,
 )
 @resource(
     "GET", "/currentuser/reauthorize", role=Role.USER, summary="Sign in again within a session", returns=CurrentUser
@@ -217,7 +223,15 @@ def reauthorize(call: Call) -> Answer:
     return _current_user(call)
 
 
-@resource("POST", "/authorization", role=Role.USER, summary="Issue a bearer token for the user", returns=AccessToken)
+@resource(
+    "POST",
+    "/authorization",
+    role=Role.USER,
+    summary="Issue a bearer token for the user",
+    body=dict[str, Any],
+    optional=True,
+    returns=AccessToken,
+)
 @resource("GET", "/authorization", role=Role.USER, summary="Issue a bearer token for the user", returns=AccessToken)
 def issue_token(call: Call) -> Answer:
     """Issue a token. A GET, which some clients send, requires Basic credentials: a link cannot send those."""

@@ -247,13 +247,15 @@ def _authority(body: Bundle) -> str:
 
 
 def _require_valid(call: Call, pem: str) -> None:
-    """Raise UsageError for a text that is not a certificate, or a certificate that has expired."""
+    """Raise UsageError for a text that is not a certificate, or a certificate that is not valid now."""
     try:
         facts = certificate_facts(pem.encode())
     except ValueError as error:
         raise UsageError("the certificate is not valid PEM") from error
     if facts.not_after < call.state.clock.now():
         raise UsageError(f"the certificate of {facts.subject} expired at {utc_text(facts.not_after)}")
+    if facts.not_before > call.state.clock.now():
+        raise UsageError(f"the certificate of {facts.subject} is not valid before {utc_text(facts.not_before)}")
 
 
 def _replace_own(call: Call, body: Bundle) -> None:

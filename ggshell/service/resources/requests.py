@@ -108,7 +108,9 @@ def get_result(call: Call, name: str) -> Answer:
 def _find(call: Call, name: str) -> LongRequest:
     """Return a request of the user; administrators see those of all. Raises NotFoundError."""
     found = call.state.long_requests.get(name)
-    if found is None or (found.user != call.principal.name and call.principal.role < Role.ADMINISTRATOR):
+    if found is None or (
+        call.principal.role < Role.ADMINISTRATOR and not call.principal.is_user(found.user, found.identity)
+    ):
         raise NotFoundError(f"request {name} does not exist")
     return found
 

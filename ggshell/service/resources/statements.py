@@ -130,7 +130,7 @@ def run_statement(call: Call) -> Answer:
 def get_statement(call: Call, request: str) -> Answer | RawAnswer:
     """Return what a statement returned, or 202 while it is being carried out."""
     found = call.state.long_requests.get(request)
-    if found is None or found.user != call.principal.name or not found.path.endswith(_BASE):
+    if found is None or not call.principal.is_user(found.user, found.identity) or not found.path.endswith(_BASE):
         raise NotFoundError(f"statement {request} does not exist")
     if found.future.done():
         return found.future.result()
