@@ -2,11 +2,14 @@
 
 Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes up to
 that CSN and none after it. A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS. After an
-interrupted load, the next START loads everything again from a new snapshot.
+interrupted load, the next START loads everything again from a new snapshot. If the line to another home is lost, the load
+begins again by itself, and its receiver first removes what the interrupted one wrote.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from ggshell.clock import local_text
@@ -14,10 +17,11 @@ from ggshell.connectors.login import connection_string
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.table_source import LoadTable, TableSnapshot, TableSource
 from ggshell.errors import ParameterError
-from ggshell.files import locked
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.load_state import LoadState
 from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.receivers import receiver_of
+from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import TableStage
@@ -30,6 +34,7 @@ from ggshell.plurals import counted
 from ggshell.record.change import ChangeBatch
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_from
 from ggshell.types import Csn, LogPosition, TableName
 
 SAVE_SECONDS = 2.0
@@ -41,21 +46,36 @@ def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilt
     path = str(context.home.parameters(context.group))
     login = connection_string(context.home, parameters.login)
     connector = connector_for(login)
-    source = connector.table_source(login)
     targets = _targets(context, parameters)
     if not targets:
         hint = "use EXTFILE ./dirdat/la, or ADD EXTTRAIL ./dirdat/la, EXTRACT load1"
         raise ParameterError("an initial load requires a file or trail", where=path, hint=hint)
+    interrupted = _interrupted(context)
+    start = LoadState(begins=tuple(interrupted.items()))
     context.save(
-        context.checkpoint._replace(
-            write=targets, options=context.checkpoint.options._replace(load=LoadState()._asdict())
-        )
+        context.checkpoint._replace(write=targets, options=context.checkpoint.options._replace(load=start._asdict()))
     )
-    _InitialLoad(context, parameters, wanted).run(source, connector.vendor, forms)
+    purged = {item.trail: 0 for item in parameters.trails if item.file is not None and item.file.purge}
+    one = _InitialLoad(context, parameters, wanted, forms, {**interrupted, **purged})
+    if not all(target.is_elsewhere for target in targets):
+        one.run(connector.table_source(login), connector.vendor, Backoff())
+        return
+
+    def session(backoff: Backoff) -> None:
+        one.run(connector.table_source(login), connector.vendor, backoff)
+        context.runner.stop()
+
+    run_sessions(context, session, one.begin_again)
+
+
+def _interrupted(context: GroupContext) -> dict[str, int]:
+    """Return where a load that was not completed began in the trails of other homes."""
+    last = LoadState.of(context.checkpoint)
+    return dict(last.begins) if last is not None and not last.complete else {}
 
 
 def _targets(context: GroupContext, parameters: ExtractParameters) -> tuple[WriteCheckpoint, ...]:
-    """Return the trails of ADD EXTTRAIL and the files of EXTFILE and RMTFILE; purge the files that specify PURGE."""
+    """Return the trails of ADD EXTTRAIL and the files of EXTFILE and RMTFILE; purge local files that specify PURGE."""
     files = [item for item in parameters.trails if item.file is not None]
     names = {TrailName.parse(item.trail, context.home.root) for item in files}
     others = (each for each in context.checkpoint.write if TrailName.parse(each.trail, context.home.root) not in names)
@@ -63,28 +83,30 @@ def _targets(context: GroupContext, parameters: ExtractParameters) -> tuple[Writ
     for item in files:
         if item.file is None:
             continue
-        if item.file.purge:
-            _purge(TrailName.parse(item.trail, context.home.root))
-        targets.append(WriteCheckpoint(item.trail, item.file.remote, item.file.megabytes, release=item.release))
+        receiver = receiver_of(context.home, item.host, item.trail) if item.file.remote else ""
+        if item.file.purge and not receiver:
+            remove_from(TrailName.parse(item.trail, context.home.root), 0)
+        settings = (item.trail, item.file.remote, item.file.megabytes)
+        targets.append(WriteCheckpoint(*settings, release=item.release, receiver=receiver))
     return tuple(targets)
 
 
-def _purge(name: TrailName) -> None:
-    """Remove a trail's files, newest first, so that the remaining files always form a valid trail.
-
-    Raises ConflictError while another process writes the trail.
-    """
-    name.folder.mkdir(parents=True, exist_ok=True)
-    with locked(name.folder / f".{name.prefix}.lock", f"trail {name}"):
-        (name.folder / f".{name.prefix}.durable").unlink(missing_ok=True)
-        for seqno in reversed(name.sequences()):
-            name.file(seqno).unlink(missing_ok=True)
-
-
 class _InitialLoad:
-    """One load of one group."""
+    """The load of one group; ``run`` begins it again."""
 
-    def __init__(self, context: GroupContext, parameters: ExtractParameters, wanted: TableFilter) -> None:
+    def __init__(
+        self,
+        context: GroupContext,
+        parameters: ExtractParameters,
+        wanted: TableFilter,
+        forms: TrailForms,
+        purges: Mapping[str, int],
+    ) -> None:
+        """``purges``: trails of other homes whose files are removed first, each from a sequence number on."""
+        self._forms = forms
+        self._purges = dict(purges)
+        self._counted: Counter[tuple[TableName, int]] = Counter()
+        self._waits = False
         self._context = context
         self._parameters = parameters
         self._wanted = wanted
@@ -96,7 +118,15 @@ class _InitialLoad:
         self._next_save = 0.0
         context.verb("STATUS", lambda _: self._status())
 
-    def run(self, source: TableSource, vendor: str, forms: TrailForms) -> None:
+    def begin_again(self) -> None:
+        """Prepare for another ``run`` after a line to another home was lost: what was loaded does not count."""
+        for (table, io_type), count in self._counted.items():
+            self._context.statistics.take_back(table, table, io_type, count)
+        self._counted.clear()
+        self._state = LoadState(begins=tuple(self._purges.items()))
+        self._waits = True
+
+    def run(self, source: TableSource, vendor: str, backoff: Backoff) -> None:
         """Load all tables, or stop early if a stop is requested."""
         database, user, version = source.facts()
         self._facts.update(DBNAME=database, DBUSER=user, DBVERSION=version)
@@ -106,9 +136,12 @@ class _InitialLoad:
             return
         try:
             producer = Producer(self._context.group, "ggshell Capture", vendor, database, version)
-            self._outputs = outputs = open_outputs(self._context, producer, forms)
+            self._outputs = outputs = open_outputs(self._context, producer, self._forms, purges=self._purges)
+            connected(self._context, backoff)
+            self._waits = False
             if outputs.after is not None:
                 outputs.rollover()
+            self._purges.update(self._begins(outputs))
             wanted, ignored = self._rows.around(self._wanted, self._wanted.ignored)
             outputs.begin(wanted, None, ignored=ignored, repeats=True)
             self._load(copy, outputs)
@@ -116,6 +149,7 @@ class _InitialLoad:
             copy.close()
             if self._outputs is not None:
                 self._outputs.close()
+                self._outputs = None
 
     def _load(self, copy: TableSnapshot, outputs: Outputs) -> None:
         tables = copy.tables(
@@ -126,7 +160,8 @@ class _InitialLoad:
         for name in copy.left_out([table.pattern for table in self._parameters.tables], self._wanted):
             text = f"Table {name} is UNLOGGED and is not loaded: its later changes are not in the log."
             self._tell("GGS-00539", f"{text} Run ALTER TABLE {name} SET LOGGED, or copy it manually.", Severity.WARNING)
-        self._state = LoadState(str(copy.csn), copy.time, len(tables), file=self._first_file(outputs))
+        begins = tuple(self._begins(outputs).items())
+        self._state = LoadState(str(copy.csn), copy.time, len(tables), file=self._first_file(outputs), begins=begins)
         self._save(copy.csn)
         text = f"Initial load: the snapshot contains every transaction up to CSN {copy.csn} ({local_text(copy.time)})."
         self._tell("GGS-00551", f"{text} The load begins in trail file {self._state.file}.")
@@ -174,11 +209,17 @@ class _InitialLoad:
         for part in outputs.write(self._rows.work(batch)):
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
+                self._counted[table, io_type] += count
 
     def _predicate(self, name: TableName) -> str:
         """Return the SQLPREDICATE of the first TABLE line that selects a table."""
         found = (table.predicate for table in self._parameters.tables if matches(table.pattern, name))
         return next(found, "")
+
+    def _begins(self, outputs: Outputs) -> dict[str, int]:
+        """Return for each trail of another home the sequence number of the file in which the load begins."""
+        after = outputs.after is not None
+        return {each.trail: each.current.seqno + after for each in outputs.checkpoints() if each.is_elsewhere}
 
     def _first_file(self, outputs: Outputs) -> str:
         """Return the file of the first trail in which the load begins: the next file, or the current one if it is empty."""
@@ -226,7 +267,9 @@ class _InitialLoad:
             {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba}
             for item in (self._outputs.checkpoints() if self._outputs is not None else ())
         ]
-        return {"status": state.words, "read": read if state.csn else {}, "write": write}
+        places = ", ".join(each.receiver_place for each in self._context.checkpoint.write if each.is_elsewhere)
+        words = f"Waiting for the receiver at {places}" if self._waits else state.words
+        return {"status": words, "read": read if state.csn else {}, "write": write}
 
     def _tell(self, code: str, text: str, severity: Severity = Severity.INFO) -> None:
         self._context.report.event(severity, code, text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ggshell.clock import Clock
 from ggshell.groups.lifecycle import GroupContext
@@ -23,15 +24,20 @@ MEGABYTE = 1 << 20
 
 
 def open_outputs(
-    context: GroupContext, producer: Producer, forms: TrailForms, source: FileHeader | None = None
+    context: GroupContext,
+    producer: Producer,
+    forms: TrailForms,
+    source: FileHeader | None = None,
+    purges: Mapping[str, int] = MappingProxyType({}),
 ) -> Outputs:
     """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once.
 
+    ``purges``: trails of other homes whose files are removed first, each from a sequence number on.
     Raises NotFoundError if the group has no trail, or not the one that the parameter file names.
     """
     forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
     context.watch.check()  # do not create folders at the old path of a moved home
-    receivers = Receivers(context, forms.hosts)
+    receivers = Receivers(context, forms.hosts, purges)
     targets = receivers.located(context.checkpoint.write)
     if targets != context.checkpoint.write:
         context.save(context.checkpoint._replace(write=targets))

@@ -53,13 +53,20 @@ def own_ports(home: Home) -> frozenset[int]:
 class Receivers:
     """Opens the files of a group's trails, here or in other homes."""
 
-    def __init__(self, context: GroupContext, hosts: Mapping[TrailName, RemoteHost] | None = None) -> None:
-        """``hosts``: RMTHOST of the remote trails of a parameter file."""
+    def __init__(
+        self,
+        context: GroupContext,
+        hosts: Mapping[TrailName, RemoteHost] | None = None,
+        purges: Mapping[str, int] | None = None,
+    ) -> None:
+        """``hosts``: RMTHOST of the remote trails of a parameter file. ``purges``: the trails of other homes whose files are
+        removed first, each from a sequence number on."""
         self._home: Home = context.home
         self._group = context.group
         self._clock: Clock = context.clock
         self._options: GroupOptions = context.checkpoint.options
         self._hosts = hosts or {}
+        self._purges = purges or {}
 
     def located(self, targets: Sequence[WriteCheckpoint]) -> tuple[WriteCheckpoint, ...]:
         """Return the trails with the receivers that the parameter file names now; a path's stay as they are."""
@@ -82,15 +89,17 @@ class Receivers:
         host = self._host(target)
         threshold = host.compress_threshold if host is not None else self._options.compression
         settings, pace = _manner(host)
+        purge = self._purges.get(target.trail)
         link = dial(address, self._home, self._clock, self._access(), settings)
         files = RemoteTrailFiles(
             link,
             f"the receiver at {address.service.place}",
             address.trail,
             Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock)),
-            target.current if target.current.rba else None,
+            target.current if target.current.rba and purge is None else None,
             Compression(threshold) if threshold is not None else None,
             pace,
+            purge=purge,
         )
         LINKS.enter(link, _WatchedLink(link, address))
         return files

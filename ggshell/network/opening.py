@@ -34,7 +34,8 @@ class Opening(msgspec.Struct, tag="opening"):
 
     ``trail``: as the target names it. ``home``, ``host``, ``group``: the sender. ``reached``: the end of the trail by the
     sender's checkpoint (sequence number and RBA), or None. ``certificate`` (DER) and ``signature`` in Base64 prove the
-    sender's identity; empty if it signed in otherwise.
+    sender's identity; empty if it signed in otherwise. ``purge``: remove the files that this sender wrote from this sequence
+    number on before the trail is opened; None removes nothing.
     """
 
     trail: str
@@ -45,6 +46,7 @@ class Opening(msgspec.Struct, tag="opening"):
     reached: tuple[int, int] | None = None
     certificate: str = ""
     signature: str = ""
+    purge: int | None = None
 
 
 class Opened(msgspec.Struct, tag="opened"):

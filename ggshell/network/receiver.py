@@ -13,25 +13,33 @@ from collections.abc import Sequence
 from ggshell.errors import TrailError
 from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
-from ggshell.network.trail_owner import TrailOwner, claim, require_sender
+from ggshell.network.trail_owner import TrailOwner, claim, owner_of, require_sender
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
+from ggshell.trail.removing import remove_from
 from ggshell.types import TrailPosition
 
 
 class ReceivedTrail:
     """A trail under its lock while a sender is connected. A connection may end while a thread still writes."""
 
-    def __init__(self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None) -> None:
-        """Record whose trail it is and recover it; ``reached``: its end by the sender's checkpoint.
+    def __init__(
+        self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None, purge: int | None = None
+    ) -> None:
+        """Record whose trail it is and recover it.
+
+        ``reached``: its end by the sender's checkpoint; ``purge``: the sequence number from which on the sender's own files
+        are removed first.
 
         Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
         self._busy = threading.Lock()
         require_sender(name, sender)  # before the lock, which the other sender may hold
+        if purge is not None and owner_of(name) is not None:
+            _remove(name, purge)
         self._files = LocalTrailFiles.open(name)
         self._taken = 0
         self._place: TrailPosition | None = None
@@ -138,6 +146,13 @@ class ReceivedTrail:
             code=INVALID,
             hint="the sender connects again and continues at the end of the trail",
         )
+
+
+def _remove(name: TrailName, first: int) -> None:
+    try:
+        remove_from(name, first)
+    except OSError as error:
+        raise unwritable(name, error) from error
 
 
 def _header_of(name: TrailName, seqno: int) -> bytes:

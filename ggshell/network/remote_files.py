@@ -75,6 +75,7 @@ class RemoteTrailFiles:
         reached: TrailPosition | None,
         compression: Compression | None = None,
         pace: Pace = FULL_PACE,
+        purge: int | None = None,
     ) -> None:
         """Open the trail. ``where``: the receiver, for messages; ``reached``: the trail's end by the sender's checkpoint.
 
@@ -88,7 +89,7 @@ class RemoteTrailFiles:
         self._sent = self._on_line = self._taken = 0
         self.shown = NOTHING_SHOWN
         try:
-            self._opened = self._open(trail, sender, reached)
+            self._opened = self._open(trail, sender, reached, purge)
         except BaseException:
             link.close()
             raise
@@ -100,13 +101,13 @@ class RemoteTrailFiles:
             self._headers[self._end.position.seqno] = base64.b64decode(self._opened.header)
             self._place = self._end.position
 
-    def _open(self, trail: str, sender: Sender, reached: TrailPosition | None) -> Opened:
+    def _open(self, trail: str, sender: Sender, reached: TrailPosition | None, purge: int | None) -> Opened:
         challenge = self._answer(Challenge)
         proof = ("", "")
         if sender.key is not None:
             proof = sender.key.proof(signed_text(challenge.nonce, trail, sender.home, sender.group))
         place = (reached.seqno, reached.rba) if reached is not None and reached.rba else None
-        opening = Opening(trail, sender.home, socket.gethostname(), sender.group, __version__, place, *proof)
+        opening = Opening(trail, sender.home, socket.gethostname(), sender.group, __version__, place, *proof, purge)
         self._link.send(encode_message(opening))
         return self._answer(Opened)
 

@@ -157,7 +157,7 @@ class TrailReceivers:
             await self._replace(earlier)
         reached = TrailPosition(*opening.reached) if opening.reached is not None else None
         loop = asyncio.get_running_loop()
-        trail = await loop.run_in_executor(self._writers, ReceivedTrail, name, sender, reached)
+        trail = await loop.run_in_executor(self._writers, ReceivedTrail, name, sender, reached, opening.purge)
         arrival = self.arrivals[name] = Arrival(trail, sender, client, self._state.clock.now())
         arrival.task = asyncio.current_task()
         self._tell(Severity.INFO, "GGS-00958", f"Trail {name} arrives from {sender.text} at {client}.")

@@ -110,6 +110,8 @@ class Line:
         self.passing = threading.Event()
         self.passing.set()
         self.delay = 0.0
+        self.stall_after: int | None = None
+        """Stall after this many bytes from the sender of one connection."""
         self.connections = 0
         self._open: list[socket.socket] = []
         self._closed = False
@@ -150,7 +152,7 @@ class Line:
             threading.Thread(target=self._pass, args=(near, far, limit), daemon=True).start()
 
     def _pass(self, near: socket.socket, far: socket.socket, limit: int | None) -> None:
-        passed, pause = 0, threading.Event()
+        passed, count, pause = 0, 0, threading.Event()
         with near, far, suppress(OSError):
             while True:
                 ready, _, _ = select.select([near, far], [], [])
@@ -161,6 +163,9 @@ class Line:
                         pause.wait(self.delay)
                     if not data:
                         return
+                    count += len(data) if stream is near else 0
+                    if self.stall_after is not None and count >= self.stall_after:
+                        self.stall()
                     if stream is near and limit is not None:
                         data = data[: limit - passed]
                         passed += len(data)
