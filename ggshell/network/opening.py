@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 import base64
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -16,10 +16,16 @@ from ggshell.cipher import random_bytes
 from ggshell.errors import TrailError
 from ggshell.network.frames import INVALID
 from ggshell.trail.durable import DurableMark
-from ggshell.types import Csn, TrailPosition
+from ggshell.trail.name import LAST_FILE
+from ggshell.types import LAST_OFFSET, Csn, TrailPosition
 
 LONGEST_TEXT: Final = 1 << 20
 """The longest text message in bytes: the transactions of one CSN are listed."""
+LONGEST_OPENING: Final = 1 << 15
+"""The longest opening in bytes; its certificate is the largest part. It arrives before the receiver knows the sender."""
+_LONGEST_NAME: Final = 255
+_Sequence = Annotated[int, msgspec.Meta(ge=0, le=LAST_FILE)]
+_Offset = Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)]
 
 
 class Challenge(msgspec.Struct, tag="challenge"):
@@ -43,10 +49,17 @@ class Opening(msgspec.Struct, tag="opening"):
     host: str
     group: str
     release: str
-    reached: tuple[int, int] | None = None
+    reached: tuple[_Sequence, _Offset] | None = None
     certificate: str = ""
     signature: str = ""
-    purge: int | None = None
+    purge: _Sequence | None = None
+
+    def require_plain(self) -> None:
+        """Raise TrailError (GGS-00955) for names that could forge a line of a log, or that no home sends."""
+        for name in ("trail", "home", "host", "group", "release"):
+            text = getattr(self, name)
+            if not text.isprintable() or len(text) > _LONGEST_NAME:
+                raise TrailError(f"the {name} of an opening is not a valid name", code=INVALID)
 
 
 class Opened(msgspec.Struct, tag="opened"):

@@ -54,7 +54,7 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
     Raises ProcessError (GGS-00951) if the signature is not valid, or the certificate cannot be read.
     """
     from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
@@ -70,7 +70,7 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
             raise ProcessError(
                 "the sender's certificate has neither an RSA nor an elliptic curve key", code=UNKNOWN_SENDER
             )
-    except (binascii.Error, ValueError, InvalidSignature) as error:
+    except (binascii.Error, ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm) as error:
         raise ProcessError("the sender could not prove that its certificate is its own", code=UNKNOWN_SENDER) from error
     return fingerprint_of(der)
 

@@ -7,6 +7,7 @@ frame that does not stand at the end of the trail is refused, so nothing is writ
 from __future__ import annotations
 
 import base64
+import struct
 import threading
 from collections.abc import Sequence
 
@@ -15,15 +16,16 @@ from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, d
 from ggshell.network.opening import Opened, position_text
 from ggshell.network.trail_owner import TrailOwner, claim, owner_of, require_sender
 from ggshell.trail.durable import DurableMark
+from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import LocalTrailFiles, unwritable
-from ggshell.trail.name import TrailName
+from ggshell.trail.name import LAST_FILE, TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.removing import remove_from
 from ggshell.types import TrailPosition
 
 
 class ReceivedTrail:
-    """A trail under its lock while a sender is connected. A connection may end while a thread still writes."""
+    """A trail under its lock while a sender is connected. Any thread can use it; it is closed between two calls of ``take``."""
 
     def __init__(
         self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None, purge: int | None = None
@@ -36,11 +38,12 @@ class ReceivedTrail:
         Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
-        self._busy = threading.Lock()
         require_sender(name, sender)  # before the lock, which the other sender may hold
         if purge is not None and owner_of(name) is not None:
             _remove(name, purge)
         self._files = LocalTrailFiles.open(name)
+        self._guard = threading.Lock()
+        self._closed = False
         self._taken = 0
         self._place: TrailPosition | None = None
         self._end: DurableMark | None = None
@@ -77,23 +80,29 @@ class ReceivedTrail:
     def take(self, messages: Sequence[bytes]) -> bytes:
         """Write the frames of these messages, sync once, and return the acknowledgement.
 
-        Raises TrailError for a frame that is damaged or out of place, DiskError, OSError.
+        Raises TrailError for a frame that is damaged or out of place, DiskError.
         """
-        with self._busy:
-            try:
-                for message in messages:
-                    self._write(decode_frame(message))
-                    self._taken += len(message)
-                if self._end is not None and self._end != self._files.shown:
-                    self._files.flush(b"", self._end)
-            except OSError as error:
-                raise unwritable(self.name, error) from error
+        with self._guard:
+            if self._closed:
+                raise TrailError(f"trail {self.name} was closed while a sender was connected", code=INVALID)
+            return self._take(messages)
+
+    def _take(self, messages: Sequence[bytes]) -> bytes:
+        try:
+            for message in messages:
+                self._write(decode_frame(message))
+                self._taken += len(message)
+            if self._end is not None and self._end != self._files.shown:
+                self._files.flush(b"", self._end)
+        except OSError as error:
+            raise unwritable(self.name, error) from error
         durable = self.durable if self._end is not None else TrailPosition(0, 0)
         return encode_acknowledgement(Acknowledgement(durable, self._taken))
 
     def close(self) -> None:
-        """Release the trail, after a call that still writes."""
-        with self._busy:
+        """Release the trail, after a call of ``take`` that another thread has begun."""
+        with self._guard:
+            self._closed = True
             self._files.close()
 
     def _write(self, frame: Frame) -> None:
@@ -108,10 +117,11 @@ class ReceivedTrail:
         expected = 0 if self._place is None else self._place.seqno + 1
         if (
             frame.place.rba
-            or frame.place.seqno < expected
+            or not expected <= frame.place.seqno <= LAST_FILE
             or (self._place is not None and frame.place.seqno != expected)
         ):
             raise self._out_of_place(frame)
+        _require_header(frame)
         if self._end is not None:
             self._files.flush(b"", self._end)
         self._files.create(frame.place.seqno, frame.data)
@@ -153,6 +163,14 @@ def _remove(name: TrailName, first: int) -> None:
         remove_from(name, first)
     except OSError as error:
         raise unwritable(name, error) from error
+
+
+def _require_header(frame: Frame) -> None:
+    """Raise TrailError (GGS-00955) unless a frame begins a file that can be read."""
+    try:
+        decode_header(frame.data)
+    except (ValueError, IndexError, struct.error) as error:
+        raise TrailError(f"a frame does not begin a trail file; expected {error}", code=INVALID) from error
 
 
 def _header_of(name: TrailName, seqno: int) -> bytes:

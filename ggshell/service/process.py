@@ -38,6 +38,7 @@ from ggshell.service.recovery import Recovery
 from ggshell.service.state import DATABASE, PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
+from ggshell.service.trail_protocol import TrailProtocol
 
 GRACE_SECONDS: Final = 5
 """How long requests may take to end after STOP SERVICE."""
@@ -184,7 +185,7 @@ def configuration(application: Application, context: ssl.SSLContext | None) -> u
     found = uvicorn.Config(
         application,
         http=CertifiedProtocol,
-        ws="websockets-sansio",
+        ws=TrailProtocol,
         ws_max_size=LONGEST_FRAME,
         ws_ping_interval=None,  # senders ping: their answers would wait after the data that they send
         ws_per_message_deflate=False,

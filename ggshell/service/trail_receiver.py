@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -14,12 +15,11 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell import __version__
-from ggshell.errors import ConflictError, GgsError, HttpError, ProcessError, TrailError
+from ggshell.errors import ConflictError, GgsError, HttpError, ProcessError, TrailError, UsageError
 from ggshell.home.events import Severity
 from ggshell.home.peers import Peers
 from ggshell.network.frames import INVALID, LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import (
-    LONGEST_TEXT,
     Opening,
     Refusal,
     decode_message,
@@ -32,10 +32,12 @@ from ggshell.network.trail_owner import TrailOwner
 from ggshell.parameters.access_rules import Program
 from ggshell.service.addresses import parse_address
 from ggshell.service.named_files import is_outside
-from ggshell.service.refusals import status_of
+from ggshell.service.refusals import bug, status_of
+from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.request_sign_in import RequestSignIn
 from ggshell.service.sign_in import Principal
 from ggshell.service.state import ServiceState
+from ggshell.service.trail_protocol import LIMIT
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -46,6 +48,7 @@ RELEASE_SECONDS: Final = 30.0
 MOST_WAITING: Final = 4 << 20
 """Bytes of messages that may wait for the disk; more stay in the network."""
 WRITERS: Final = 32
+_LONGEST_REASON: Final = 500
 
 
 class Arrival:
@@ -59,6 +62,7 @@ class Arrival:
         self.messages = self.bytes = self.syncs = 0
         self.ended = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
+        self.is_replaced = False
 
 
 class TrailReceivers:
@@ -68,6 +72,7 @@ class TrailReceivers:
         self._state = state
         self._sign_in = sign_in
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="receiver")
+        self._refused = RefusedSignIns(state.clock)
         self.arrivals: dict[TrailName, Arrival] = {}
 
     def close(self) -> None:
@@ -79,7 +84,10 @@ class TrailReceivers:
         try:
             principal = await self._admitted(websocket)
         except GgsError as error:
-            await websocket.send_denial_response(Response(f"{error}\n", status_of(error), media_type="text/plain"))
+            self._report(websocket, error)
+            await websocket.send_denial_response(
+                Response(f"{error.code} {error}\n", status_of(error), media_type="text/plain")
+            )
             return
         await websocket.accept(subprotocol=PROTOCOL)
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the sender has gone; it connects again
@@ -87,6 +95,10 @@ class TrailReceivers:
                 await self._receive(websocket, principal)
             except GgsError as error:
                 await self._refuse(websocket, error)
+            except (WebSocketDisconnect, RuntimeError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the sender and the log must say that it is a mistake in ggshell
+                await self._refuse(websocket, bug(error))
 
     async def _admitted(self, websocket: WebSocket) -> Principal | None:
         """Check what HTTP shows before the connection becomes a WebSocket. Raises GgsError."""
@@ -115,14 +127,22 @@ class TrailReceivers:
                 text = await websocket.receive_text()
         except (TimeoutError, KeyError) as error:
             raise TrailError("the opening of a trail did not arrive", code=INVALID) from error
-        opening = decode_message(text[:LONGEST_TEXT])
+        opening = decode_message(text)
         if not isinstance(opening, Opening):
             raise TrailError("the first message of a sender must be its opening", code=INVALID)
+        opening.require_plain()
         self._require_known(opening, challenge.nonce, principal)
+        websocket.state.sender = f"{opening.group} {opening.trail}"
         arrival = await self._opened(websocket, opening)
         try:
+            if LIMIT in websocket.scope["state"]:
+                websocket.scope["state"][LIMIT](LONGEST_FRAME)
             await websocket.send_text(encode_message(arrival.trail.opened))
             await self._take_all(websocket, arrival)
+        except asyncio.CancelledError:
+            if not arrival.is_replaced:
+                raise
+            raise WebSocketDisconnect(1012, "the sender has connected again") from None
         finally:
             await asyncio.shield(self._end(arrival))
 
@@ -130,7 +150,7 @@ class TrailReceivers:
         """Raise ProcessError (GGS-00951) unless a peer or a user who signed in sent the opening."""
         if principal is not None:
             return
-        name = opening.host.partition(".")[0] or "source"
+        name = re.sub("[^A-Za-z0-9_-]", "", opening.host.partition(".")[0])[:30] or "source"
         text = signed_text(nonce, opening.trail, opening.home, opening.group)
         if not opening.signature:
             raise ProcessError(
@@ -165,6 +185,7 @@ class TrailReceivers:
 
     async def _replace(self, earlier: Arrival) -> None:
         """End an earlier connection, which may be half open, and wait until it has released its trail."""
+        earlier.is_replaced = True
         if earlier.task is not None:
             earlier.task.cancel()
         with contextlib.suppress(TimeoutError):
@@ -173,10 +194,14 @@ class TrailReceivers:
 
     async def _end(self, arrival: Arrival) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writers, arrival.trail.close)
-        self.arrivals.pop(arrival.trail.name, None)
-        arrival.ended.set()
-        text = f"Trail {arrival.trail.name} from {arrival.sender.text} ended at {arrival.trail.durable}."
+        try:
+            await loop.run_in_executor(self._writers, arrival.trail.close)
+        finally:
+            self.arrivals.pop(arrival.trail.name, None)
+            arrival.ended.set()
+        durable = arrival.trail.durable
+        place = f"ended at {durable}" if durable.rba >= 0 else "ended before its first transaction"
+        text = f"Trail {arrival.trail.name} from {arrival.sender.text} {place}."
         self._tell(Severity.INFO, "GGS-00959", text)
 
     async def _take_all(self, websocket: WebSocket, arrival: Arrival) -> None:
@@ -198,9 +223,18 @@ class TrailReceivers:
     async def _refuse(self, websocket: WebSocket, error: GgsError) -> None:
         """Tell the sender, and whoever reads this home's log, why the connection ends."""
         again = error.code == INVALID or (isinstance(error, ConflictError) and error.code == "OGG-01454")
-        self._tell(Severity.WARNING, error.code, f"A trail from another home is refused: {error}")
+        self._report(websocket, error)
         await websocket.send_text(encode_message(Refusal(error.code, error.located, error.hint, again)))
         await websocket.close()
+
+    def _report(self, websocket: WebSocket, error: GgsError) -> None:
+        """Write a refusal to ggserr.log, at most one a minute of each kind for each address: anybody can connect."""
+        host = websocket.client.host if websocket.client is not None else "local"
+        more = self._refused.report(f"{error.code} {getattr(websocket.state, 'sender', '')}", host)
+        if more is not None:
+            others = f" ({more} more since the last message)" if more else ""
+            text = f"A trail from {host} is refused: {error.located[:_LONGEST_REASON]}{others}"
+            self._tell(Severity.WARNING, error.code, text)
 
     def _tell(self, severity: Severity, code: str, text: str) -> None:
         with contextlib.suppress(GgsError):  # a full disk must not hide the error itself
@@ -256,6 +290,13 @@ async def _binary(websocket: WebSocket) -> bytes:
 def received_name(state: ServiceState, text: str) -> TrailName:
     """Return the trail that a sender names: in ``dirdat`` unless it has a folder. Raises UsageError, HttpError."""
     named = text if "/" in text else f"./dirdat/{text}"
-    if is_outside(state.bounds, named, written=True):
+    name = TrailName.parse(named, state.home.root)
+    if name.prefix.startswith("."):
+        raise UsageError(f"{text[:200]} is not a valid trail name", hint="use two letters or digits")
+    try:
+        is_refused, folder = is_outside(state.bounds, named, written=True), name.folder.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
+        raise UsageError(f"{text[:200]} is not a valid trail name", hint="use a trail below dirdat") from error
+    if is_refused:
         raise HttpError(403, f"trail {text[:200]} is outside this home", hint="use a trail below dirdat, or ALLOWPATH")
-    return TrailName.parse(named, state.home.root)
+    return name._replace(folder=folder)

@@ -6,24 +6,12 @@ import os
 import signal
 
 from processes import until, until_state
-from two_homes import Line, TwoHomes, fingerprint
+from two_homes import Line, TwoHomes, fingerprint, path_pid, service_pid
 
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
-from ggshell.home.process_file import ProcessState, read_process_file
-
-
-def pid_of(homes: TwoHomes) -> int:
-    found = read_process_file(Home(homes.source).process("DP1", GroupKind.PATH))
-    assert found is not None
-    return found.pid
-
-
-def service_pid(homes: TwoHomes) -> int:
-    found = read_process_file(Home(homes.target.home).service)
-    assert found is not None
-    return found.pid
+from ggshell.home.process_file import ProcessState
 
 
 def test_rows_arrive_in_the_other_home_and_again_after_each_restart(homes: TwoHomes) -> None:
@@ -43,7 +31,7 @@ def test_every_row_arrives_once_after_kills_of_sender_and_receiver(homes: TwoHom
     homes.start_path()
     for round_ in range(3):
         homes.write(300)
-        os.kill(pid_of(homes), signal.SIGKILL)
+        os.kill(path_pid(homes), signal.SIGKILL)
         until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
         homes.write(300)
         if round_ == 1:

@@ -16,8 +16,10 @@ from trail_kit import PRODUCER, read_all, small
 
 from ggshell.clock import SystemClock
 from ggshell.home.certificate import read_certificate
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
+from ggshell.home.process_file import read_process_file
 from ggshell.network.proof import home_key
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
@@ -86,6 +88,18 @@ class TwoHomes:
     def close(self) -> None:
         run_ggshell("--home", self.source, "-c", "KILL ER *; STOP MANAGER !")
         self.target.close()
+
+
+def path_pid(homes: TwoHomes) -> int:
+    found = read_process_file(Home(homes.source).process("DP1", GroupKind.PATH))
+    assert found is not None
+    return found.pid
+
+
+def service_pid(homes: TwoHomes) -> int:
+    found = read_process_file(Home(homes.target.home).service)
+    assert found is not None
+    return found.pid
 
 
 def fingerprint(root: Path) -> str:

@@ -1,0 +1,83 @@
+"""The WebSocket connections of the service: what a client that has not signed in, or never reads, can make it keep."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.http11 import Request
+
+from ggshell.network.frames import LONGEST_FRAME
+from ggshell.network.opening import LONGEST_OPENING
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
+LIMIT: Final = "longest_message"
+"""The key in the scope's state of the function that sets the longest message of a connection. Bytes."""
+MOST_PARTS: Final = 1024
+"""How many parts a message may have: parts without data would otherwise be kept without limit."""
+MOST_UNREAD: Final = 1 << 20
+"""How many bytes of answers a client may leave unread."""
+UNREAD_MILLISECONDS: Final = 30_000
+"""How long a client may acknowledge nothing of what TCP sends to it."""
+
+
+class TrailProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket whose messages are as short as an opening, until the application knows the sender and sets another limit."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.conn.max_message_size = LONGEST_OPENING
+        stream = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):  # a connection that has ended already
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            allow: Callable[[int], None] = self._allow
+            self.scope["state"][LIMIT] = allow
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) >= MOST_PARTS:
+            self.conn.fail(1009, f"a message has more than {MOST_PARTS} parts")
+            self.handle_parser_exception()
+            return
+        super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """Pass a message on. A text that is not UTF-8 ends the connection; the base class would also print a traceback."""
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.conn.fail(1007, "a text is not in UTF-8")
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
+    def handle_ping(self) -> None:
+        """Answer, unless the client reads no answers."""
+        if self.transport.get_write_buffer_size() > MOST_UNREAD:
+            self.transport.abort()
+            return
+        super().handle_ping()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send a message of the application. A refusal completes the handshake; the base class would complain about it."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
+
+    def keepalive_timeout(self) -> None:
+        """End the connection at once: closing would first wait until the client, which does not answer, has read."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+    def _allow(self, longest: int) -> None:
+        self.conn.max_message_size = min(longest, LONGEST_FRAME)
