@@ -50,6 +50,7 @@ LOCK_SHARE: Final = 0.6
 """The part of the deadline for which a change waits for other changes of the same object."""
 UNWATCHED_SECONDS: Final = 0.5
 """For how long nobody looks whether a client closes its connection. Most answers take less."""
+_ENDING: Final = "the service is being stopped, so this request was not completed"
 _ABSOLUTE: Final = re.compile("https?://[^/]*", re.IGNORECASE)
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """Headers of every answer: a browser must not guess its type, and nothing may keep it."""
@@ -100,6 +101,10 @@ class Application:
             return await self._answer_or_bug(request)
         except GgsError as error:
             return self._refusal(request, error)
+        except asyncio.CancelledError:  # the server ends, and it cancels what it does not wait for any longer
+            return self._refusal(
+                request, HttpError(503, _ENDING, hint="repeat the request when the service runs again")
+            )
 
     async def _answer_or_bug(self, request: HttpRequest) -> Response:
         """Return the answer. Raises GgsError, whatever happens: Starlette would answer other errors without the envelope."""

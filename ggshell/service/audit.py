@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, GgsError
-from ggshell.home.events import Severity
+from ggshell.home.events import Severity, flat
 from ggshell.language.redaction import masked
 from ggshell.service.refusals import status_of
 from ggshell.service.refused_sign_ins import RefusedSignIns
@@ -42,11 +43,11 @@ class Audit:
         self._repeats = RefusedSignIns(clock)
 
     def done(self, attempt: Attempt, status: int) -> None:
-        """Record a change. Raises DiskError."""
+        """Record a change."""
         self._line(Severity.INFO, f"{attempt}: {status}")
 
     def failed(self, attempt: Attempt, error: GgsError) -> None:
-        """Record a change that was attempted and failed; what a role forbids is a refusal. Raises DiskError."""
+        """Record a change that was attempted and failed; what a role forbids is a refusal."""
         status = status_of(error)
         if status == _FORBIDDEN:
             self.refused(attempt, error)
@@ -60,8 +61,12 @@ class Audit:
             return
         others = f" ({more} more since the last message)" if more else ""
         text = f"{attempt}: {status_of(error)} {error.code} {masked(error.message)}{others}"
-        with contextlib.suppress(DiskError):  # a disk that is full must not hide the refusal itself
-            self._line(Severity.WARNING, text)
+        self._line(Severity.WARNING, text)
 
     def _line(self, severity: Severity, text: str) -> None:
-        self._write(severity, "GGS-00905", text)
+        """Write a line. The outcome of a request stays as it is if that fails; the line then goes to standard error."""
+        try:
+            self._write(severity, "GGS-00905", text)
+        except DiskError as error:
+            with contextlib.suppress(OSError):  # the same disk may be full
+                sys.stderr.write(f"WARNING: not logged in ggserr.log: {flat(text)} ({error})\n")

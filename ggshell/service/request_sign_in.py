@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ggshell.errors import HttpError
+from ggshell.errors import DiskError, HttpError
 from ggshell.home.events import Severity
 from ggshell.service.sign_in import ANONYMOUS, Principal, require_sender, user_name
 from ggshell.service.state import ServiceState
@@ -75,4 +76,6 @@ class RequestSignIn:
         more = self._state.refused_sign_ins.report(name, host)
         if more is not None:
             others = f" ({more} more since the last message)" if more else ""
-            self._state.event(Severity.WARNING, error.code, f"sign-in from {host} refused: {error.message}{others}")
+            text = f"sign-in from {host} refused: {error.message}{others}"
+            with contextlib.suppress(DiskError):  # a disk that is full must not hide the refusal itself
+                self._state.event(Severity.WARNING, error.code, text)

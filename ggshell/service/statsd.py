@@ -5,13 +5,14 @@ The servers are those of STATSD in dirprm/service.prm, and those that a client s
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
 from math import isfinite
 from typing import Final
 
-from ggshell.errors import GgsError
+from ggshell.errors import DiskError, GgsError
 from ggshell.home.documents import Documents
 from ggshell.home.events import Severity
 from ggshell.parameters.service_parameters import STATSD_PORT, StatsdSettings
@@ -30,7 +31,7 @@ class StatsdSender:
     def __init__(self, state: ServiceState) -> None:
         self._state = state
         self._ended = threading.Event()
-        self._refused = ""
+        self._refused: dict[StatsdSettings, str] = {}
         self._thread = threading.Thread(target=self._run, name="statsd", daemon=True)
         self._thread.start()
 
@@ -68,12 +69,13 @@ class StatsdSender:
             with socket.socket(family, socket.SOCK_DGRAM) as out:
                 for datagram in datagrams(self._lines(server.prefix)):
                     out.sendto(datagram, address)
-            self._refused = ""
+            self._refused.pop(server, None)
         except (OSError, GgsError) as error:
             text = f"Metrics cannot be sent to {server.host}:{server.port}: {error}."
-            if text != self._refused:
-                self._refused = text
-                self._state.event(Severity.WARNING, "GGS-00940", text)
+            if text != self._refused.get(server):
+                with contextlib.suppress(DiskError):  # a disk that is full must not end the thread
+                    self._state.event(Severity.WARNING, "GGS-00940", text)
+                    self._refused[server] = text
 
     def _lines(self, prefix: str) -> Iterator[bytes]:
         tag = f"deploymentName:{self._state.settings.deployment}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from service_client import RunningService
+from service_client import RunningService, initial_load
 
 pytestmark = pytest.mark.slow
 
@@ -53,3 +53,21 @@ def test_refused_statements_are_recorded_without_their_passwords(service: Runnin
         "statement SHELL id",
     ]
     assert all("by uma@127.0.0.1: 40" in text for text in texts)
+
+
+def test_a_log_that_cannot_be_written_does_not_change_the_answers(service: RunningService) -> None:
+    """Regression: with a home that is read-only, a wrong password was answered with 503."""
+    jane = service.client("jane")
+    assert jane.post("/extracts/KEPT1", initial_load("KEPT1")).status == 201
+    log = service.home / "ggserr.log"
+    kept = log.rename(service.home / "kept.log")
+    log.mkdir()
+    try:
+        assert jane.patch("/extracts/KEPT1", {"description": "x"}).status == 200
+        assert jane.patch("/extracts/NONE", {"description": "x"}).status == 404
+        assert service.client("uma").delete("/extracts/KEPT1").status == 403
+        assert service.client("uma", "wrong-password").get("/extracts").status == 401
+    finally:
+        log.rmdir()
+        kept.rename(log)
+    assert jane.get("/extracts/KEPT1").response["description"] == "x"

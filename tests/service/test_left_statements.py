@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -91,6 +92,18 @@ def test_a_statement_ends_when_its_client_does_not_ask_for_its_outcome(
     until("its thread to be free", lambda: service[1].free_statements == WORKERS)
     assert client.get(f"{PATH}/{name}").response["status"] == "error"
     assert info(client).status == 200
+
+
+def test_a_request_that_does_not_end_before_the_service_is_answered(tmp_path: Path) -> None:
+    """Regression: the answer was 500 without the envelope, and a traceback in SERVICE.out."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
+        statement = f"DBLOGIN USERID u@127.0.0.1:{silent.getsockname()[1]}/d, PASSWORD x"
+        with service_here(tmp_path, 60.0) as (url, state):
+            sent = pool.submit(ServiceClient(url).post, "/ggshell/statements", {"statement": statement})
+            until("the statement is carried out", lambda: state.free_statements < WORKERS)
+        reply = sent.result(60)
+    assert (reply.status, "retry-after" in reply.headers) == (503, True), reply.text
+    assert "being stopped" in reply.body["messages"][0]["title"]
 
 
 def test_more_statements_than_threads_are_refused(service: Service, north: str) -> None:

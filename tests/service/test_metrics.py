@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from service_client import RunningService, ServiceClient, free_port
+
+from ggshell.clock import SystemClock
+from ggshell.home.documents import Documents
+from ggshell.home.home import Home
+from ggshell.parameters.service_parameters import ServiceParameters, StatsdSettings
+from ggshell.service.state import ServiceState
+from ggshell.service.statsd import DEPLOYMENT, StatsdSender
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +71,29 @@ def test_statsd_receives_gauges_with_tags(tmp_path: Path) -> None:
         finally:
             running.close()
     assert "ggshell.manager_up:0|g|#deploymentName:north" in received.splitlines()
+
+
+def test_a_statsd_server_that_cannot_be_reached_is_reported_once(tmp_path: Path) -> None:
+    """Regression: two such servers were reported in turns, at each interval."""
+    home = Home(tmp_path)
+    home.ensure()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(60)
+        own = StatsdSettings("127.0.0.1", server.getsockname()[1], interval=0.01)
+        state = ServiceState(home, ServiceParameters(statsd=own), SystemClock())
+        unusable = [{"type": "statsd", "host": f"127.0.0.{number}", "port": 0} for number in (1, 2)]
+        Documents(home, DEPLOYMENT).put("Local", {"metrics": {"enabled": True, "servers": unusable}})
+        home.event_log.mkdir()  # the log cannot be written, which must not end the thread
+        sender = StatsdSender(state)
+        for _ in range(3):
+            server.recv(65_536)
+        home.event_log.rmdir()
+        with closing(sender):
+            for _ in range(20):
+                server.recv(65_536)
+    state.close()
+    assert home.event_log.read_text().count("Metrics cannot be sent") == len(unusable)
 
 
 def test_an_address_that_other_machines_reach_needs_tls_and_credentials(tmp_path: Path) -> None:
