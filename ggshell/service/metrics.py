@@ -25,11 +25,15 @@ MEDIA_TYPE: Final = CONTENT_TYPE_LATEST
 
 
 class HomeCollector(Collector):
-    """The metrics of a home, collected for each scrape; heartbeat lag is at most 15 seconds old."""
+    """The metrics of a home, collected for each scrape; heartbeat lag is at most 15 seconds old.
 
-    def __init__(self, home: Home, clock: Clock) -> None:
+    ``certificate_end``: until when the certificate of the service is valid, in microseconds since 1970; None without TLS.
+    """
+
+    def __init__(self, home: Home, clock: Clock, certificate_end: int | None = None) -> None:
         self._home = home
         self._clock = clock
+        self._certificate_end = certificate_end
         self._heartbeats = HeartbeatMetrics(home, clock)
 
     def collect(self) -> Iterator[Metric]:
@@ -52,6 +56,9 @@ class HomeCollector(Collector):
         disk = shutil.disk_usage(self._home.root)
         yield _gauge("ggshell_disk_free_bytes", "Free space of the home's file system.", disk.free)
         yield _gauge("ggshell_disk_size_bytes", "Size of the home's file system.", disk.total)
+        if self._certificate_end is not None:
+            text = "Until when the certificate of the service is valid."
+            yield _gauge("ggshell_certificate_end_time_seconds", text, self._certificate_end / _MICRO)
 
 
 def metrics_text(collector: HomeCollector) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import HttpError
+from ggshell.home.certificate import CERTIFICATE, read_certificate
 from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
 from ggshell.home.users import Users
@@ -113,7 +114,14 @@ class ServiceState:
         """The collector of the home's metrics; its library is loaded at the first use."""
         from ggshell.service.metrics import HomeCollector
 
-        return HomeCollector(self.home, self.clock)
+        return HomeCollector(self.home, self.clock, self._certificate_end())
+
+    def _certificate_end(self) -> int | None:
+        """Return until when the certificate of the service is valid (microseconds), None without TLS or a file."""
+        path = self.home.resolve(self.settings.certificate or CERTIFICATE)
+        if self.settings.plaintext or not path.exists():
+            return None
+        return read_certificate(path).not_after
 
     @property
     def bounds(self) -> Bounds:

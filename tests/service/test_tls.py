@@ -168,3 +168,11 @@ def test_a_certificate_that_cannot_be_used_is_named(
     (tmp_path / "dirprm" / "service.prm").write_text(f"PORT {free_port()}\n{text}\n")
     done = run_ggshell("--home", tmp_path, "-c", "START SERVICE")
     assert (done.returncode, refusal in done.stdout + done.stderr) == (1, True), done.stdout + done.stderr
+
+
+def test_metrics_say_until_when_the_certificate_is_valid(secured: RunningService) -> None:
+    """It can end while the service runs; clients refuse it then, and only a restart uses another one."""
+    lines = trusting(secured).get("//metrics").text.splitlines()
+    (shown,) = [line.split()[1] for line in lines if line.startswith("ggshell_certificate_end_time_seconds ")]
+    found = x509.load_pem_x509_certificate((secured.home / "dirwlt" / "service.crt").read_bytes())
+    assert float(shown) == found.not_valid_after_utc.timestamp()
