@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from ggshell.clock import EPOCH
 from ggshell.errors import UsageError
 from ggshell.groups.lifecycle import RUN_CODES
 from ggshell.home.home import Home
@@ -26,6 +27,7 @@ _STATES: Final[dict[str, str]] = {
     "OGG-01668": "Abend",
 }
 MOST: Final = 10_000
+_SLACK: Final = timedelta(minutes=1)
 _USUAL: Final = 1000
 
 
@@ -111,18 +113,33 @@ def events(home: Home, which: Wanted, fits: Callable[[LoggedEvent], bool] = lamb
 
 
 def _numbered(home: Home, which: Wanted) -> Iterator[LoggedEvent]:
+    before = EPOCH
     try:
         with home.event_log.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if which.last is not None and number > which.last:
                     return
                 if number >= (which.first or 0) and (match := _LINE.match(line)):
-                    yield _event(number, match)
+                    before = _moment(match[1].decode(), before)
+                    yield _event(number, match, before)
     except FileNotFoundError:
         return
 
 
-def _event(number: int, match: re.Match[bytes]) -> LoggedEvent:
-    time, severity, code, program, text = (part.decode(errors="replace") for part in match.groups())
-    issued = datetime.strptime(time, "%Y-%m-%d %H:%M:%S").astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _moment(text: str, before: datetime) -> datetime:
+    """Return the moment of a local time, which the hour before the end of daylight saving time has twice.
+
+    ``before``: the moment of the line before. Processes write lines at the same time, so a line may be slightly older.
+    """
+    local = datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
+    found = local.astimezone(UTC)
+    if found >= before - _SLACK:
+        return found
+    again = local.replace(fold=1).astimezone(UTC)
+    return again if again > before - _SLACK else found
+
+
+def _event(number: int, match: re.Match[bytes], moment: datetime) -> LoggedEvent:
+    severity, code, program, text = (part.decode(errors="replace") for part in match.groups()[1:])
+    issued = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     return LoggedEvent(number, issued, severity, code, program, text.rstrip())

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from processes import until
 from service_client import RunningService, ServiceClient
 
+from ggshell.clock import FakeClock, from_datetime
+from ggshell.home.events import EventLog, Severity
+from ggshell.home.home import Home
 from ggshell.home.process_file import read_process_file
+from ggshell.service.event_lines import Wanted, events
 from ggshell.service.routes import routes
 
 pytestmark = pytest.mark.slow
@@ -126,3 +133,27 @@ def peak_megabytes(pid: int) -> float:
     """The most memory that a process has used."""
     (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found) / 1024
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of a place with daylight saving time."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+def test_the_hour_that_a_clock_repeats_is_not_read_twice(tmp_path: Path) -> None:
+    """Regression: the messages of the second one had the times of the first one."""
+    clock = FakeClock(from_datetime(datetime(2026, 10, 24, 23, 50, tzinfo=UTC)))
+    log = EventLog(Home(tmp_path), clock)
+    written = []
+    for _ in range(10):
+        log.write(Severity.INFO, "GGS-00910", "p", "text")
+        written.append(datetime.fromtimestamp(clock.now() / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        clock.advance(20 * 60)
+    assert "2026-10-25 02:30:00" in log.read()
+    assert [each.issued for each in events(Home(tmp_path), Wanted())] == written
