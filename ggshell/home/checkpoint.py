@@ -189,6 +189,10 @@ class GroupOptions(NamedTuple):
     """The name of a path's client certificate (AUTHENTICATION CERTIFICATE)."""
     compression: int | None = None
     """The smallest data in bytes that a path compresses; None: it does not."""
+    rule_objects: tuple[str, ...] = ()
+    """The tables of a path's rule; empty: it sends all."""
+    rule_excludes: bool = False
+    """The path sends all tables but those of its rule."""
     replicat_kind: ReplicatKind = ReplicatKind.CLASSIC
     """How a Replicat applies."""
     maxthreads: int = 25

@@ -10,7 +10,6 @@ from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.cli.trails import require_unwritten
 from ggshell.errors import UsageError
-from ggshell.groups.progress import without_completed
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.language.handlers import unavailable
 from ggshell.network.addresses import parse_receiver
@@ -105,28 +104,3 @@ def delete_distpath(session: Session, *, path_name: str, force: bool = False) ->
         require_stopped(each, "deleted")
         registrations.remove(session, each)
     return Message(tuple(f"Deleted DISTPATH {each.group}." for each in found), tuple(errors))
-
-
-@command("ALTER DISTPATH BEGIN")
-def alter_distpath(
-    session: Session,
-    *,
-    path_name: str,
-    now: bool = False,
-    when: str = "",
-    seqno: tuple[int | str, ...] = (),
-) -> Message:
-    """Set a stopped path to another position of its source trail. What the target trail holds is not written again."""
-    lines: list[str] = []
-    found, errors = select(session, PATH, path_name)
-    for each in found:
-        require_stopped(each, "altered")
-    for each in found:
-        begin = "NOW" if now else when
-        file, rba = (int(seqno[0]), int(seqno[-1])) if seqno else (None, None)
-        place = starting_position(session, each.checkpoint.read.trail, begin, file, rba)
-        read = each.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
-        changed = without_completed(each.checkpoint)._replace(read=read, begin=begin, record_time=0, caught_up=0)
-        registrations.save(session, changed)
-        lines += [f"{each.name} continues at {place}.", "Distribution path altered."]
-    return Message(tuple(lines), tuple(errors))

@@ -1,0 +1,139 @@
+"""ALTER DISTPATH: the position, the target, the rules and the connection of a stopped path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ggshell.cli import registrations
+from ggshell.cli.begin import starting_position
+from ggshell.cli.commands.path import signing_in, target_trail
+from ggshell.cli.groups import PATH, View, require_stopped, select
+from ggshell.cli.registry import command
+from ggshell.cli.results import Message
+from ggshell.cli.session import Session
+from ggshell.cli.trails import require_unwritten
+from ggshell.errors import UsageError
+from ggshell.groups.progress import without_completed
+from ggshell.home.checkpoint import Checkpoint, GroupOptions, WriteCheckpoint
+from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
+
+_ALTERED = "Distribution path altered."
+
+
+@command("ALTER DISTPATH BEGIN")
+def alter_begin(
+    session: Session,
+    *,
+    path_name: str,
+    now: bool = False,
+    when: str = "",
+    seqno: tuple[int | str, ...] = (),
+) -> Message:
+    """Set a stopped path to another position of its source trail. What the target trail holds is not written again."""
+    begin = "NOW" if now else when
+    file, rba = (int(seqno[0]), int(seqno[-1])) if seqno else (None, None)
+    lines: list[str] = []
+
+    def moved(found: View) -> Checkpoint:
+        place = starting_position(session, found.checkpoint.read.trail, begin, file, rba)
+        read = found.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
+        lines.append(f"{found.name} continues at {place}.")
+        return without_completed(found.checkpoint)._replace(read=read, begin=begin, record_time=0, caught_up=0)
+
+    return _altered(session, path_name, moved, lines)
+
+
+@command("ALTER DISTPATH TARGET")
+def alter_target(session: Session, *, path_name: str, url: str) -> Message:
+    """Send to another trail. It continues after what it contains, and otherwise begins at the path's position."""
+    writes, receiver = target_trail(url)
+
+    def redirected(found: View) -> Checkpoint:
+        before = found.checkpoint.write[0]
+        if not receiver and session.home.resolve(found.checkpoint.read.trail) == session.home.resolve(writes):
+            raise UsageError("a path cannot write to the trail that it reads.")
+        if not receiver and (before.is_elsewhere or session.home.resolve(before.trail) != session.home.resolve(writes)):
+            require_unwritten(session, writes)
+        target = WriteCheckpoint(writes, remote=True, megabytes=before.megabytes, receiver=receiver)
+        if (writes, receiver) == (before.trail, before.receiver):
+            target = before
+        return found.checkpoint._replace(write=(target,), options=found.checkpoint.options._replace(target=url))
+
+    return _altered(session, path_name, redirected)
+
+
+@command("ALTER DISTPATH TARGET SIZEMB")
+def alter_size(session: Session, *, path_name: str, megabytes: int) -> Message:
+    """Set the size of future files of the target trail."""
+
+    def resized(found: View) -> Checkpoint:
+        targets = tuple(each._replace(megabytes=megabytes) for each in found.checkpoint.write)
+        return found.checkpoint._replace(write=targets)
+
+    return _altered(session, path_name, resized)
+
+
+@command("ALTER DISTPATH TARGET COMPRESSION")
+def alter_compression(
+    session: Session, *, path_name: str, on: bool = False, off: bool = False, threshold: int = COMPRESS_THRESHOLD
+) -> Message:
+    """Compress what is sent to another home, from a size on, or do not."""
+    return _with_options(session, path_name, lambda options: options._replace(compression=None if off else threshold))
+
+
+@command("ALTER DISTPATH RULE PASSTHRU")
+def alter_rule_passthru(session: Session, *, path_name: str, action: str = "INCLUDE") -> Message:
+    """Send every table again."""
+    return _with_options(session, path_name, lambda options: options._replace(rule_objects=(), rule_excludes=False))
+
+
+@command("ALTER DISTPATH RULE FILTER")
+def alter_rule_filter(
+    session: Session, *, path_name: str, objectnames: tuple[str, ...] = (), action: str = "INCLUDE"
+) -> Message:
+    """Send only some tables, or all but some. The rule replaces the one before."""
+    if not objectnames:
+        raise UsageError("RULE FILTER requires OBJECTNAMES.", hint="use OBJECTNAMES schema.table, or RULE PASSTHRU")
+    _require_patterns(objectnames)
+    excludes = action == "EXCLUDE"
+    return _with_options(
+        session, path_name, lambda options: options._replace(rule_objects=objectnames, rule_excludes=excludes)
+    )
+
+
+def _require_patterns(names: tuple[str, ...]) -> None:
+    from ggshell.cli.commands.send import require_pattern
+
+    for name in names:
+        require_pattern(name)
+
+
+@command("ALTER DISTPATH AUTHENTICATION")
+def alter_authentication(
+    session: Session, *, path_name: str, certificate: str = "", useridalias: str | tuple[str, ...] = ""
+) -> Message:
+    """Change how the path signs in to the other home."""
+    login = (useridalias,) if isinstance(useridalias, str) else useridalias
+    given = ("CERTIFICATE", certificate) if certificate else ("USERIDALIAS", *login)
+    return _with_options(session, path_name, lambda options: signing_in(options, given))
+
+
+def _with_options(session: Session, pattern: str, change: Callable[[GroupOptions], GroupOptions]) -> Message:
+    return _altered(session, pattern, lambda found: found.checkpoint._replace(options=change(found.checkpoint.options)))
+
+
+def _altered(
+    session: Session, pattern: str, change: Callable[[View], Checkpoint], lines: list[str] | None = None
+) -> Message:
+    """Save what ``change`` makes of each path. All must be stopped, since a running process owns its checkpoint.
+
+    ``lines``: what ``change`` says about a path is added to it.
+    """
+    told = [] if lines is None else lines
+    found, errors = select(session, PATH, pattern)
+    for each in found:
+        require_stopped(each, "altered")
+    for each in found:
+        registrations.save(session, change(each))
+        told.append(_ALTERED)
+    return Message(tuple(told), tuple(errors))
