@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
+from ggshell.errors import ConnectionLostError
+from ggshell.groups.connection_state import ConnectionState, Unacknowledged, answer_while_waiting, written
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import path_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
@@ -15,7 +16,7 @@ from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import UNTOUCHED, TableStage
 from ggshell.groups.trail_forms import TrailForms, reader_keys
-from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.table_patterns import TableFilter
@@ -62,42 +63,25 @@ def forward(
     _require_source(context)
     producer = Producer(context.group, f"ggshell {context.type}")
     end = ending or Ending(context, RunEnd())
-    _answer_while_waiting(context)
+    state = ConnectionState(context.clock)
+    answer_while_waiting(context, state)
 
     def session(backoff: Backoff) -> None:
         try:
-            with contextlib.closing(open_outputs(context, producer, forms, _first_header(context))) as outputs:
-                connected(context, backoff)
-                Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows).run(end)
+            connect(backoff)
+        except ConnectionLostError as error:
+            state.failed(error)
+            raise
         finally:
-            _answer_while_waiting(context)
+            answer_while_waiting(context, state)
+
+    def connect(backoff: Backoff) -> None:
+        with contextlib.closing(open_outputs(context, producer, forms, _first_header(context))) as outputs:
+            connected(context, backoff)
+            state.opened()
+            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state).run(end)
 
     run_sessions(context, session, lambda: None)
-
-
-def _answer_while_waiting(context: GroupContext) -> None:
-    """Answer requests while no receiver is connected: from the checkpoint, with the lag growing."""
-    checkpoint = context.checkpoint
-    progress = ReadingProgress(context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead)
-    progress.behind()
-    place = checkpoint.read.current
-    read = progress.read_answer(
-        checkpoint.read.trail, place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
-    )
-    receivers = ", ".join(each.receiver.partition("?")[0] for each in checkpoint.write if each.receiver)
-    status = f"Waiting for {receivers}" if receivers else "Starting"
-    told = {"status": status, "read": read, "write": written(checkpoint.write), "slot": {}}
-    context.verb("GETLAG", lambda _: progress.lag_answer(), live=lambda _: progress.lag_answer(busy=True))
-    context.verb("STATUS", lambda _: told)
-    context.verb("ROLLOVER", lambda _: {})
-
-
-def written(write: Sequence[WriteCheckpoint]) -> list[dict[str, Any]]:
-    """Return the durable positions for the answer to STATUS."""
-    return [
-        {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
-        for item in write
-    ]
 
 
 def _require_source(context: GroupContext) -> None:
@@ -143,9 +127,12 @@ class Forwarder:
         outputs: Outputs,
         save_seconds: float,
         rows: TableStage,
+        state: ConnectionState,
     ) -> None:
         self._context = context
         self._outputs = outputs
+        self._state = state
+        self._unacknowledged = Unacknowledged()
         self._save_seconds = save_seconds
         checkpoint = context.checkpoint
         place = checkpoint.read.current
@@ -185,11 +172,12 @@ class Forwarder:
                 if batch is not None:
                     self._copy(batch)
                 else:
-                    self._progress.reached_end()
                     ending.trail_read()
                     self._outputs.check()
-                now = clock.steady()
+                now, at = clock.steady(), clock.now()
                 self._flush(now, at_end=batch is None or reader.caught_up())
+                if batch is None:
+                    self._progress.reached_end(at)
                 if now >= self._next_save:
                     self._save()
                     self._unsaved, self._next_save = False, now + self._save_seconds
@@ -211,6 +199,7 @@ class Forwarder:
                 self._context.statistics.add(table, table, io_type, count)
         last = batch.pieces[-1]
         self._progress.processed(last.header.commit_time)
+        self._unacknowledged.wrote(batch.pieces[0].header.commit_time)
         self._completed = (self._completed or Completed(last.header.csn, frozenset())).along(batch.pieces)
         if last.ends:
             self._done = TrailPosition(batch.seqno, batch.end_rba)
@@ -222,11 +211,21 @@ class Forwarder:
         if not self._unflushed:
             return
         if at_end:
-            self._outputs.flush()
+            self._progress.waits(self._unacknowledged.oldest(self._outputs.transfers()))
+            self._flush_all()
             self._unflushed = False
         elif now >= self._next_flush:
             self._outputs.flush_behind()
+            transfers = self._outputs.transfers()
+            self._unacknowledged.sent(transfers)
+            self._progress.waits(self._unacknowledged.oldest(transfers) if transfers else 0)
             self._next_flush = now + FLUSH_PAUSE
+
+    def _flush_all(self) -> None:
+        """Make everything durable in the target."""
+        self._outputs.flush()
+        self._unacknowledged.clear()
+        self._progress.waits(0)
 
     def _follow(self) -> None:
         """Write in the format of the source file that is being read."""
@@ -237,7 +236,7 @@ class Forwarder:
 
     def _save(self) -> None:
         """Make everything durable in the target, then write the checkpoint; never in another order."""
-        self._outputs.flush()
+        self._flush_all()
         context = self._context
         time = self._progress.record_time
         read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
@@ -264,10 +263,11 @@ class Forwarder:
 
     def _status(self) -> dict[str, Any]:
         read = self._progress.read_answer(str(self._trail), self._done)
+        transfers = self._outputs.transfers()
         return {
             "status": f"Recovery complete: {self._progress.reading}",
             "read": read,
             "write": written(self._outputs.checkpoints()),
             "slot": {},
-            "receivers": [each._asdict() for each in self._outputs.transfers()],
+            **(self._state.answer(transfers) if transfers else {}),
         }

@@ -77,7 +77,7 @@ def require_no_sender(name: TrailName) -> None:
         raise ConflictError(
             f"trail {name} belongs to its sender: {owner.text} writes it",
             code=OTHER_WRITER,
-            hint="use another trail name",
+            hint="use another trail name; if its sender is gone, use DELETE RECVPATH",
         )
 
 

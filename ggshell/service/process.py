@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from ggshell.cli.received_paths import RECEIVERS
 from ggshell.cli.service_facts import url_of
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, ProcessError
@@ -39,6 +40,7 @@ from ggshell.service.state import DATABASE, PROGRAM, ServiceState
 from ggshell.service.statsd import StatsdSender
 from ggshell.service.task_commands import start_tasks
 from ggshell.service.trail_protocol import TrailProtocol
+from ggshell.service.trail_receiver import TrailReceivers
 
 GRACE_SECONDS: Final = 5
 """How long requests may take to end after STOP SERVICE."""
@@ -86,6 +88,7 @@ class _Control(Meanwhile):
             "manager_port_open": manager[1],
         }
         self.server: Server | None = None
+        self.receivers: TrailReceivers | None = None
 
     def at_once(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         if verb == "STOP" and self.server is not None:
@@ -93,6 +96,8 @@ class _Control(Meanwhile):
             return {"pid": os.getpid()}
         if verb == "STATUS":
             return {"pid": os.getpid(), **self._status}
+        if verb == RECEIVERS and self.receivers is not None:
+            return self.receivers.answer()
         raise ProcessError(f"the service does not support the request {verb}")
 
 
@@ -139,6 +144,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     control = _Control(settings, _fingerprint(home, settings), (manager_port, len(listeners) > 1))
     check = check_answer if os.environ.get(VARIABLE) else None
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""), check=check)
+    control.receivers = application.receivers
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
     entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
     server = control.server = Server(

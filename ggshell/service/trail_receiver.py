@@ -51,15 +51,29 @@ WRITERS: Final = 32
 _LONGEST_REASON: Final = 500
 
 
+class Counts:
+    """What has arrived of a trail since the service started, over all connections. ``last``: microseconds since 1970."""
+
+    def __init__(self) -> None:
+        self.messages = self.bytes = self.syncs = self.connections = self.last = 0
+
+    def add(self, messages: list[bytes], now: int) -> None:
+        """Count messages that were written with one sync."""
+        self.messages += len(messages)
+        self.bytes += sum(map(len, messages))
+        self.syncs += 1
+        self.last = now
+
+
 class Arrival:
     """One trail that arrives over one connection, for INFO RECVPATH and metrics."""
 
-    def __init__(self, trail: ReceivedTrail, sender: TrailOwner, address: str, since: int) -> None:
+    def __init__(self, trail: ReceivedTrail, sender: TrailOwner, address: str, since: int, counts: Counts) -> None:
         self.trail = trail
         self.sender = sender
         self.address = address
         self.since = since
-        self.messages = self.bytes = self.syncs = 0
+        self.counts = counts
         self.ended = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.is_replaced = False
@@ -74,10 +88,22 @@ class TrailReceivers:
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="receiver")
         self._refused = RefusedSignIns(state.clock)
         self.arrivals: dict[TrailName, Arrival] = {}
+        self._counts: dict[TrailName, Counts] = {}
 
     def close(self) -> None:
         """Release the threads; the connections have ended by now."""
         self._writers.shutdown(wait=True)
+
+    def answer(self) -> dict[str, Any]:
+        """Return what INFO RECVPATH asks for: a line for each trail that has arrived. Any thread can call this."""
+        return {"trails": [self._line(name, counts) for name, counts in list(self._counts.items())]}
+
+    def _line(self, name: TrailName, counts: Counts) -> dict[str, Any]:
+        arrival = self.arrivals.get(name)
+        found = {"trail": str(name), "connected": arrival is not None, **vars(counts)}
+        if arrival is not None:
+            found |= {"address": arrival.address, "since": arrival.since, "position": list(arrival.trail.durable)}
+        return found
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection until it ends."""
@@ -178,7 +204,9 @@ class TrailReceivers:
         reached = TrailPosition(*opening.reached) if opening.reached is not None else None
         loop = asyncio.get_running_loop()
         trail = await loop.run_in_executor(self._writers, ReceivedTrail, name, sender, reached, opening.purge)
-        arrival = self.arrivals[name] = Arrival(trail, sender, client, self._state.clock.now())
+        counts = self._counts.setdefault(name, Counts())
+        counts.connections += 1
+        arrival = self.arrivals[name] = Arrival(trail, sender, client, self._state.clock.now(), counts)
         arrival.task = asyncio.current_task()
         self._tell(Severity.INFO, "GGS-00958", f"Trail {name} arrives from {sender.text} at {client}.")
         return arrival
@@ -213,9 +241,7 @@ class TrailReceivers:
             while True:
                 messages = await waiting.take()
                 answer = await loop.run_in_executor(self._writers, arrival.trail.take, messages)
-                arrival.messages += len(messages)
-                arrival.bytes += sum(map(len, messages))
-                arrival.syncs += 1
+                arrival.counts.add(messages, self._state.clock.now())
                 await websocket.send_bytes(answer)
         finally:
             reader.cancel()

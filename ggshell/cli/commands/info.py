@@ -118,7 +118,8 @@ def _wanted(found: View, *, tasks: bool, every: bool) -> bool:
 def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tuple[Note, ...]]:
     now = session.clock.now()
     lag = group_lag(session.home, found, now)
-    answer = _asked(found) if detail else None
+    remote = any(each.is_elsewhere for each in found.checkpoint.write)
+    answer = _asked(found) if detail or remote else None
     info = GroupInfo(
         found.checkpoint,
         found.state,
@@ -129,6 +130,7 @@ def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tu
         slot_of(session, found, answer) if detail else found.checkpoint.options.watch,
         lag.error is None,
         tuple((answer or {}).get("obstacles") or ()),
+        _connection(answer) if remote else {},
     )
     return info, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found) + beyond_note(session, found)
 
@@ -157,6 +159,11 @@ def _asked(found: View) -> dict[str, Any] | None:
         return request(supervision.process_of(found).socket, "STATUS", timeout=_ASK_SECONDS)
     except GgsError:
         return None
+
+
+def _connection(answer: dict[str, Any] | None) -> dict[str, Any]:
+    """What the answer to STATUS says about the connection to receivers."""
+    return {name: answer[name] for name in ("connection", "receivers") if name in answer} if answer else {}
 
 
 def slot_of(session: Session, found: View, answer: dict[str, Any] | None) -> SlotFacts | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ggshell.cli.output.tables import narrow_lines
 from ggshell.cli.output.units import moment, size
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.listings import trail_type
+from ggshell.cli.results.transfers import connection_lines, target_lines
 from ggshell.clock import local_text
 from ggshell.connectors.registry import source_log
 from ggshell.durations import clock_text, whole_seconds
@@ -20,7 +21,10 @@ from ggshell.types import LogPosition, TrailPosition, format_lsn
 
 
 class GroupInfo(NamedTuple):
-    """A group as INFO shows it. ``paths``: label -> file, for DETAIL."""
+    """A group as INFO shows it.
+
+    ``paths``: label -> file, for DETAIL. ``connection``: what its process answers about its receivers, empty if it has none.
+    """
 
     checkpoint: Checkpoint
     status: str
@@ -31,6 +35,7 @@ class GroupInfo(NamedTuple):
     slot: SlotFacts | None = None
     lag_known: bool = True
     obstacles: tuple[str, ...] = ()
+    connection: Mapping[str, Any] = {}
 
 
 class InfoGroups(NamedTuple):
@@ -47,6 +52,14 @@ class InfoGroups(NamedTuple):
         return (
             *("type", "group", "status", "started", "lag_seconds", "since_seconds", "pid", "source", "trail"),
             *("seqno", "rba", "csn", "record_time", "slot", "wal_bytes_held", "wal_bytes_per_hour", "seconds_left"),
+            *(
+                "receiver",
+                "connected",
+                "acknowledged_seqno",
+                "acknowledged_rba",
+                "bytes_in_flight",
+                "round_trip_seconds",
+            ),
         )
 
     @property
@@ -79,7 +92,19 @@ def _group_row(info: GroupInfo) -> Row:
         ),
         *(info.pid, str(found.read.source), found.read.trail or None, *place, found.latest_csn or None),
         *(moment(found.record_time), *held),
+        *_connection_cells(info),
     )
+
+
+def _connection_cells(info: GroupInfo) -> Row:
+    """The receiver of the first trail in another home, and its connection; nothing for trails of this machine."""
+    target = next((each for each in info.checkpoint.write if each.is_elsewhere), None)
+    if target is None:
+        return (None,) * 6
+    state = info.connection.get("connection")
+    now: Mapping[str, Any] = next(iter(info.connection.get("receivers") or ()), {})
+    connected = bool(state["connected"]) if state else False
+    return (target.receiver, connected, *target.current, now.get("in_flight"), now.get("round_trip"))
 
 
 class StatusLine(NamedTuple):
@@ -144,7 +169,7 @@ def _info_groups(result: InfoGroups, *, narrow: bool = False) -> str:
 
 
 def _group(info: GroupInfo, result: InfoGroups, *, narrow: bool) -> str:
-    lines = [*heading(info), *read_lines(info.checkpoint), *_slot_place(info), *_recovery(info)]
+    lines = [*heading(info), *read_lines(info.checkpoint), *_slot_place(info), *_recovery(info), *_receivers(info)]
     if result.detail:
         lines += _detail(info, narrow=narrow)
     if result.showch:
@@ -165,6 +190,14 @@ def _recovery(info: GroupInfo) -> list[str]:
         left = f"about {found.left_bytes:,} bytes left, {round(found.left_seconds)} seconds"
         lines.append(labeled("", left))
     return lines
+
+
+def _receivers(info: GroupInfo) -> list[str]:
+    """The lines of trails in other homes: what the receivers have acknowledged, and how the connection works."""
+    found: list[tuple[str, str]] = []
+    for each in info.checkpoint.write:
+        found += target_lines(each) if each.is_elsewhere else []
+    return [labeled(*line) for line in (*found, *connection_lines(info.connection))]
 
 
 def labeled(label: str, text: str) -> str:

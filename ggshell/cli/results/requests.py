@@ -9,6 +9,7 @@ from ggshell.cli.output.tables import aligned
 from ggshell.cli.output.units import moment
 from ggshell.cli.results import Note, Row
 from ggshell.cli.results.groups import slot_lines
+from ggshell.cli.results.transfers import connection_lines
 from ggshell.clock import local_text
 from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
@@ -167,6 +168,10 @@ def _status(group: ProcessStatus) -> str:
     lines += ["", "  Current read position:", *_position(answer.get("read") or {})]
     for target in answer.get("write") or ():
         lines += ["", "  Current write position:", *_position(target)]
+    connection = connection_lines(answer)
+    if connection:
+        lines += ["", "  Connection to the receiver:"]
+        lines += [f"    {label}: {value}" if label else f"    {value}" for label, value in connection]
     if group.slot is not None:
         lines += ["", *(f"  {line}" for line in slot_lines(group.slot))]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,123 @@
+"""The trails that arrive in this home from others: senders, from the files beside the trails, and the service's figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+from ggshell.errors import GgsError, NotFoundError
+from ggshell.groups.control import request
+from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState, state_of
+from ggshell.network.trail_owner import TrailOwner, owner_of
+from ggshell.trail.name import TrailName
+from ggshell.trail.reach import TrailExtent
+from ggshell.types import TrailPosition
+
+RECEIVERS: Final = "RECEIVERS"
+"""The request to the service for the figures of trails that arrive."""
+_ASK_SECONDS: Final = 5.0
+_SUFFIX: Final = ".sender"
+NOTHING: Final = TrailPosition(0, 0)
+
+
+class ReceivedPath(NamedTuple):
+    """A trail that another home sends.
+
+    ``trail``: its name in statements. ``name``: that of the path or group that sends it, with the trail's if several have it.
+    ``known``: the service answered; otherwise nothing is known of connections. ``since``: when the connection was made.
+    ``position``: the durable end of the trail. ``bytes``, ``messages``, ``syncs``, ``connections``: since the service started;
+    ``last``: when data arrived last. Times are in microseconds since 1970.
+    """
+
+    name: str
+    trail: str
+    place: TrailName
+    sender: TrailOwner
+    known: bool = False
+    connected: bool = False
+    address: str = ""
+    since: int = 0
+    position: TrailPosition = NOTHING
+    bytes: int = 0
+    messages: int = 0
+    syncs: int = 0
+    connections: int = 0
+    last: int = 0
+
+    @property
+    def status(self) -> str:
+        if not self.known:
+            return "SERVICE STOPPED"
+        return "CONNECTED" if self.connected else "NOT CONNECTED"
+
+
+def received_paths(home: Home) -> list[ReceivedPath]:
+    """Return every trail that arrives in a home. Raises StoreError for a file that cannot be read, DiskError."""
+    owners = [(place, owner) for place in _places(home) if (owner := owner_of(place)) is not None]
+    answer = _asked(home)
+    figures = {each["trail"]: each for each in answer or ()}
+    found = [_path(home, place, owner, figures.get(str(place)), known=answer is not None) for place, owner in owners]
+    names = [each.name for each in found]
+    unique = [
+        each._replace(name=f"{each.name}_{each.place.prefix}") if names.count(each.name) > 1 else each for each in found
+    ]
+    return sorted(unique, key=lambda each: (each.name, each.trail))
+
+
+def select_paths(home: Home, wanted: str) -> list[ReceivedPath]:
+    """Return the paths whose name, sender or trail matches a name or a wildcard. Raises NotFoundError, StoreError."""
+    found = [each for each in received_paths(home) if _matches(home, each, wanted)]
+    if not found:
+        raise NotFoundError(
+            f"receiver path {wanted[:80]} does not exist.", hint="list the trails with INFO RECVPATH ALL"
+        )
+    return found
+
+
+def _matches(home: Home, path: ReceivedPath, wanted: str) -> bool:
+    names = (path.name.upper(), path.sender.group.upper())
+    texts = (path.trail, path.place.prefix)
+    return (
+        any(fnmatchcase(name, wanted.upper()) for name in names)
+        or any(fnmatchcase(text, wanted) for text in texts)
+        or home.resolve(wanted) == path.place.folder / path.place.prefix
+    )
+
+
+def _places(home: Home) -> Iterator[TrailName]:
+    """Return the trails below a home that have a sender."""
+    for folder, _, files in os.walk(home.root.resolve()):
+        for file in sorted(files):
+            if file.endswith(_SUFFIX) and file.startswith(".") and len(file) == len(_SUFFIX) + 3:
+                yield TrailName(home.root.resolve() / folder, file[1:3])
+
+
+def _path(
+    home: Home, place: TrailName, owner: TrailOwner, figures: dict[str, Any] | None, *, known: bool
+) -> ReceivedPath:
+    relative = os.path.relpath(place.folder, home.root.resolve())
+    trail = f"./{place.prefix}" if relative == "." else f"./{relative}/{place.prefix}"
+    found = ReceivedPath(
+        owner.group.upper(), trail, place, owner, known, position=TrailExtent.of(place).mark or NOTHING
+    )
+    if figures is None:
+        return found
+    names = ("connected", "address", "since", "bytes", "messages", "syncs", "connections", "last")
+    given = {name: figures[name] for name in names if name in figures}
+    if figures.get("position"):
+        given["position"] = TrailPosition(*figures["position"])
+    return found._replace(**given)
+
+
+def _asked(home: Home) -> list[dict[str, Any]] | None:
+    """Return what the running service answers; None if it does not run or does not answer."""
+    state, entry = state_of(home.service)
+    if state is not ProcessState.RUNNING or entry is None:
+        return None
+    try:
+        return list(request(entry.socket, RECEIVERS, timeout=_ASK_SECONDS)["trails"])
+    except GgsError:
+        return None

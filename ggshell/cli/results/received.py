@@ -1,0 +1,79 @@
+"""Results of INFO RECVPATH and STATS RECVPATH."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ggshell.cli.output.units import moment, size
+from ggshell.cli.received_paths import ReceivedPath
+from ggshell.cli.results import Row
+from ggshell.cli.results.groups import labeled, trail_file
+from ggshell.clock import local_text
+
+
+class ReceivedPaths(NamedTuple):
+    """Trails that arrive from other homes; ``counts``: STATS, which shows the figures only."""
+
+    paths: tuple[ReceivedPath, ...]
+    counts: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (
+            *(
+                "recvpath",
+                "trail",
+                "status",
+                "sender_home",
+                "sender_host",
+                "sender_group",
+                "address",
+                "connected_since",
+            ),
+            *("seqno", "rba", "bytes", "messages", "syncs", "connections", "last_data"),
+        )
+
+    @property
+    def rows(self) -> list[Row]:
+        return [
+            (
+                *(each.name, each.trail, each.status, *each.sender[:3], each.address or None, moment(each.since)),
+                *each.position,
+                *((each.bytes, each.messages, each.syncs, each.connections) if each.known else (None,) * 4),
+                moment(each.last),
+            )
+            for each in self.paths
+        ]
+
+    @property
+    def layout(self) -> str:
+        if not self.paths:
+            return "\nNo trails arrive from other homes.\n"
+        return "".join(f"\n{_counts(each) if self.counts else _path(each)}" for each in self.paths)
+
+
+def _path(found: ReceivedPath) -> str:
+    lines = [f"RECVPATH   {found.name:<10}Trail {found.trail}   Status {found.status}"]
+    lines.append(labeled("Sender", found.sender.text))
+    if found.connected:
+        lines.append(labeled("Connection", f"From {found.address} since {local_text(found.since)}"))
+    place = found.position
+    reached = f"File {trail_file(found.trail, place.seqno)}  RBA {place.rba}" if place.rba else "Nothing yet"
+    lines.append(labeled("Position", reached))
+    if found.connections:
+        lines.append(labeled("Received", f"{size(found.bytes)} in {found.messages:,} messages, {found.syncs:,} syncs"))
+    return "\n".join(lines) + "\n"
+
+
+def _counts(found: ReceivedPath) -> str:
+    lines = [f"RECVPATH   {found.name:<10}Trail {found.trail}   Status {found.status}"]
+    if not found.known:
+        return "\n".join([*lines, "The figures are those of the running service: START SERVICE.", ""])
+    lines += [
+        labeled("Connections", f"{found.connections:,}"),
+        labeled("Messages", f"{found.messages:,}"),
+        labeled("Bytes", f"{found.bytes:,}"),
+        labeled("Syncs", f"{found.syncs:,}"),
+        labeled("Last data", local_text(found.last) if found.last else "None since the service started"),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,60 @@
+"""What INFO, LAG and STATUS show of a path to another home: a path that waits never looks like one that works."""
+
+from __future__ import annotations
+
+from processes import until
+from two_homes import Line, TwoHomes
+
+
+def lag_of_info_all(homes: TwoHomes) -> str:
+    return next(line.split()[3] for line in homes.run("INFO ALL").splitlines() if "DP1" in line)
+
+
+def test_info_shows_target_acknowledged_position_and_connection(homes: TwoHomes, line: Line) -> None:
+    homes.write(50)
+    homes.start_path(line.port)
+    homes.until_equal()
+    until("the round trip is measured", lambda: " ms" in homes.run("INFO DISTPATH dp1"))
+    until("the checkpoint follows", lambda: "Acknowledged         File" in homes.run("INFO DISTPATH dp1"))
+    shown = homes.run("INFO DISTPATH dp1, DETAIL")
+    for text in (
+        f"Target               {homes.url(line.port, './dirdat/da')}",
+        "Connected since",
+        "In Flight            0 bytes",
+    ):
+        assert text in shown
+    status = homes.run("SEND DISTPATH dp1 STATUS")
+    assert "Connection to the receiver:" in status
+    assert "Round Trip: " in status
+    assert "At EOF" in homes.run("LAG dp1")
+
+
+def test_a_path_that_waits_says_so_everywhere_and_its_lag_grows(homes: TwoHomes, line: Line) -> None:
+    homes.write(5)
+    homes.start_path(line.port)
+    homes.until_equal()
+    homes.target.run("STOP SERVICE")
+    until("the path waits", lambda: "Waiting since" in homes.run("INFO DISTPATH dp1"))
+    assert "At EOF" in homes.run("LAG dp1")  # nothing waits to be sent
+    homes.write(5)
+    lag = homes.run("LAG dp1")
+    assert "At EOF" not in lag
+    assert "Waiting for wss://" in lag
+    until("the reason is shown", lambda: "connection" in homes.run("INFO DISTPATH dp1").partition("Waiting since")[2])
+    assert "Waiting for" in homes.run("SEND DISTPATH dp1 STATUS")
+    until("INFO ALL shows the lag", lambda: lag_of_info_all(homes) != "00:00:00")
+    homes.target.run("START SERVICE")
+    homes.until_equal()
+    until("the path is connected", lambda: "Connected since" in homes.run("INFO DISTPATH dp1"))
+
+
+def test_lag_counts_what_is_sent_and_not_acknowledged(homes: TwoHomes, line: Line) -> None:
+    homes.write(5)
+    homes.start_path(line.port)
+    homes.until_equal()
+    line.stall()
+    homes.write(5)
+    until("the lag grows", lambda: "At EOF" not in homes.run("LAG dp1"))
+    line.resume()
+    homes.until_equal()
+    until("the lag is gone", lambda: "At EOF" in homes.run("LAG dp1"))
