@@ -47,7 +47,9 @@ class Home:
     """Whether the process was started from the command line with its own files, not by Manager."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.absolute()
+        absolute = root.absolute()
+        # Two dots in it would make every file of the home look as if its name led out of the home.
+        self.root = absolute.resolve() if ".." in absolute.parts else absolute
 
     @property
     def globals(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+from command_line import run_ggshell
 from processes import until, until_state
 from two_homes import Line, TwoHomes, fingerprint, path_pid, service_pid
 
@@ -115,4 +116,13 @@ def test_a_second_path_into_the_same_trail_is_refused(homes: TwoHomes) -> None:
     until_state(Home(homes.source), "DP2", GroupKind.PATH, ProcessState.ABENDED)
     assert "GGS-00954" in (homes.source / "dirrpt" / "DP2.rpt").read_text()
     homes.write(5)
+    homes.until_equal()
+
+
+def test_a_home_that_is_named_with_two_dots_receives_trails(homes: TwoHomes) -> None:
+    homes.target.run("STOP SERVICE")
+    dotted = homes.target.home / "dirdat" / ".."
+    assert run_ggshell("--home", dotted, "-c", "START SERVICE").returncode == 0
+    homes.write(5)
+    homes.start_path()
     homes.until_equal()
