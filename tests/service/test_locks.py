@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from interrupted_requests import carry_out
 from processes import until
 from service_client import ServiceClient, initial_load, service_here
 
@@ -26,14 +27,13 @@ Service = tuple[str, ServiceState]
 def service(tmp_path: Path) -> Iterator[Service]:
     """A service in this process that lets a request take three seconds, and some groups."""
     with service_here(tmp_path, 3.0) as (url, state):
-        client = ServiceClient(url)
         groups = {
             "extracts/EXT1": initial_load("EXT1"),
             "extracts/EXT2": initial_load("EXT2"),
             "replicats/EXTRA": REPLICAT,
         }
         for path, body in groups.items():
-            assert client.post(f"/{path}", body).status == 201
+            carry_out(state, "POST", f"/{path}", body)  # without the limit of a request
         yield url, state
 
 
