@@ -101,6 +101,13 @@ def test_the_picture_of_the_tour_shows_the_tour() -> None:
     picture = PICTURE.read_text(encoding="utf-8")
     assert len(picture.encode()) < 200_000
     transcript = elements(picture, "desc")[0].text or ""
-    for shown in ("ADD EXTRACT ext1", "ADD REPLICAT rep1", "INFO ALL", "==> EXT1 ==> REP1 ==>", "TRAIL COUNT", "equal"):
+    for shown in (
+        "ADD EXTRACT ext1",
+        "ADD DISTPATH dp1",
+        "ADD REPLICAT rep1",
+        "==> EXT1 ==> DP1 ==> REP1 ==>",
+        "TRAIL COUNT",
+        "equal",
+    ):
         assert shown in transcript
     assert not re.search(r"/(tmp|home|root)\b|port=|ERROR|abended", transcript, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""``scripts/recording``: plays README's tour in a terminal and writes it as an animated picture."""
+"""``scripts/recording``: plays a tour in a terminal for README and writes it as an animated picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main() -> int:
     file: Path = parser.parse_args().file
     recording, private = play()
     session = film(recording, COLUMNS, LINES)
-    picture = draw(session, COLUMNS, LINES, "ggshell: the five-minute tour")
+    picture = draw(session, COLUMNS, LINES, "ggshell: a tour")
     found = [word for word in private if word in picture]
     if found:
         print(f"the picture shows words of this machine: {', '.join(found)}", file=sys.stderr)
