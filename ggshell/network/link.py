@@ -35,6 +35,7 @@ SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
 OPEN_SECONDS: Final = 20.0
 _READ: Final = 1 << 16
+_LAST_READS: Final = 16
 _LONGEST_REASON: Final = 300
 LOST: Final = "GGS-00950"
 """The code of a connection that cannot be made or was lost."""
@@ -62,6 +63,7 @@ class Link:
         self._protocol: ClientProtocol | None = None
         self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._stopped = False
+        self._broken = False
         self._closed = False
         self.is_waiting = False
         """Whether the caller waits for a message with a time limit. Any thread can read it."""
@@ -203,6 +205,9 @@ class Link:
             except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
                 return
             except OSError as error:
+                self._hear_last_words()
+                if self._in:
+                    return  # first the caller learns what the other side said last: the reason, if it refused something
                 raise self._lost(error.strerror or str(error)) from error
             self.waiting -= count
             if count == len(data):
@@ -231,6 +236,15 @@ class Link:
         self._take(protocol)
         self._collect()
         self._write()
+
+    def _hear_last_words(self) -> None:
+        """Read what has arrived over a connection to which nothing can be written any more."""
+        if self._broken:
+            return
+        self._broken = True
+        with contextlib.suppress(ConnectionLostError):
+            for _ in range(_LAST_READS):
+                self._read()
 
     def _take(self, protocol: ClientProtocol) -> None:
         for event in protocol.events_received():

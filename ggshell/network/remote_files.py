@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import socket
+import struct
 from collections import deque
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ from ggshell.errors import ConnectionLostError, ProcessError, TrailError
 from ggshell.network.frames import (
     INVALID,
     LONGEST_DATA,
+    Acknowledgement,
     Compression,
     Frame,
     FrameKind,
@@ -88,18 +90,16 @@ class RemoteTrailFiles:
         self._marks: deque[DurableMark] = deque()
         self._sent = self._on_line = self._taken = 0
         self.shown = NOTHING_SHOWN
+        self._headers: dict[int, bytes] = {}
         try:
             self._opened = self._open(trail, sender, reached, purge)
+            self._end = self._found()
         except BaseException:
             link.close()
             raise
         self.name = TrailName(Path(self._opened.folder), self._opened.prefix)
-        self._end = self._opened.mark
-        self._headers: dict[int, bytes] = {}
-        self._place = TrailPosition(0, 0)
-        if self._end is not None:
-            self._headers[self._end.position.seqno] = base64.b64decode(self._opened.header)
-            self._place = self._end.position
+        self._place = TrailPosition(0, 0) if self._end is None else self._end.position
+        self._furthest = self._place
 
     def _open(self, trail: str, sender: Sender, reached: TrailPosition | None, purge: int | None) -> Opened:
         challenge = self._answer(Challenge)
@@ -110,6 +110,20 @@ class RemoteTrailFiles:
         opening = Opening(trail, sender.home, socket.gethostname(), sender.group, __version__, place, *proof, purge)
         self._link.send(encode_message(opening))
         return self._answer(Opened)
+
+    def _found(self) -> DurableMark | None:
+        """Return the end of the trail that the receiver has opened. Raises ProcessError if that is not valid."""
+        try:
+            end = self._opened.mark
+            if end is not None:
+                header = base64.b64decode(self._opened.header, validate=True)
+                decode_header(header)
+                self._headers[end.position.seqno] = header
+        except (ValueError, IndexError, struct.error) as error:
+            raise ProcessError(
+                f"{self._where} does not answer as a receiver of trails: {error}", code=NOT_A_RECEIVER
+            ) from error
+        return end
 
     def _answer(self, kind: type[_Answer]) -> _Answer:
         message = self._link.receive(ANSWER_SECONDS)
@@ -205,6 +219,7 @@ class RemoteTrailFiles:
         self._on_line += len(message)
         if frame.end is not None:
             self._marks.append(frame.end)
+            self._furthest = max(self._furthest, frame.end.position)
         self._link.send(message)
 
     def _take_answers(self, timeout: float) -> None:
@@ -216,10 +231,25 @@ class RemoteTrailFiles:
                 if isinstance(found, Refusal):
                     raise self._refused(found)
                 raise TrailError(f"{self._where} sends an opening again", code=INVALID)
-            durable, self._taken = decode_acknowledgement(message)
-            while self._marks and self._marks[0].position <= durable:
-                self.shown = self._marks.popleft()
+            self._acknowledged(decode_acknowledgement(message))
             message = self._link.receive(0.0)
+
+    def _acknowledged(self, found: Acknowledgement) -> None:
+        """Show what the receiver has made durable. Raises TrailError for more or less than it can have made so."""
+        if not self._taken <= found.taken <= self._on_line or found.durable > self._furthest:
+            raise TrailError(
+                f"{self._where} acknowledges {found.durable} and {found.taken} bytes, but {self._on_line} bytes up to"
+                f" {self._furthest} were sent",
+                code=INVALID,
+            )
+        self._taken = found.taken
+        while self._marks and self._marks[0].position <= found.durable:
+            self.shown = self._marks.popleft()
+        if self._marks and self._taken == self._on_line:
+            raise TrailError(
+                f"{self._where} has taken everything up to {self._furthest}, but acknowledges {found.durable} only",
+                code=INVALID,
+            )
 
     def _refused(self, refusal: Refusal) -> ConnectionLostError | ProcessError:
         kind = ConnectionLostError if refusal.again else ProcessError
