@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 from benches.ground import Failed
 
-from faultruns import files
+from faultruns import files, network
 from faultruns.chain import KINDS, chain
 from faultruns.load import Load
 from faultruns.memory import most_memory
 from faultruns.verdict import wait_for_verdict
 
-NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved", "files")
+NAMES = ("kill", "matrix", "cut", "restart", "disk", "large", "many", "interleaved", "files", "network")
+_OWN_KINDS = {"files": files.KINDS, "network": network.KINDS}
+"""The kinds of the faults that do not have those of a chain."""
 
 
 class Outcome(NamedTuple):
@@ -52,7 +54,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all by default")
     parser.add_argument("--rounds", type=int, default=20, help="how often each is done to each kind of Replicat")
     parser.add_argument("--seed", type=int, default=1, help="decides moments and victims")
-    kinds = list(dict.fromkeys([*KINDS, *files.KINDS]))
+    kinds = list(dict.fromkeys([*KINDS, *files.KINDS, *network.KINDS]))
     parser.add_argument(
         "--kind", choices=kinds, action="append", help="kinds of Replicat; all that the fault has by default"
     )
@@ -64,7 +66,7 @@ def main() -> int:
         parser.error(f"no fault is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
     worst = 0
     for name in options.names or NAMES:
-        own = files.KINDS if name == "files" else KINDS
+        own = _OWN_KINDS.get(name, KINDS)
         for kind in options.kind or own:
             try:
                 outcome = run(name, kind, options.rounds, options.seed, options.case)
@@ -83,6 +85,10 @@ def run(name: str, kind: str, rounds: int, seed: int, case: str) -> Outcome:
     missing = fault.missing()
     if missing:
         return Outcome(name, 0, 0, 0, 0.0, kind, seed, skipped=missing)
+    if fault is network:
+        begin = time.monotonic()
+        network.run(rounds)
+        return Outcome(name, rounds, 0, 0, round(time.monotonic() - begin, 1), kind, seed)
     if fault is files:
         begin = time.monotonic()
         number, transactions, found = files.run(kind, rounds, seed, case)

@@ -69,7 +69,7 @@ def test_a_half_open_connection_is_noticed_and_replaced(homes: TwoHomes, line: L
 
 
 def test_a_connection_that_is_cut_after_any_number_of_bytes_loses_nothing(homes: TwoHomes, line: Line) -> None:
-    line.cut_after = [*range(1, 40, 7), *range(40, 8000, 611)]
+    line.cut_after = [1, 40, 700, 3000, 7000]
     homes.write(30)
     homes.start_path(line.port)
     homes.until_equal(180)

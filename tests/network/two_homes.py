@@ -28,6 +28,13 @@ from ggshell.trail.writer import TrailWriter
 class TwoHomes:
     """A source home and a target home with a running service; each is the other's peer."""
 
+    host = "127.0.0.1"
+    """Where the target's service listens."""
+
+    def service(self, home: Path, parameters: str) -> RunningService:
+        """Start the target's service."""
+        return RunningService(home, parameters)
+
     def __init__(self, folder: Path, parameters: str = "", *, manager_port: bool = False) -> None:
         """``parameters``: of the target's service. ``manager_port``: the target has a Manager with a port, where its service
         listens too."""
@@ -37,7 +44,7 @@ class TwoHomes:
             self.manager_port = free_port()
             Home(folder / "target").ensure()
             Home(folder / "target").parameters("mgr").write_text(f"PORT {self.manager_port}\n")
-        self.target = RunningService(folder / "target", parameters)
+        self.target = self.service(folder / "target", parameters)
         Home(self.source).ensure()
         self.read, self.written = TrailName(self.source / "dirdat", "ea"), TrailName(self.target.home / "dirdat", "da")
         if self.target.tls:
@@ -49,10 +56,10 @@ class TwoHomes:
 
     def trust(self, port: int) -> None:
         """Make the target a peer of the source at this port."""
-        Peers(Home(self.source)).add(f"target{port}", f"127.0.0.1:{port}", fingerprint(self.target.home))
+        Peers(Home(self.source)).add(f"target{port}", f"{self.host}:{port}", fingerprint(self.target.home))
 
     def url(self, port: int = 0, trail: str = "da") -> str:
-        return f"wss://127.0.0.1:{port or self.target.port}/services/v2/targets?trail={trail}"
+        return f"wss://{self.host}:{port or self.target.port}/services/v2/targets?trail={trail}"
 
     def run(self, statement: str, code: int = 0) -> str:
         """Run a statement on the source home."""
