@@ -9,7 +9,7 @@ begins again by itself, and its receiver first removes what the interrupted one 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ggshell.clock import local_text
@@ -25,9 +25,11 @@ from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import TableStage
+from ggshell.groups.task_requests import LoadTasks
 from ggshell.groups.trail_forms import TrailForms
 from ggshell.home.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.home.events import Severity
+from ggshell.home.identity import ensure_identity
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import TableFilter, keycols_of, matches
 from ggshell.plurals import counted
@@ -46,6 +48,7 @@ def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilt
     path = str(context.home.parameters(context.group))
     login = connection_string(context.home, parameters.login)
     connector = connector_for(login)
+    _require_host(parameters, path)
     targets = _targets(context, parameters)
     if not targets:
         hint = "use EXTFILE ./dirdat/la, or ADD EXTTRAIL ./dirdat/la, EXTRACT load1"
@@ -57,15 +60,34 @@ def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilt
     )
     purged = {item.trail: 0 for item in parameters.trails if item.file is not None and item.file.purge}
     one = _InitialLoad(context, parameters, wanted, forms, {**interrupted, **purged})
-    if not all(target.is_elsewhere for target in targets):
-        one.run(connector.table_source(login), connector.vendor, Backoff())
-        return
+    tasks = LoadTasks(context, forms, _tasks(parameters, targets))
 
     def session(backoff: Backoff) -> None:
-        one.run(connector.table_source(login), connector.vendor, backoff)
+        if not one.identity:
+            tasks.prepare()
+            one.run(connector.table_source(login), connector.vendor, backoff)
+        if one.identity:
+            tasks.finish(one.identity)
         context.runner.stop()
 
-    run_sessions(context, session, one.begin_again)
+    if all(target.is_elsewhere for target in targets):
+        run_sessions(context, session, one.begin_again)
+    else:
+        session(Backoff())
+
+
+def _require_host(parameters: ExtractParameters, path: str) -> None:
+    """Raise ParameterError for an RMTTASK without RMTHOST."""
+    if any(each.file is not None and each.file.task and each.host is None for each in parameters.trails):
+        raise ParameterError(
+            "RMTTASK requires RMTHOST", where=path, hint="add RMTHOST host, MGRPORT port above RMTTASK"
+        )
+
+
+def _tasks(parameters: ExtractParameters, targets: Sequence[WriteCheckpoint]) -> list[tuple[str, WriteCheckpoint]]:
+    """Return the groups that RMTTASK names, each with the trail of its load."""
+    named = {each.trail: each.file.task for each in parameters.trails if each.file is not None and each.file.task}
+    return [(named[target.trail], target) for target in targets if target.trail in named]
 
 
 def _interrupted(context: GroupContext) -> dict[str, int]:
@@ -107,6 +129,8 @@ class _InitialLoad:
         self._purges = dict(purges)
         self._counted: Counter[tuple[TableName, int]] = Counter()
         self._waits = False
+        self.identity = ""
+        """The id of the load when it is complete."""
         self._context = context
         self._parameters = parameters
         self._wanted = wanted
@@ -119,7 +143,12 @@ class _InitialLoad:
         context.verb("STATUS", lambda _: self._status())
 
     def begin_again(self) -> None:
-        """Prepare for another ``run`` after a line to another home was lost: what was loaded does not count."""
+        """Prepare for another ``run`` after a line to another home was lost: what was loaded does not count.
+
+        A complete load is not loaded again: only its tasks are waited for.
+        """
+        if self.identity:
+            return
         for (table, io_type), count in self._counted.items():
             self._context.statistics.take_back(table, table, io_type, count)
         self._counted.clear()
@@ -176,6 +205,8 @@ class _InitialLoad:
                 return
         self._state = self._state._replace(complete=True, table="", rows=0, about=0)
         self._save(copy.csn)
+        home = ensure_identity(self._context.home.root).id
+        self.identity = f"{home}/{self._context.group}/{self._context.clock.now()}"
         text = f"Initial load of CSN {copy.csn} is complete: {counted(self._state.all_rows, 'row')} of"
         text = f"{text} {counted(len(tables), 'table')}."
         self._tell("GGS-00552", f"{text} START REPLICAT with AFTERCSN {copy.csn} applies later changes.")

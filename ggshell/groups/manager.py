@@ -27,7 +27,7 @@ from ggshell.groups.service_watch import ServiceWatch
 from ggshell.groups.starts import Restarts, Starts, rule_takes
 from ggshell.groups.watch import GroupId, Watch, was_killed
 from ggshell.home import checkpoint
-from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.process_file import (
@@ -295,9 +295,9 @@ class Manager:
         return self._profile(group).start_delay
 
     def _is_task(self, group: GroupId) -> bool:
-        """Whether a group is an initial load. AUTOSTART applies only to groups that replicate changes."""
+        """Whether a group is an initial load or its task. AUTOSTART applies only to groups that replicate changes."""
         try:
-            return checkpoint.load(self._home.checkpoint(*group)).read.source is SourceType.TABLE
+            return checkpoint.load(self._home.checkpoint(*group)).is_task
         except GgsError:
             return False  # the start will report what is wrong with the file
 

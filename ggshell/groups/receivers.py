@@ -85,24 +85,34 @@ class Receivers:
             name = TrailName.parse(target.trail, self._home.root)
             require_no_sender(name)
             return LocalTrailFiles.open(name)
-        address = parse_receiver(target.receiver)
         host = self._host(target)
         threshold = host.compress_threshold if host is not None else self._options.compression
-        settings, pace = _manner(host)
+        pace = _manner(host)[1]
         purge = self._purges.get(target.trail)
-        link = dial(address, self._home, self._clock, self._access(), settings)
-        files = RemoteTrailFiles(
+        link, address = self.connect(target)
+        return RemoteTrailFiles(
             link,
             f"the receiver at {address.service.place}",
             address.trail,
-            Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock)),
+            self.sender,
             target.current if target.current.rba and purge is None else None,
             Compression(threshold) if threshold is not None else None,
             pace,
             purge=purge,
         )
+
+    @property
+    def sender(self) -> Sender:
+        """Who this group is for a receiver."""
+        return Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock))
+
+    def connect(self, target: WriteCheckpoint) -> tuple[NetworkLink, ReceiverAddress]:
+        """Connect to the receiver of a trail. Raises ConnectionLostError, ProcessError."""
+        address = parse_receiver(target.receiver)
+        settings = _manner(self._host(target))[0]
+        link = dial(address, self._home, self._clock, self._access(), settings)
         LINKS.enter(link, _WatchedLink(link, address))
-        return files
+        return link, address
 
     def _host(self, target: WriteCheckpoint) -> RemoteHost | None:
         return self._hosts.get(TrailName.parse(target.trail, self._home.root))

@@ -40,6 +40,7 @@ from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeat_settings import load_heartbeats
 from ggshell.groups.heartbeats import ReplicatHeartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
+from ggshell.groups.load_tasks import TaskEnding, run_task
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import row_environment
@@ -87,7 +88,18 @@ def run(home: Home, group: str) -> int:
 
 
 def _body(context: GroupContext) -> None:
-    Replicat(context, load_replicat(context.home.parameters(context.group), context.group)).run()
+    parameters = load_replicat(context.home.parameters(context.group), context.group)
+    if context.checkpoint.options.special:
+        ending = TaskEnding(context)
+        run_task(context, ending, lambda: Replicat(context, parameters, ending).run())
+        return
+    if parameters.special:
+        raise ParameterError(
+            f"SPECIALRUN is valid only for a task, but {context.group} was added with a trail",
+            where=str(context.home.parameters(context.group)),
+            hint="use END RUNTIME instead, or ADD REPLICAT …, SPECIALRUN for an Extract with RMTTASK",
+        )
+    Replicat(context, parameters).run()
 
 
 def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> DiscardFile:
@@ -115,7 +127,8 @@ def _responses(context: GroupContext, parameters: ReplicatParameters) -> Respons
 class Replicat:
     """One run of a Replicat of any kind."""
 
-    def __init__(self, context: GroupContext, parameters: ReplicatParameters) -> None:
+    def __init__(self, context: GroupContext, parameters: ReplicatParameters, ending: Ending | None = None) -> None:
+        """``ending``: when the run ends, if not as END says."""
         self._context = context
         self._parameters = parameters
         self._login = connection_string(context.home, parameters.login)
@@ -134,7 +147,7 @@ class Replicat:
             context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead
         )
         self._discard = _discard_file(context, parameters)
-        self._ending = Ending(context, parameters.end)
+        self._ending = ending or Ending(context, parameters.end)
         self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
@@ -192,7 +205,7 @@ class Replicat:
         if applied is not None and position < begin:
             text = f"The checkpoint table is at {position}, before the checkpoint file ({begin}): continuing from {position}."
             context.report.event(Severity.WARNING, "OGG-30200", text)
-        if self._table is None:
+        if self._table is None and not context.checkpoint.options.special:
             text = (
                 "NODBCHECKPOINT: after a crash, the last transactions may be applied again; use HANDLECOLLISIONS then."
             )

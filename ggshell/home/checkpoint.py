@@ -217,6 +217,10 @@ class GroupOptions(NamedTuple):
     """The record that could not be applied; None when it is passed."""
     uncertain: tuple[str, str] | None = None
     """The range of CSNs in which it is unknown what is applied, after rows of the checkpoint table were lost."""
+    special: bool = False
+    """SPECIALRUN: the Replicat is a task, which an Extract with RMTTASK starts."""
+    task: Mapping[str, Any] = _NOTHING
+    """The id of the load that a task applies, and its result."""
     unknown: Mapping[str, Any] = _NOTHING
     """The options of another version, kept as they are."""
 
@@ -281,6 +285,11 @@ class Checkpoint(NamedTuple):
     latest_csn: str = ""
     latest_xid: str = ""
     options: GroupOptions = GroupOptions()
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the group runs once, for an initial load, and is not one that replicates changes."""
+        return self.read.source is SourceType.TABLE or self.options.special
 
     @property
     def written_here(self) -> tuple[WriteCheckpoint, ...]:

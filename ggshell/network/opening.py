@@ -8,6 +8,7 @@ written.
 from __future__ import annotations
 
 import base64
+import re
 from typing import Annotated, Final
 
 import msgspec
@@ -24,6 +25,7 @@ LONGEST_TEXT: Final = 1 << 20
 LONGEST_OPENING: Final = 1 << 15
 """The longest opening in bytes; its certificate is the largest part. It arrives before the receiver knows the sender."""
 _LONGEST_NAME: Final = 255
+_GROUP: Final = re.compile(r"[A-Za-z0-9_#$]{1,8}")
 _Sequence = Annotated[int, msgspec.Meta(ge=0, le=LAST_FILE)]
 _Offset = Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)]
 
@@ -56,10 +58,38 @@ class Opening(msgspec.Struct, tag="opening"):
 
     def require_plain(self) -> None:
         """Raise TrailError (GGS-00955) for names that could forge a line of a log, or that no home sends."""
-        for name in ("trail", "home", "host", "group", "release"):
-            text = getattr(self, name)
-            if not text.isprintable() or len(text) > _LONGEST_NAME:
-                raise TrailError(f"the {name} of an opening is not a valid name", code=INVALID)
+        _require_plain(self, "trail", "home", "host", "group", "release")
+
+
+class TaskRequest(msgspec.Struct, tag="task"):
+    """The sender asks for the task of a load, instead of an opening.
+
+    ``task``: the Replicat; ``load``: the id of the load that it applies, empty to prepare the task only. The other fields are
+    those of an opening.
+    """
+
+    trail: str
+    home: str
+    host: str
+    group: str
+    release: str
+    task: str
+    load: str = ""
+    certificate: str = ""
+    signature: str = ""
+
+    def require_plain(self) -> None:
+        """Raise TrailError (GGS-00955) like an opening, and for a task that is not the name of a group."""
+        _require_plain(self, "trail", "home", "host", "group", "release", "load")
+        if not _GROUP.fullmatch(self.task):
+            raise TrailError("the task of a request is not a valid name of a group", code=INVALID)
+
+
+class TaskAnswer(msgspec.Struct, tag="answer"):
+    """The task is prepared, or has ended after ``rows`` rows; ``error``: why it failed."""
+
+    rows: int = 0
+    error: str = ""
 
 
 class Opened(msgspec.Struct, tag="opened"):
@@ -93,7 +123,14 @@ class Refusal(msgspec.Struct, tag="refusal"):
     again: bool = False
 
 
-Message = Challenge | Opening | Opened | Refusal
+def _require_plain(message: Opening | TaskRequest, *names: str) -> None:
+    for name in names:
+        text = getattr(message, name)
+        if not text.isprintable() or len(text) > _LONGEST_NAME:
+            raise TrailError(f"the {name} of an opening is not a valid name", code=INVALID)
+
+
+Message = Challenge | Opening | TaskRequest | TaskAnswer | Opened | Refusal
 
 
 def new_challenge(release: str) -> Challenge:

@@ -139,7 +139,7 @@ class ReplicatParameters(NamedTuple):
 
     ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM;
     ``full_serialization``: COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``: SUPPRESSTRIGGERS and
-    DEFERREFCONST of DBOPTIONS.
+    DEFERREFCONST of DBOPTIONS; ``special``: SPECIALRUN.
     """
 
     group: str
@@ -160,6 +160,7 @@ class ReplicatParameters(NamedTuple):
     end: RunEnd = RunEnd()
     suppress_triggers: bool = False
     defer_constraints: bool = False
+    special: bool = False
 
 
 class RestartRule(NamedTuple):
@@ -290,6 +291,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         end=run_end(found),
         suppress_triggers=_suppresses(found),
         defer_constraints=any("deferrefconst" in item.args for item in _named(found, "DBOPTIONS")),
+        special=bool(_named(found, "SPECIALRUN")),
     )
 
 

@@ -25,11 +25,15 @@ class Encryption(NamedTuple):
 
 
 class FileRules(NamedTuple):
-    """The EXTFILE and RMTFILE options for the files that an initial load writes."""
+    """The EXTFILE and RMTFILE options for the files that an initial load writes.
+
+    ``task``: the Replicat that RMTTASK names, which applies the load as soon as it is complete.
+    """
 
     remote: bool = False
     megabytes: int = 2000
     purge: bool = False
+    task: str = ""
 
 
 class TrailStatement(NamedTuple):
@@ -57,6 +61,9 @@ def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
             encryption = None
         elif item.name == "RMTHOST":
             host = remote_host(item)
+            result = [each._replace(host=host) if _waits_for_host(each) else each for each in result]
+        elif item.name == "RMTTASK":
+            result.append(_task(item, host))
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
             receiving = host if item.name == "RMTTRAIL" else None
             release = item.args.get("format", ("", ""))[1]
@@ -67,6 +74,22 @@ def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
             receiving = host if rules.remote else None
             result.append(TrailStatement(item.args["file"], release, encryption, rules, receiving))
     return tuple(result)
+
+
+def task_trail(group: str) -> str:
+    """Return the trail of the loads that a task applies, the same in every home."""
+    return f"./dirtmp/task-{group.upper()}/tk"
+
+
+def _task(item: Parameter, host: RemoteHost | None) -> TrailStatement:
+    """The trail of RMTTASK. RMTHOST may follow it."""
+    group = str(item.args["group"]).upper()
+    release = item.args.get("format", ("", ""))[1]
+    return TrailStatement(task_trail(group), release, None, FileRules(True, purge=True, task=group), host)
+
+
+def _waits_for_host(statement: TrailStatement) -> bool:
+    return statement.file is not None and bool(statement.file.task) and statement.host is None
 
 
 def idle_encryption(found: Iterable[Parameter]) -> tuple[Parameter, ...]:

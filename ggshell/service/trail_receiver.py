@@ -22,6 +22,7 @@ from ggshell.network.frames import INVALID, LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import (
     Opening,
     Refusal,
+    TaskRequest,
     decode_message,
     encode_message,
     new_challenge,
@@ -37,6 +38,7 @@ from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.request_sign_in import RequestSignIn
 from ggshell.service.sign_in import Principal
 from ggshell.service.state import ServiceState
+from ggshell.service.task_answers import answer_task
 from ggshell.service.trail_protocol import LIMIT
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
@@ -154,11 +156,16 @@ class TrailReceivers:
         except (TimeoutError, KeyError) as error:
             raise TrailError("the opening of a trail did not arrive", code=INVALID) from error
         opening = decode_message(text)
-        if not isinstance(opening, Opening):
+        if not isinstance(opening, Opening | TaskRequest):
             raise TrailError("the first message of a sender must be its opening", code=INVALID)
         opening.require_plain()
         self._require_known(opening, challenge.nonce, principal)
         websocket.state.sender = f"{opening.group} {opening.trail}"
+        if isinstance(opening, TaskRequest):
+            answer = await answer_task(self._state.home, opening, self._writers)
+            await websocket.send_text(encode_message(answer))
+            await websocket.close()
+            return
         arrival = await self._opened(websocket, opening)
         try:
             if LIMIT in websocket.scope["state"]:
@@ -172,7 +179,7 @@ class TrailReceivers:
         finally:
             await asyncio.shield(self._end(arrival))
 
-    def _require_known(self, opening: Opening, nonce: str, principal: Principal | None) -> None:
+    def _require_known(self, opening: Opening | TaskRequest, nonce: str, principal: Principal | None) -> None:
         """Raise ProcessError (GGS-00951) unless a peer or a user who signed in sent the opening."""
         if principal is not None:
             return

@@ -112,7 +112,7 @@ def status_path(session: Session, kinds: Kinds, *, path_name: str) -> Status | M
 
 def _wanted(found: View, *, tasks: bool, every: bool) -> bool:
     """Whether a wildcard shows a group: only tasks (TASKS), no tasks (default), or every group (ALLPROCESSES)."""
-    return every or tasks is (found.checkpoint.read.source is SourceType.TABLE)
+    return every or tasks is found.checkpoint.is_task
 
 
 def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tuple[Note, ...]]:

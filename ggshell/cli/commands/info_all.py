@@ -8,7 +8,7 @@ from ggshell.cli.results import Note
 from ggshell.cli.results.info_all import InfoAll, ProcessLine
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
-from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import GroupEntry
 from ggshell.home.process_file import state_of
 from ggshell.monitoring.group_lag import since
@@ -33,7 +33,7 @@ def info_all(session: Session, tasks: bool, others: bool) -> InfoAll:
             state, _ = shown_state(session.home, entry)
             lines.append(ProcessLine(entry.type, state, entry.group, known=False))
             errors += [entry.error] if entry.error else []
-        elif tasks if entry.checkpoint.read.source is SourceType.TABLE else others:
+        elif tasks if entry.checkpoint.is_task else others:
             line, more = _line(session, entry)
             lines.append(line)
             notes += more

@@ -25,7 +25,7 @@ from ggshell.home.checkpoint import (
 )
 from ggshell.home.identity import keys_of
 from ggshell.trail.name import TrailName
-from ggshell.types import Csn, TableName
+from ggshell.types import Csn, TableName, TrailPosition
 
 
 @command("ADD REPLICAT")
@@ -113,6 +113,34 @@ def add_of_file(
         extrba=extrba,
         desc=desc,
     )
+
+
+@command("ADD REPLICAT SPECIALRUN")
+def add_task(
+    session: Session,
+    *,
+    group_name: str,
+    begin: str = "",
+    checkpointtable: str = "",
+    nodbcheckpoint: bool = False,
+    desc: str = "",
+) -> Message:
+    """Add a task, which an Extract with RMTTASK starts. It has no checkpoints, so it needs no checkpoint table."""
+    from ggshell.parameters.trail_statements import task_trail
+
+    require_new(session.home, GroupKind.REPLICAT, group_name)
+    start = TrailPosition(0, 0)
+    found = Checkpoint(
+        group_name,
+        GroupKind.REPLICAT,
+        ReadCheckpoint(SourceType.TRAIL, task_trail(group_name), startup=start, recovery=start, current=start),
+        description=desc,
+        created=session.clock.now(),
+        begin="",
+        options=GroupOptions(special=True, nodbcheckpoint=True),
+    )
+    registrations.save(session, found)
+    return Message(("REPLICAT added.",))
 
 
 @command("ADD REPLICAT SPARK")

@@ -67,6 +67,10 @@ def _carry_out(
 def _start(session: Session, found: View) -> list[str]:
     if found.runs:
         return [f"{found.name} is already running."]
+    if found.checkpoint.options.special:
+        from ggshell.groups.load_tasks import started_by_extract
+
+        raise started_by_extract(found.group)
     try:
         supervision.start(session, found)
     except ConflictError as error:
@@ -141,7 +145,7 @@ def start(
 def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:
     """Start all groups of a wildcard at once, and report them one after the other in order of name."""
     chosen, errors = select(session, kinds, pattern)
-    found = [each for each in chosen if not each.runs]
+    found = [each for each in chosen if not each.runs and not each.checkpoint.options.special]
     outcomes = supervision.start_all(session, found) if found else []
     failed = {each.name: error for each, error in zip(found, outcomes, strict=True) if error is not None}
 

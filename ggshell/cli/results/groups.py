@@ -213,7 +213,9 @@ def heading(info: GroupInfo) -> list[str]:
     lines += _mode(found)
     if found.description:
         lines.append(labeled("Description", found.description))
-    if found.read.source is SourceType.TABLE:
+    if found.options.special:
+        lines.append("Task (SPECIALRUN), started by the Extract with RMTTASK")
+    if found.is_task:
         lines.append(labeled("Checkpoint Lag", "Not Available"))
     else:
         lag = clock_text(info.lag) if info.lag_known else "Unknown"
