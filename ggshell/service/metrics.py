@@ -17,6 +17,7 @@ from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 from ggshell.service.group_snapshot import GroupSnapshot, snapshots, with_statistics
 from ggshell.service.heartbeat_metrics import HeartbeatMetrics
+from ggshell.service.transfer_metrics import received_metrics, sent_metrics
 
 _GROUP: Final = ("group", "type")
 _MICRO: Final = 1e6
@@ -45,6 +46,8 @@ class HomeCollector(Collector):
         yield _operations(found)
         yield from _slots(found)
         yield from _bounded_recovery(found, now)
+        yield from sent_metrics(found)
+        yield from received_metrics(self._home)
         yield from self._heartbeats.collect()
 
     def _of_home(self) -> Iterator[Metric]:

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ggshell.errors import UsageError
+from ggshell.network.addresses import parse_receiver
 from ggshell.service.call import Call
 from ggshell.service.trail_names import known_trail, trail_fields
 
@@ -23,20 +24,23 @@ def source_trail(call: Call, url: str) -> str:
     return known_trail(call.home, _trail(parts, url), otherwise="./dirdat")
 
 
-def target_trail(call: Call, url: str, source: str) -> str:
-    """Return the trail of a target URL, which must be in this home. Raises UsageError.
+def target_of(call: Call, url: str, source: str) -> str:
+    """Return the target of a path as statements name it: a trail of this home, or the URL of another home's receiver.
 
-    ``source``: the trail that the path reads. A target without a folder that no group uses is put into the same folder.
+    ``source``: the trail that the path reads. A target of this home without a folder that no group uses is put into the same
+    folder. Raises UsageError.
     """
     parts = _split(url)
-    if parts.scheme in _RECEIVERS:
-        _require_here(call, parts, url)
-    elif parts.scheme not in _LOCAL:
+    if parts.scheme in _RECEIVERS and not _is_here(call, parts):
+        parse_receiver(url)
+        return url
+    if parts.scheme not in (*_RECEIVERS, *_LOCAL):
         raise UsageError(
             f"{url[:200]} is not a target of a path", hint="use ws, wss or ogg, or trail:// for a local trail"
         )
     name = f"{parts.netloc}{parts.path}" if parts.scheme == "file" and not parts.query else _trail(parts, url)
-    return known_trail(call.home, name, otherwise=str(trail_fields(source).get("path", "")), files=False)
+    trail = known_trail(call.home, name, otherwise=str(trail_fields(source).get("path", "")), files=False)
+    return trail if "/" in trail else f"./{trail}"  # without a folder, ADD DISTPATH would look in dirdat
 
 
 def _split(url: str) -> SplitResult:
@@ -55,16 +59,11 @@ def _trail(parts: SplitResult, url: str) -> str:
     return names[0]
 
 
-def _require_here(call: Call, parts: SplitResult, url: str) -> None:
-    """Raise UsageError unless the receiver is this service: delivery to another one needs a receiver there."""
+def _is_here(call: Call, parts: SplitResult) -> bool:
+    """Whether the receiver is this service, which then needs no connection to itself."""
     own = urlsplit(call.request.address)
     ports = {call.state.settings.port, own.port}
-    if parts.port in ports and parts.hostname is not None and _is_this_host(parts.hostname, own.hostname):
-        return
-    raise UsageError(
-        f"{url[:200]} is not an address of this service: paths to a receiver on another machine are not available yet",
-        hint=f"use a target of this home: ws://localhost:{call.state.settings.port}/services/v2/targets?trail=NAME",
-    )
+    return parts.port in ports and parts.hostname is not None and _is_this_host(parts.hostname, own.hostname)
 
 
 def _is_this_host(name: str, called: str | None) -> bool:

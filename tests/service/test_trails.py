@@ -129,8 +129,8 @@ def test_a_path_copies_a_trail_and_reports_on_it(client: ServiceClient, service:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"target": {"uri": "wss://elsewhere:9014/services/v2/targets?trail=da"}}, "another machine"),
-        ({"target": {"uri": "ws://localhost:1/services/v2/targets?trail=da"}}, "another machine"),
+        ({"target": {"uri": "wss://elsewhere:9014/services/v2/targets"}}, "does not name a trail"),
+        ({"target": {"uri": "ws://elsewhere:9014/services/v2/targets?trail=da"}}, "unencrypted"),
         ({"target": {"uri": "http://localhost/?trail=da"}}, "not a target"),
         ({"target": {"uri": "ws://localhost:99999/services/v2/targets?trail=da"}}, "not a valid URL"),
         ({"source": {"uri": "file:///ea"}}, "not a source"),
@@ -161,8 +161,25 @@ def test_an_operator_starts_a_path_and_an_administrator_changes_it(
     assert operator.patch("/sources/OP1", {"description": "x"}).status == 403
     assert client.patch("/sources/OP1", {"description": "x"}).status == 200
     assert client.patch("/sources/OP1", body(client)).status == 200
-    assert client.patch("/sources/OP1", {"target": body(client, target="db")["target"]}).status == 400
+    assert client.patch("/sources/OP1", {"target": body(client, target="db")["target"]}).status == 200
+    assert client.get("/sources/OP1").response["target"] == body(client, target="db")["target"]
     assert client.get("/sources/OP1").response["description"] == "x"
+
+
+def test_a_path_to_another_home_signs_in_and_compresses_as_asked(client: ServiceClient, files: int) -> None:
+    target = {
+        "uri": "wss://south.example.com:9014/services/v2/targets?trail=da",
+        "authenticationMethod": {"domain": "Network", "alias": "oggnet"},
+        "details": {"trail": {"sizeMB": 5}, "compression": {"enabled": True}},
+    }
+    assert client.post("/sources/FAR", {**body(client), "target": target}).status == 201
+    assert client.get("/sources/FAR").response["target"] == target
+    other = {**target, "uri": "wss://west.example.com:9014/services/v2/targets?trail=db"}
+    for _ in range(2):
+        assert client.patch("/sources/FAR", {"target": other}).status == 200
+    assert client.get("/sources/FAR").response["target"]["uri"] == other["uri"]
+    assert client.patch("/sources/FAR", {"target": body(client)["target"]}).status == 200
+    assert client.delete("/sources/FAR").status == 200
 
 
 def test_trails_are_purged_by_rule(client: ServiceClient, service: RunningService, files: int) -> None:

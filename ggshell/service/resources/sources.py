@@ -24,7 +24,7 @@ from ggshell.service.group_facts import (
     status_text,
 )
 from ggshell.service.group_responses import DistPath, DistPathCheckpoints, DistPathInfo, DistPathStats
-from ggshell.service.path_addresses import source_trail, target_trail
+from ggshell.service.path_addresses import source_trail, target_of
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
@@ -92,6 +92,8 @@ def get_path(call: Call, path: str) -> Answer:
         **settings,
         "status": status_text(found),
     }
+    if found.checkpoint.write[0].is_elsewhere:  # ALTER DISTPATH may have changed it
+        fields["target"] = {**fields["target"], "uri": options.target}
     return Answer(fields)
 
 
@@ -106,11 +108,13 @@ def create_path(call: Call, path: str) -> Answer:
         )
     _require_plain(body)
     source = source_trail(call, body.source.uri)
-    target = target_trail(call, body.target.uri, source)
-    added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {_as_path(target)}"
+    target = target_of(call, body.target.uri, source)
+    added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {word(target)}{_megabytes(body.target)}"
     with call.steps() as steps:
-        group_changes.add_group(call, steps, GroupKind.PATH, name, f"{added}{_megabytes(body.target)}")
+        login = f", AUTHENTICATION {found}" if "://" in target and (found := _login(body.target)) else ""
+        group_changes.add_group(call, steps, GroupKind.PATH, name, f"{added}{login}")
         call.said.append(_added(name))
+        _compress(call, name, body.target, target)
         _begin(call, name, body.begin, new=True)
         group_changes.keep_settings(call, steps, f"DISTPATH {name}", body.given(), new=True)
         steps.complete()
@@ -144,6 +148,24 @@ def _megabytes(target: Endpoint) -> str:
     return f", MEGABYTES {word(str(size))}" if size is not None else ""
 
 
+def _login(target: Endpoint) -> str:
+    """Return how the path signs in to another home, as statements say it: with the alias of authenticationMethod, if any."""
+    method = target.authentication_method
+    alias = method.get("alias") if isinstance(method, dict) else None
+    if not isinstance(alias, str) or not isinstance(method, dict):
+        return ""
+    domain = method.get("domain")
+    return f"USERIDALIAS {word(alias)}" + (f" DOMAIN {word(domain)}" if isinstance(domain, str) and domain else "")
+
+
+def _compress(call: Call, name: str, end: Endpoint, target: str) -> None:
+    """Set whether what is sent to another home is compressed, if the request says so."""
+    compression = (end.details or {}).get("compression")
+    enabled = compression.get("enabled") if isinstance(compression, dict) else None
+    if isinstance(enabled, bool) and "://" in target:
+        call.run(f"ALTER DISTPATH {word(name)} TARGET COMPRESSION {'ON' if enabled else 'OFF'}")
+
+
 def _begin(call: Call, name: str, begin: str | Object | None, *, new: bool = False) -> None:
     """Set the position in the source trail. A new path is at its beginning already."""
     if begin is None:
@@ -169,9 +191,11 @@ def update_path(call: Call, path: str) -> Answer:
     if set(given) - {"begin"}:
         required(call.principal, Role.ADMINISTRATOR)
     _require_plain(body)
-    _require_same_ends(call, found, body)
+    _require_same_source(call, found, body)
     with call.steps() as steps:
         group_changes.keep_group(call, steps, found)
+        if body.target is not None:
+            _change_target(call, found, body.target)
         _begin(call, found.group, body.begin)
         group_changes.keep_settings(call, steps, found.name, given)
     if body.status is not None:
@@ -179,14 +203,31 @@ def update_path(call: Call, path: str) -> Answer:
     return Answer()
 
 
-def _require_same_ends(call: Call, found: View, body: PathBody) -> None:
-    """Raise UsageError if another source or target trail is given: a path keeps both."""
-    read, write = found.checkpoint.read.trail, found.checkpoint.write[0].trail
-    home = call.home
+def _require_same_source(call: Call, found: View, body: PathBody) -> None:
+    """Raise UsageError if another source trail is given: a path keeps it."""
+    read, home = found.checkpoint.read.trail, call.home
     if body.source is not None and home.resolve(source_trail(call, body.source.uri)) != home.resolve(read):
         raise UsageError(f"the source of {found.name} cannot be changed", hint="delete the path and add it again")
-    if body.target is not None and home.resolve(target_trail(call, body.target.uri, read)) != home.resolve(write):
-        raise UsageError(f"the target of {found.name} cannot be changed", hint="delete the path and add it again")
+
+
+def _change_target(call: Call, found: View, end: Endpoint) -> None:
+    """Change the target trail, the login and the compression as far as they differ."""
+    path, options = word(found.group), found.checkpoint.options
+    target, before = target_of(call, end.uri, found.checkpoint.read.trail), found.checkpoint.write[0]
+    remote = "://" in target
+    same = options.target == target if remote else call.home.resolve(target) == call.home.resolve(before.trail)
+    if not same or remote != before.is_elsewhere:
+        call.run(f"ALTER DISTPATH {path} TARGET {word(target)}", told=True)
+    if not remote:
+        return
+    method = end.authentication_method
+    alias = method.get("alias") if isinstance(method, dict) else None
+    if alias and alias != options.access_alias:
+        call.run(f"ALTER DISTPATH {path} AUTHENTICATION {_login(end)}", told=True)
+    details = end.details or {}
+    wanted = details.get("compression")
+    if isinstance(wanted, dict) and wanted.get("enabled") is not (options.compression is not None):
+        _compress(call, found.group, end, target)
 
 
 @resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Stop and delete a distribution path")

@@ -1,0 +1,70 @@
+"""Metrics of trails between homes: what paths and pumps send, and what arrives. Counters begin again with each connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from ggshell.cli.received_paths import received_paths
+from ggshell.errors import GgsError
+from ggshell.groups.control import request
+from ggshell.home.home import Home
+from ggshell.service.group_snapshot import ANSWER_SECONDS, GroupSnapshot
+
+_SENT: Final = ("group", "type", "receiver")
+_RECEIVED: Final = ("path", "trail")
+
+
+def connection_of(snapshot: GroupSnapshot) -> dict[str, Any]:
+    """Return what a running group with a trail in another home answers about its connection; empty for any other group."""
+    found = snapshot.found
+    if found.process is None or not found.runs or not any(each.is_elsewhere for each in found.checkpoint.write):
+        return {}
+    try:
+        answer = request(found.process.socket, "STATUS", timeout=ANSWER_SECONDS)
+    except GgsError:
+        return {}
+    return {name: answer[name] for name in ("connection", "receivers") if name in answer}
+
+
+def sent_metrics(found: Sequence[GroupSnapshot]) -> Iterator[Metric]:
+    """Yield the connections of groups to receivers."""
+    up = GaugeMetricFamily("ggshell_path_connected", "Whether the receiver is connected.", labels=_SENT)
+    sent = CounterMetricFamily("ggshell_path_bytes", "Bytes of the trail sent over this connection.", labels=_SENT)
+    line = CounterMetricFamily("ggshell_path_line_bytes", "Bytes on the line, as compressed.", labels=_SENT)
+    waiting = GaugeMetricFamily("ggshell_path_in_flight_bytes", "Bytes that are not acknowledged.", labels=_SENT)
+    trip = GaugeMetricFamily("ggshell_path_round_trip_seconds", "The last round trip.", labels=_SENT)
+    for each in found:
+        answer = connection_of(each)
+        targets = [target.receiver_place for target in each.found.checkpoint.write if target.is_elsewhere]
+        for number, place in enumerate(targets if answer else ()):
+            labels = [each.found.group, each.found.type.value.lower(), place]
+            up.add_metric(labels, float(bool(answer["connection"]["connected"])))
+            for now in answer["receivers"][number : number + 1]:
+                sent.add_metric(labels, now["sent"])
+                line.add_metric(labels, now["on_line"])
+                waiting.add_metric(labels, now["in_flight"])
+                trip.add_metric(labels, now["round_trip"])
+    yield from (up, sent, line, waiting, trip)
+
+
+def received_metrics(home: Home) -> Iterator[Metric]:
+    """Yield what has arrived since the service started."""
+    up = GaugeMetricFamily("ggshell_receiver_connected", "Whether the sender is connected.", labels=_RECEIVED)
+    families = {
+        "bytes": CounterMetricFamily("ggshell_received_bytes", "Bytes of messages that arrived.", labels=_RECEIVED),
+        "messages": CounterMetricFamily("ggshell_received_messages", "Messages that arrived.", labels=_RECEIVED),
+        "syncs": CounterMetricFamily("ggshell_received_syncs", "Times that data was made durable.", labels=_RECEIVED),
+    }
+    try:
+        paths = received_paths(home)
+    except GgsError:
+        return  # INFO RECVPATH shows the error
+    for path in paths:
+        labels = [path.name, path.trail]
+        up.add_metric(labels, float(path.connected))
+        for name, family in families.items():
+            family.add_metric(labels, getattr(path, name))
+    yield from (up, *families.values())
