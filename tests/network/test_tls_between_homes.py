@@ -1,0 +1,134 @@
+"""TLS between two homes: its versions, somebody in the middle, a reverse proxy, and users instead of peers."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from nginx_tools import find_nginx, reverse_proxy
+from processes import until_state
+from service_client import PASSWORD
+from two_homes import TwoHomes, fingerprint
+
+from ggshell.clock import SystemClock
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.home import Home
+from ggshell.home.peers import Peers
+from ggshell.home.process_file import ProcessState
+from ggshell.network.proof import HomeKey, home_key
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> HomeKey:
+    """The certificate of a third machine."""
+    home = Home(tmp_path / "other")
+    home.ensure()
+    return home_key(home, SystemClock())
+
+
+class Middle:
+    """Somebody between the homes, who shows a certificate of his own; ``heard`` is what the sender told him."""
+
+    def __init__(self, key: HomeKey) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(key.certificate, key.key)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.heard = b""
+        self.thread = threading.Thread(target=self._listen)
+        self.thread.start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while True:
+                plain, _ = self._listener.accept()
+                with suppress(OSError), self._context.wrap_socket(plain, server_side=True) as stream:
+                    self.heard += stream.recv(65536)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.thread.join()
+
+
+@pytest.fixture
+def middle(other: HomeKey) -> Iterator[Middle]:
+    found = Middle(other)
+    yield found
+    found.close()
+
+
+def test_somebody_in_the_middle_hears_nothing(homes: TwoHomes, middle: Middle) -> None:
+    homes.trust(middle.port)
+    homes.write(5)
+    homes.start_path(middle.port)
+    until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
+    assert "GGS-00924" in homes.report()
+    assert middle.heard == b""
+    Peers(Home(homes.source)).delete(f"target{middle.port}")
+    homes.run("START DISTPATH dp1")
+    until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
+    assert "GGS-00922" in homes.report()
+    assert middle.heard == b""
+
+
+@pytest.mark.parametrize(
+    "version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_the_service_speaks_only_versions_of_tls_that_are_safe(homes: TwoHomes, version: ssl.TLSVersion) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version = context.maximum_version = version
+    with socket.create_connection(("127.0.0.1", homes.target.port)) as plain:
+        if version >= ssl.TLSVersion.TLSv1_2:
+            with context.wrap_socket(plain) as stream:
+                assert stream.version() in ("TLSv1.2", "TLSv1.3")
+        else:
+            with pytest.raises(OSError, match=r"(?i)protocol|alert|reset"):
+                context.wrap_socket(plain)
+
+
+@pytest.mark.parametrize("by", ["peer", "authority"])
+def test_a_path_goes_through_a_reverse_proxy(
+    homes: TwoHomes, other: HomeKey, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = find_nginx()
+    if program is None:
+        pytest.skip("this machine has no nginx, and Debian's package cannot be downloaded")
+    if by == "authority":
+        monkeypatch.setenv("OGG_CLIENT_TLS_CAPATH", str(other.certificate))
+    with reverse_proxy(program, tmp_path / "nginx", homes.target.port, other.certificate, other.key) as port:
+        if by == "peer":
+            Peers(Home(homes.source)).add("nginx", f"127.0.0.1:{port}", fingerprint(tmp_path / "other"))
+        homes.write(200)
+        homes.start_path(port)
+        homes.until_equal()
+        homes.write(20)
+        homes.until_equal()
+
+
+def test_a_user_who_may_send_trails_replaces_the_peer_and_another_user_does_not(homes: TwoHomes) -> None:
+    Peers(Home(homes.target.home)).delete("source")
+    homes.write(5)
+    homes.run("ADD CREDENTIALSTORE")
+    for user in ("uma", "dora"):
+        homes.run(f"ALTER CREDENTIALSTORE ADD USER {user} PASSWORD {PASSWORD} ALIAS {user}")
+        homes.run(
+            f"ADD DISTPATH d{user}, SOURCE ./dirdat/ea, TARGET {homes.url()}, AUTHENTICATION USERIDALIAS {user};"
+            f" START DISTPATH d{user}"
+        )
+        if user == "uma":
+            until_state(Home(homes.source), "DUMA", GroupKind.PATH, ProcessState.ABENDED)
+            report = (homes.source / "dirrpt" / "DUMA.rpt").read_text()
+            assert "does not send trails" in " ".join(report.split())
+            assert homes.rows() == []
+    homes.until_equal()
