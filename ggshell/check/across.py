@@ -81,14 +81,17 @@ def _sources(facts: StatedFacts) -> Iterator[CheckFinding]:
 
 
 def _trails(facts: StatedFacts) -> Iterator[CheckFinding]:
-    """Trails of groups that are not added, with two writers, or that only a script or only a parameter file names."""
+    """Trails of groups that are not added, with two writers, or that only a script or only a parameter file names.
+
+    Trails of one name in several homes are different trails.
+    """
     extracts = {group.name.upper(): group for group in facts.groups if group.kind == GroupKind.EXTRACT}
-    writers: dict[str, Use] = {}
+    writers: dict[tuple[str, str], Use] = {}
     for use in (each for each in facts.trails if not each.deleted):
         if use.kind == GroupKind.EXTRACT and use.group and use.group.upper() not in extracts:
             text = f"trail {use.name} is added for EXTRACT {use.group}, which is never added"
             yield _finding(use.place, WARNING, "GGS-01202", text, f"ADD EXTRACT {use.group}")
-        other = writers.setdefault(use.name, use)
+        other = writers.setdefault((use.name, facts.hosts.get(use.group.upper(), "")), use)
         if other is not use:
             text = f"trail {use.name} is written by {use.group} and by {other.group} ({_at(other.place)})"
             yield _finding(use.place, ERROR, "GGS-01207", text, "use another trail: a trail can have only one writer")
@@ -99,7 +102,7 @@ def _trails(facts: StatedFacts) -> Iterator[CheckFinding]:
             text = f"the parameter file of {use.group} does not name trail {use.name}"
             yield _finding(use.place, WARNING, "GGS-01208", text, f"add EXTTRAIL {use.name} to its file")
     for written in facts.written:
-        known = writers.get(written.name)
+        known = writers.get((written.name, facts.hosts.get(written.group.upper(), "")))
         if written.group.upper() in extracts and (known is None or known.group.upper() != written.group.upper()):
             text = f"{written.group} names trail {written.name}, which no script adds for it"
             yield _finding(

@@ -64,6 +64,8 @@ class StatedFacts:
     """Trails that parameter files name."""
     loaded: list[Use] = field(default_factory=list)
     """Files that EXTFILE and RMTFILE name."""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """The last RMTHOST of each group that names another home."""
     started: list[Use] = field(default_factory=list)
     aliases: list[Use] = field(default_factory=list)
     logins: list[Use] = field(default_factory=list)

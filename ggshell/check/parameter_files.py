@@ -15,6 +15,7 @@ from ggshell.language.statement import without_comment
 from ggshell.language.unsupported import refuses
 from ggshell.parameters.lines import Parameter, RawParameter, first_word, meant_for
 from ggshell.parameters.loading import KINDS, examine
+from ggshell.parameters.remote_hosts import remote_host
 from ggshell.parameters.row_clauses import clauses_of
 from ggshell.parameters.source_lines import MISSING_CODE
 from ggshell.parameters.trail_statements import IDLE, IDLE_CODE, IDLE_HINT, idle_encryption
@@ -138,7 +139,10 @@ def _take(
     parsed: Parsed, name: str, group: str, place: FilePlace, facts: StatedFacts, parameter: Parameter | None = None
 ) -> None:
     args = parsed.args
-    if name in ("EXTTRAIL", "RMTTRAIL"):
+    if name == "RMTHOST" and parameter is not None:
+        host = remote_host(parameter)
+        facts.hosts[group.upper()] = "" if host.is_loopback else host.place.lower()
+    elif name in ("EXTTRAIL", "RMTTRAIL"):
         facts.written.append(Use(trail(str(args["trail"])), place, group))
     elif name in ("EXTFILE", "RMTFILE"):
         facts.loaded.append(Use(trail(str(args["file"])), place, group))

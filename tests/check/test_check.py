@@ -95,6 +95,15 @@ def test_a_trail_has_one_writer_and_a_group_is_added_once() -> None:
     assert ("setup.oby", 11, 1, "GGS-01207") in positions_of({"setup.oby": twice})
 
 
+def test_trails_of_one_name_in_two_homes_have_a_writer_each() -> None:
+    more = "ADD EXTRACT pmp2, EXTTRAILSOURCE dirdat/ea\nADD RMTTRAIL ./dirdat/ra, EXTRACT pmp2\n"
+    second = PMP1.replace("pmp1", "pmp2").replace("RMTTRAIL", "RMTHOST {host}, MGRPORT 7809\nRMTTRAIL")
+    files = {**COMPLETE, "setup.oby": SETUP + more, "dirprm/pmp2.prm": second.format(host="10.0.0.2")}
+    assert positions_of(files) == []
+    here = {**files, "dirprm/pmp2.prm": second.format(host="localhost")}
+    assert "GGS-01207" in [code for *_, code in positions_of(here)]
+
+
 def test_parameter_file_and_script_must_name_the_same_trail() -> None:
     files = with_change("dirprm/ext1.prm", "EXTTRAIL ./dirdat/ea", "EXTTRAIL ./dirdat/ex")
     assert ("setup.oby", 4, 1, "GGS-01208") in positions_of(files)
