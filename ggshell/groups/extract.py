@@ -136,6 +136,7 @@ class LogExtract:
         self._stuck = StuckLog()
         self._recovery = ExtractRecovery(context, parameters, self._source)
         self._ending = Ending(context, parameters.end)
+        self._rolls = False
         OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
         BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         progress = self._progress
@@ -174,6 +175,9 @@ class LogExtract:
                     Severity.WARNING, "GGS-00576", f"{text}: to encrypt it again, add ENCRYPTTRAIL before EXTTRAIL."
                 )
         self._clean_up(self._outputs)
+        if self._rolls:  # asked for before the trails were open
+            self._outputs.rollover()
+            self._rolls = False
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
         self._outputs.set_completed(self._completed)
         floor = Completed(begin)
@@ -368,7 +372,9 @@ class LogExtract:
         self._source.close()
 
     def _rollover(self) -> dict[str, Any]:
-        if self._outputs is not None:  # otherwise nothing was written yet
+        if self._outputs is None:
+            self._rolls = True
+        else:
             self._outputs.rollover()
         return {}
 
