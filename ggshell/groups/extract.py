@@ -23,7 +23,7 @@ from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import extract_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.open_transactions import OpenTransactions
-from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.outputs import Outputs, open_outputs, roll_when_opened
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, StuckLog, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
@@ -136,7 +136,6 @@ class LogExtract:
         self._stuck = StuckLog()
         self._recovery = ExtractRecovery(context, parameters, self._source)
         self._ending = Ending(context, parameters.end)
-        self._rolls = False
         OpenTransactions(context, parameters, self._source, self._recovery, lambda: self._capture, self._save)
         BoundedRequests(context, self._source, self._recovery, lambda: self._capture, parameters.checkpoint_seconds)
         progress = self._progress
@@ -175,9 +174,6 @@ class LogExtract:
                     Severity.WARNING, "GGS-00576", f"{text}: to encrypt it again, add ENCRYPTTRAIL before EXTTRAIL."
                 )
         self._clean_up(self._outputs)
-        if self._rolls:  # asked for before the trails were open
-            self._outputs.rollover()
-            self._rolls = False
         begin = Csn.parse(checkpoint.begin_csn) if checkpoint.begin_csn else Csn(0)
         self._outputs.set_completed(self._completed)
         floor = Completed(begin)
@@ -372,10 +368,9 @@ class LogExtract:
         self._source.close()
 
     def _rollover(self) -> dict[str, Any]:
-        if self._outputs is None:
-            self._rolls = True
-        else:
-            self._outputs.rollover()
+        if self._outputs is None or self._outputs.is_broken:
+            return roll_when_opened(self._context)
+        self._outputs.rollover()
         return {}
 
     def _status(self) -> dict[str, Any]:

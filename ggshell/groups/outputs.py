@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from ggshell.clock import Clock
 from ggshell.groups.lifecycle import GroupContext
@@ -52,6 +53,13 @@ def open_outputs(
         options = context.checkpoint.options._replace(etrollover=False)
         context.save(context.checkpoint._replace(options=options))
     return outputs
+
+
+def roll_when_opened(context: GroupContext) -> dict[str, Any]:
+    """Answer a ROLLOVER while no trail is open: each trail begins a new file when it is opened. Raises DiskError."""
+    options = context.checkpoint.options._replace(etrollover=True)
+    context.save(context.checkpoint._replace(options=options))
+    return {}
 
 
 class Outputs:
