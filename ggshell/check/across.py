@@ -117,7 +117,11 @@ def _files(facts: StatedFacts) -> Iterator[CheckFinding]:
     named = {(file.kind, file.group.upper()) for file in facts.files}
     added = {(group.kind, group.name.upper()) for group in facts.groups}
     for group in facts.groups:
-        if group.kind != GroupKind.PATH and not group.deleted and (group.kind, group.name.upper()) not in named:
+        if (
+            group.kind not in (GroupKind.PATH, GroupKind.RECVPATH)
+            and not group.deleted
+            and (group.kind, group.name.upper()) not in named
+        ):
             text = f"{group.kind} {group.name} has no parameter file among those checked"
             yield _finding(group.place, WARNING, "GGS-01209", text, f"check dirprm/{group.name.lower()}.prm as well")
     for file in facts.files:

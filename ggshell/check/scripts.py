@@ -71,6 +71,13 @@ def _add_path(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     facts.add_trail(Use(trail(written), place, name, GroupKind.PATH))
 
 
+def _add_recvpath(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
+    name, target = str(args["path_name"]), urlsplit(str(args.get("target", "")))
+    facts.add_group(AddedGroup(name, GroupKind.RECVPATH, place, ""))
+    written = parse_qs(target.query).get("trail", [target.netloc + target.path])[0]
+    facts.add_trail(Use(trail(written), place, name, GroupKind.RECVPATH))
+
+
 def _add_trail(args: Arguments, place: FilePlace, facts: StatedFacts) -> None:
     facts.add_trail(Use(trail(str(args["trail"])), place, str(args.get("extract") or ""), GroupKind.EXTRACT))
 
@@ -112,16 +119,19 @@ _TAKERS: dict[str, Taker] = {
     "ADD REPLICAT": _add_replicat,
     "ADD REPLICAT EXTFILE": _add_replicat,
     "ADD DISTPATH": _add_path,
+    "ADD RECVPATH": _add_recvpath,
     "ADD EXTTRAIL": _add_trail,
     "ADD RMTTRAIL": _add_trail,
     "DELETE EXTRACT": _delete(GroupKind.EXTRACT),
     "DELETE REPLICAT": _delete(GroupKind.REPLICAT),
     "DELETE DISTPATH": _delete(GroupKind.PATH),
+    "DELETE RECVPATH": _delete(GroupKind.RECVPATH),
     "DELETE EXTTRAIL": _delete_trail,
     "DELETE RMTTRAIL": _delete_trail,
     "START EXTRACT": _start(GroupKind.EXTRACT),
     "START REPLICAT": _start(GroupKind.REPLICAT),
     "START DISTPATH": _start(GroupKind.PATH),
+    "START RECVPATH": _start(GroupKind.RECVPATH),
     "START ER": _start(""),
     "RESTART EXTRACT": _start(GroupKind.EXTRACT),
     "RESTART REPLICAT": _start(GroupKind.REPLICAT),

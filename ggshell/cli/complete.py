@@ -35,7 +35,7 @@ class LiveNames:
         self._remote: tuple[object, float, list[tuple[str, GroupKind]]] = (None, 0.0, [])
         self._sources: dict[str, Callable[[list[str]], list[str]]] = {
             "group_name": self._groups,
-            "path_name": lambda _: self._of_kinds({GroupKind.PATH}),
+            "path_name": lambda _: self._of_kinds({kind for kind in GroupKind if kind.is_path}),
             "report": self._groups,
             "trail": self._trails,
             "table": lambda _: self._table_names(),
@@ -128,7 +128,9 @@ class LiveNames:
         if typed[0].upper() == "OBEY":
             return sorted(path.relative_to(root).as_posix() for path in root.glob("**/*.oby"))
         own = [path.stem.lower() for path in sorted((root / "dirprm").glob("*.prm"))]
-        return list(dict.fromkeys([*self._of_kinds(set(GroupKind) - {GroupKind.PATH}), *own, "mgr", "GLOBALS"]))
+        return list(
+            dict.fromkeys([*self._of_kinds({kind for kind in GroupKind if not kind.is_path}), *own, "mgr", "GLOBALS"])
+        )
 
 
 def _parameters() -> list[str]:

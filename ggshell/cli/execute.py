@@ -49,10 +49,10 @@ _SHARED: Final = frozenset(
 """Statements about database objects that the original home also uses: refused while this home has a copied group."""
 _KINDS: Final = (*GroupKind, "ER")
 _OF_GROUPS: Final = frozenset(
-    {"START", "ALTER", "REGISTER EXTRACT", "UNREGISTER EXTRACT", "ALTER DISTPATH BEGIN"}
+    {"START", "ALTER", "REGISTER EXTRACT", "UNREGISTER EXTRACT", "ALTER DISTPATH BEGIN", "ALTER RECVPATH BEGIN"}
     | {f"{verb} {kind}" for verb in ("START", "RESTART") for kind in _KINDS}
     | {f"ALTER {kind}" for kind in (GroupKind.EXTRACT, GroupKind.REPLICAT)}
-) - {"RESTART DISTPATH"}
+) - {"RESTART DISTPATH", "RESTART RECVPATH"}
 """Statements about groups with a slot or row: refused for copied groups, even if deleted in this home."""
 _LOGGED_LATER: Final = frozenset({"CREATE SUBDIRS"})
 """Statements that report which folders are new: writing the error log would create them."""

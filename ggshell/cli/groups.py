@@ -19,8 +19,9 @@ Kinds = tuple[GroupKind, ...]
 EXTRACT: Kinds = (GroupKind.EXTRACT,)
 REPLICAT: Kinds = (GroupKind.REPLICAT,)
 PATH: Kinds = (GroupKind.PATH,)
+RECVPATH: Kinds = (GroupKind.RECVPATH,)
 ER: Kinds = (GroupKind.EXTRACT, GroupKind.REPLICAT)
-ANY: Kinds = (GroupKind.EXTRACT, GroupKind.REPLICAT, GroupKind.PATH)
+ANY: Kinds = tuple(GroupKind)
 _TYPE_WORDS = (*GroupKind, "ER")
 LONGEST_GROUP = 8
 LONGEST_PATH = 32
@@ -143,7 +144,7 @@ def require_new(home: Home, kind: GroupKind, name: str) -> None:
     Groups of different types cannot share a name either: the parameter file, report and discard file are named after
     the group alone.
     """
-    longest = LONGEST_PATH if kind is GroupKind.PATH else LONGEST_GROUP
+    longest = LONGEST_PATH if kind.is_path else LONGEST_GROUP
     if is_wildcard(name) or len(name) > longest or not name[0].isalpha():
         raise UsageError(
             f"{name} cannot name a {kind}.", hint=f"a letter, then letters, digits and _; at most {longest}"

@@ -56,7 +56,7 @@ class ReceivedPath(NamedTuple):
 
 def received_paths(home: Home) -> list[ReceivedPath]:
     """Return every trail that arrives in a home. Raises StoreError for a file that cannot be read, DiskError."""
-    owners = [(place, owner) for place in _places(home) if (owner := owner_of(place)) is not None]
+    owners = [(place, owner) for place in _places(home) if (owner := owner_of(place)) and owner.home]
     answer = _asked(home)
     figures = {each["trail"]: each for each in answer or ()}
     found = [_path(home, place, owner, figures.get(str(place)), known=answer is not None) for place, owner in owners]

@@ -14,7 +14,6 @@ from ggshell.cli.session import Session
 from ggshell.errors import GgsError, ProcessError, StateError
 from ggshell.groups.control import request
 from ggshell.home import process_file
-from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, alive, end_descriptor, state_of
 
@@ -65,7 +64,7 @@ def require_manager(session: Session) -> ProcessFile:
 def require_parameters(session: Session, found: View) -> None:
     """Raise StoreError if a group has no parameter file: its process would only abend."""
     path = session.home.parameters(found.group)
-    if found.type is not GroupKind.PATH and not path.exists():
+    if not found.type.is_path and not path.exists():
         from ggshell.parameters.lines import missing
 
         raise missing(path)

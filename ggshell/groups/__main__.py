@@ -1,4 +1,4 @@
-"""Entry point of all processes: ``python -m ggshell.groups extract|path|replicat|manager --home DIR [--group NAME]``."""
+"""Entry point of all processes: ``python -m ggshell.groups KIND --home DIR [--group NAME]``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ggshell.files import close_to_others
 from ggshell.home.home import Home
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's linear algebra is not used; do not start threads for it
-KINDS = ("extract", "path", "replicat", "manager", "service")
+KINDS = ("extract", "path", "recvpath", "replicat", "manager", "service")
 _ALONE = ("manager", "service")
 
 

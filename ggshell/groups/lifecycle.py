@@ -46,11 +46,17 @@ READY_VARIABLE = "GGSHELL_READY_FD"
 
 A byte means that the process is running; a closed pipe without a byte means that it has failed to start.
 """
-PROGRAMS = {GroupKind.EXTRACT: "Capture", GroupKind.REPLICAT: "Delivery", GroupKind.PATH: "Distribution"}
+PROGRAMS = {
+    GroupKind.EXTRACT: "Capture",
+    GroupKind.REPLICAT: "Delivery",
+    GroupKind.PATH: "Distribution",
+    GroupKind.RECVPATH: "Distribution",
+}
 RUN_CODES = {
     GroupKind.EXTRACT: ("OGG-00992", "OGG-00993", "OGG-00991"),
     GroupKind.REPLICAT: ("OGG-00995", "OGG-00996", "OGG-00994"),
     GroupKind.PATH: ("GGS-00611", "GGS-00612", "GGS-00613"),
+    GroupKind.RECVPATH: ("GGS-00611", "GGS-00612", "GGS-00613"),
 }
 """The event codes of a run: starting, started, stopped. The vendor has no codes for a path in this log."""
 
@@ -237,7 +243,7 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         life.turn(ProcessState.RUNNING, str(context.control.path))
         report.event(Severity.INFO, RUN_CODES[kind][1], f"{name} started.")
         signal_ready()
-        if kind is not GroupKind.PATH:  # a path has no parameter file
+        if not kind.is_path:  # a path has no parameter file
             _read_parameters(context)
         try:
             body(context)

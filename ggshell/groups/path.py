@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from ggshell.errors import ConnectionLostError
@@ -22,7 +23,6 @@ from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.table_patterns import TableFilter
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
-from ggshell.trail.copying import CopySource
 from ggshell.trail.fileheader import FileHeader, Producer
 from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
@@ -59,8 +59,11 @@ def forward(
     forms: TrailForms,
     rows: TableStage = UNTOUCHED,
     ending: Ending | None = None,
+    complete: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Copy a group's source trail to its target trails until stopped; a lost receiver is connected again."""
+    """Copy a group's source trail to its target trails until stopped; a lost receiver is connected again.
+
+    ``complete``: whether the trail has everything that there is now, which only a copy of another home's trail may not."""
     _require_source(context)
     producer = Producer(context.group, f"ggshell {context.type}")
     end = ending or Ending(context, RunEnd())
@@ -77,11 +80,10 @@ def forward(
             answer_while_waiting(context, state)
 
     def connect(backoff: Backoff) -> None:
-        outputs = open_outputs(context, producer, forms, _first_header(context), forwards=True)
-        with contextlib.closing(outputs):
+        with contextlib.closing(open_outputs(context, producer, forms, _first_header(context))) as outputs:
             connected(context, backoff)
             state.opened()
-            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state).run(end)
+            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state, complete).run(end)
 
     run_sessions(context, session, lambda: None)
 
@@ -96,7 +98,7 @@ def _require_source(context: GroupContext) -> None:
         trail = TrailName.parse(read.trail, context.home.root)
         require_reachable(trail, read.current)
         name = f"{context.type} {context.group}"
-        is_path = context.type is GroupKind.PATH
+        is_path = context.type.is_path
         place = " BEGIN SEQNO {seqno} RBA {rba}" if is_path else ", EXTSEQNO {seqno}, EXTRBA {rba}"
         remedy = f"ALTER {name}{place}, then START: transactions already in its target trail are skipped"
         require_placed(trail, read.current, done.csn if done is not None else None, name, remedy)
@@ -130,10 +132,12 @@ class Forwarder:
         save_seconds: float,
         rows: TableStage,
         state: ConnectionState,
+        complete: Callable[[], bool] = lambda: True,
     ) -> None:
         self._context = context
         self._outputs = outputs
         self._state = state
+        self._complete = complete
         self._unacknowledged = Unacknowledged()
         self._save_seconds = save_seconds
         checkpoint = context.checkpoint
@@ -154,10 +158,6 @@ class Forwarder:
         self._next_save, self._next_flush = context.clock.steady(), 0.0
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
         outputs.begin(wants, None, ignored=ignored)
-        self._source: CopySource | None = None
-        if wanted.is_everything and rows.changes_nothing:
-            self._source = CopySource(self._reader)
-            outputs.copy_from(self._source)
         held = outputs.after
         if held is not None:  # after a kill, the trail is ahead of the checkpoint
             self._completed = held.joined(self._completed) if self._completed is not None else held
@@ -173,7 +173,6 @@ class Forwarder:
             while not runner.stop_requested:
                 reader.drain()
                 batch = reader.read()
-                self._note(batch)
                 if batch is not None and (batch := ending.before(batch)) is None:
                     break
                 if batch is not None:
@@ -183,8 +182,10 @@ class Forwarder:
                     self._outputs.check()
                 now, at = clock.steady(), clock.now()
                 self._flush(now, at_end=batch is None or reader.caught_up())
-                if batch is None:
+                if batch is None and self._complete():
                     self._progress.reached_end(at)
+                elif batch is None:
+                    self._progress.behind()
                 if now >= self._next_save:
                     self._save()
                     self._unsaved, self._next_save = False, now + self._save_seconds
@@ -197,25 +198,11 @@ class Forwarder:
             self._save()
         finally:
             reader.close()
-            if self._source is not None:
-                self._source.close()
-
-    def _note(self, batch: ChangeBatch | None) -> None:
-        """Note, for copying, what was read; at the end of the trail, copy what stands after the last row."""
-        if self._source is None:
-            return
-        if batch is not None:
-            self._source.take(batch)
-        elif self._outputs.copy_rest(self._source.idle()):
-            self._unflushed = True
 
     def _copy(self, batch: ChangeBatch) -> None:
         """Write the rows of a batch that the trails do not contain yet."""
         self._follow()
-        changed = self._rows.work(self._heartbeats.stamp_heartbeats(batch))
-        if changed is not batch:  # a heartbeat: others will follow it
-            self._outputs.stop_copying()
-        for part in self._outputs.write(changed):
+        for part in self._outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
         last = batch.pieces[-1]
@@ -274,7 +261,7 @@ class Forwarder:
         )
 
     def _lag(self) -> dict[str, Any]:
-        if not self._reader.at_end():
+        if not self._reader.at_end() or not self._complete():
             self._progress.behind()
         return self._progress.lag_answer()
 

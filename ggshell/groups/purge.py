@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from ggshell.durations import HOUR, MICROSECONDS
 from ggshell.errors import DiskError, StoreError
 from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import GroupEntry, Home
+from ggshell.network.trail_readers import readers_of
 from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import TrailExtent
@@ -56,6 +57,14 @@ def needed_from(checkpoints: Iterable[Checkpoint], home: Home) -> dict[TrailName
         seqno = min(places, default=0)
         needed[name] = min(needed.get(name, seqno), seqno)
     return needed
+
+
+def first_needed(needed: Mapping[TrailName, int], name: TrailName) -> int | None:
+    """Return the first file that a reader of a trail still needs, here (``needed``) or in another home; None without one.
+
+    Raises StoreError if it is unknown what another home has read."""
+    found = [each.seqno for each in readers_of(name)]
+    return min((*found, needed[name]) if name in needed else found, default=None)
 
 
 def matching(checkpoints: Iterable[Checkpoint], home: Home, pattern: str) -> list[TrailName]:
@@ -113,7 +122,7 @@ def purge(home: Home, rule: PurgeRule, now: int) -> list[Path]:
     try:
         for name in matching(checkpoints, home, rule.trail):
             mark = TrailExtent.of(name).mark
-            for seqno in removable(_files(name), needed.get(name), rule, now, mark.seqno if mark else None):
+            for seqno in removable(_files(name), first_needed(needed, name), rule, now, mark.seqno if mark else None):
                 path = name.file(seqno)
                 path.unlink(missing_ok=True)
                 removed.append(path)

@@ -118,18 +118,23 @@ class Receivers:
         return self._hosts.get(TrailName.parse(target.trail, self._home.root))
 
     def _access(self) -> Access:
-        """Return the login of AUTHENTICATION USERIDALIAS, or the files of AUTHENTICATION CERTIFICATE."""
-        options = self._options
-        if options.access_alias:
-            domain = options.access_domain or DEFAULT_DOMAIN
-            return Access(CredentialStore(self._home).resolve(options.access_alias, domain))
-        if options.access_certificate:
-            folder = self._home.root / "dirwlt"
-            name = options.access_certificate
-            if "/" in name:
-                raise UsageError(f"{name} is not a valid name of a certificate", hint="use the name of dirwlt/NAME.crt")
-            return Access(None, folder / f"{name}.crt", folder / f"{name}.key")
-        return Access()
+        return access_of(self._home, self._options)
+
+
+def access_of(home: Home, options: GroupOptions) -> Access:
+    """Return the login of AUTHENTICATION USERIDALIAS, or the files of AUTHENTICATION CERTIFICATE.
+
+    Raises StoreError, NotFoundError, UsageError."""
+    if options.access_alias:
+        domain = options.access_domain or DEFAULT_DOMAIN
+        return Access(CredentialStore(home).resolve(options.access_alias, domain))
+    if options.access_certificate:
+        folder = home.root / "dirwlt"
+        name = options.access_certificate
+        if "/" in name:
+            raise UsageError(f"{name} is not a valid name of a certificate", hint="use the name of dirwlt/NAME.crt")
+        return Access(None, folder / f"{name}.crt", folder / f"{name}.key")
+    return Access()
 
 
 def _manner(host: RemoteHost | None) -> tuple[SocketOptions, Pace]:

@@ -18,7 +18,12 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import RestartRule
 
-KINDS = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "path"}
+KINDS = {
+    GroupKind.EXTRACT: "extract",
+    GroupKind.REPLICAT: "replicat",
+    GroupKind.PATH: "path",
+    GroupKind.RECVPATH: "recvpath",
+}
 MOST_AT_ONCE = max(4, 2 * (os.cpu_count() or 1))
 """The maximum number of processes that start at once; more would only compete for processors and memory."""
 
@@ -219,6 +224,6 @@ class Restarts:
 
 
 def rule_takes(kind: str, pattern: str, group: GroupId) -> bool:
-    """Whether an ``ER|EXTRACT|REPLICAT|DISTPATH pattern`` selects a group."""
+    """Whether an ``ER|EXTRACT|REPLICAT|DISTPATH|RECVPATH pattern`` selects a group."""
     name, type_ = group
     return type_ in _KINDS[kind] and fnmatch.fnmatchcase(name, pattern.upper())

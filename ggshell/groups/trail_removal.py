@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ggshell.errors import DiskError, NotFoundError, StateError
-from ggshell.groups.purge import needed_from
+from ggshell.groups.purge import first_needed, needed_from
 from ggshell.home.home import Home
 from ggshell.network.trail_owner import owner_of, require_no_sender
 from ggshell.trail.durable import mark_path
@@ -29,7 +29,7 @@ def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: b
         )
     checkpoints = [entry.checkpoint for entry in home.groups() if entry.checkpoint is not None]
     real = TrailName(name.folder.resolve(), name.prefix)
-    needed = needed_from(checkpoints, home).get(real)
+    needed = first_needed(needed_from(checkpoints, home), real)
     if needed is not None and chosen[-1] >= needed and not force:
         raise StateError(
             f"file {chosen[-1]} of trail {name} is still needed by a group that reads it",

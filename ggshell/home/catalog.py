@@ -367,7 +367,7 @@ def _note_group(connection: Any, checkpoint: Checkpoint) -> None:
         connection.execute(
             "INSERT INTO trails VALUES (?, ?, ?, ?)", [target.trail, group, target.remote, target.megabytes]
         )
-    if checkpoint.type is GroupKind.PATH and checkpoint.write:
+    if checkpoint.type.is_path and checkpoint.write:
         connection.execute(
             "INSERT OR REPLACE INTO paths VALUES (?, ?, ?)", [group, read.trail, checkpoint.write[0].trail]
         )

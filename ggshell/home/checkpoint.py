@@ -29,6 +29,7 @@ _AGAIN = {
     ".cpe": "run ADD EXTRACT … LSN (its slot's confirmed_flush_lsn; for a pump, only EXTTRAILSOURCE) and ADD EXTTRAIL again:"
     " its trail shows what was already written",
     ".cpd": "run ADD DISTPATH again: its trail shows what was already written",
+    ".cpv": "run ADD RECVPATH again: its trail shows what was already written",
 }
 """The alternative to restoring the previous checkpoint file, by the file's suffix (the kind of group)."""
 
@@ -39,6 +40,12 @@ class GroupKind(StrEnum):
     EXTRACT = "EXTRACT"
     REPLICAT = "REPLICAT"
     PATH = "DISTPATH"
+    RECVPATH = "RECVPATH"
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it copies a trail without a parameter file; a RECVPATH reads the trail of another home."""
+        return self in (GroupKind.PATH, GroupKind.RECVPATH)
 
 
 class ReplicatKind(StrEnum):
@@ -178,7 +185,7 @@ class GroupOptions(NamedTuple):
     etrollover: bool = False
     """ALTER … ETROLLOVER: the next run begins a new trail file."""
     source: str = ""
-    """The source of a path, as it was typed."""
+    """The source of a path, as it was typed; for a RECVPATH, the URL of the other home's service."""
     target: str = ""
     """The target of a path, or the folder of a lake, as it was typed."""
     access_alias: str = ""

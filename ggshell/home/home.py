@@ -27,8 +27,13 @@ SUBDIRECTORIES = {
 _WALLET = "dirwlt"
 _CLOSED = frozenset({"dircrd", _WALLET, "dirpcs"})
 """Folders that only the owner can open: secrets, and the control sockets of processes."""
-_CHECKPOINT_ENDINGS = {GroupKind.EXTRACT: ".cpe", GroupKind.REPLICAT: ".cpr", GroupKind.PATH: ".cpd"}
-_PROCESS_ENDINGS = {GroupKind.EXTRACT: ".pce", GroupKind.REPLICAT: ".pcr", GroupKind.PATH: ".pcd"}
+_CHECKPOINT_ENDINGS = {
+    GroupKind.EXTRACT: ".cpe",
+    GroupKind.REPLICAT: ".cpr",
+    GroupKind.PATH: ".cpd",
+    GroupKind.RECVPATH: ".cpv",
+}
+_PROCESS_ENDINGS = {kind: ending.replace(".cp", ".pc") for kind, ending in _CHECKPOINT_ENDINGS.items()}
 
 
 class GroupEntry(NamedTuple):

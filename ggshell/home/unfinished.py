@@ -13,7 +13,12 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 
 _ENDING: Final = ".json"
-_GROUPS: Final = {GroupKind.EXTRACT: "extracts", GroupKind.REPLICAT: "replicats", GroupKind.PATH: "sources"}
+_GROUPS: Final = {
+    GroupKind.EXTRACT: "extracts",
+    GroupKind.REPLICAT: "replicats",
+    GroupKind.PATH: "sources",
+    GroupKind.RECVPATH: "targets",
+}
 """The first word of the name under which requests change a group."""
 
 

@@ -9,6 +9,7 @@ from ggshell.errors import UsageError
 from ggshell.network.service_url import ServiceUrl
 
 TARGETS: Final = "/services/v2/targets"
+SOURCES: Final = "/services/v2/sources"
 _SCHEMES: Final = {"ws": "http", "wss": "https", "ogg": "https"}
 _PORTS: Final = {"ws": 80, "wss": 443, "ogg": 443}
 
@@ -27,7 +28,15 @@ class ReceiverAddress(NamedTuple):
         return f"{scheme}://{self.service.place}{self.path}?trail={quote(self.trail, safe='/.')}"
 
 
-def parse_receiver(text: str) -> ReceiverAddress:
+def parse_source(text: str) -> ReceiverAddress:
+    """Parse the source of a path that its target starts: ``wss://host:port/services/v2/sources?trail=NAME``.
+
+    Raises UsageError as ``parse_receiver`` does.
+    """
+    return parse_receiver(text, SOURCES)
+
+
+def parse_receiver(text: str, endpoint: str = TARGETS) -> ReceiverAddress:
     """Parse the target of a path: ``wss://host:port/services/v2/targets?trail=NAME``. Raises UsageError.
 
     ``ws`` is accepted for this machine only, because what it sends can be read on the way.
@@ -40,12 +49,12 @@ def parse_receiver(text: str) -> ReceiverAddress:
     trails = parse_qs(parts.query).get("trail", [])
     if parts.scheme not in _SCHEMES or not host or parts.username is not None or not text.isprintable():
         raise UsageError(
-            f"{text[:200]} is not a valid address of a receiver",
-            hint="use wss://host:port/services/v2/targets?trail=NAME",
+            f"{text[:200]} is not a valid address of a {'source' if endpoint == SOURCES else 'receiver'}",
+            hint=f"use wss://host:port{endpoint}?trail=NAME",
         )
     if len(trails) != 1:
         raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
     service = ServiceUrl(_SCHEMES[parts.scheme], host, port or _PORTS[parts.scheme])
     if not service.is_secure and not service.is_local:
         raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
-    return ReceiverAddress(service, parts.path or TARGETS, trails[0])
+    return ReceiverAddress(service, parts.path.rstrip("/") or endpoint, trails[0])

@@ -44,6 +44,11 @@ class Opening(msgspec.Struct, tag="opening"):
     sender's checkpoint (sequence number and RBA), or None. ``certificate`` (DER) and ``signature`` in Base64 prove the
     sender's identity; empty if it signed in otherwise. ``purge``: remove the files that this sender wrote from this sequence
     number on before the trail is opened; None removes nothing.
+
+    ``reads``: the trail is not sent, but read: its bytes are wanted from ``reached`` on, or from its first file. ``tail`` is
+    then the digest of the bytes before that place (``trail_source.tail_digest``), ``wanted`` a later place that the trail must
+    have, and ``at_end`` stands for the file with the trail's durable end instead of the first file. ``forgets``: the reader
+    needs the trail no longer, and nothing is sent.
     """
 
     trail: str
@@ -55,6 +60,16 @@ class Opening(msgspec.Struct, tag="opening"):
     certificate: str = ""
     signature: str = ""
     purge: _Sequence | None = None
+    reads: bool = False
+    tail: str = ""
+    wanted: tuple[_Sequence, _Offset] | None = None
+    at_end: bool = False
+    forgets: bool = False
+
+    @property
+    def signed_trail(self) -> str:
+        """The trail as it is signed: a proof for reading a trail is not one for writing it."""
+        return f"source:{self.trail}" if self.reads else self.trail
 
     def require_plain(self) -> None:
         """Raise TrailError (GGS-00955) for names that could forge a line of a log, or that no home sends."""
@@ -97,7 +112,7 @@ class Opened(msgspec.Struct, tag="opened"):
 
     ``folder`` and ``prefix``: its name there. ``end``: the end of its last whole transaction (sequence number, RBA, CSN,
     table definitions), None if it has no file. ``transactions``: the ids of the transactions of that CSN. ``header``: the
-    header record of its last file in Base64.
+    header record of its last file in Base64. To a reader, ``end`` is the durable end of the source trail.
     """
 
     folder: str

@@ -35,7 +35,7 @@ class Profile(NamedTuple):
 def profile_of(home: Home, group: tuple[str, GroupKind]) -> Profile:
     """Return what the profile of a group says. Raises StoreError if a document is damaged."""
     name, kind = group
-    if kind is GroupKind.PATH:
+    if kind.is_path:
         return Profile()
     settings = Documents(home, GROUP_SETTINGS).find(f"{kind} {name}") or {}
     chosen = settings.get("managedProcessSettings") or DEFAULT_PROFILE

@@ -40,7 +40,7 @@ from ggshell.service.request_sign_in import PeerName, RequestSignIn
 from ggshell.service.responses import LongRequest, StandardResponse
 from ggshell.service.sign_in import ANONYMOUS, COOKIE, Principal, required
 from ggshell.service.state import ServiceState
-from ggshell.service.trail_receiver import TrailReceivers
+from ggshell.service.trail_endpoints import TrailEndpoints
 
 LONGEST_BODY: Final = 1 << 20
 DEEPEST_BODY: Final = 100
@@ -74,12 +74,12 @@ class Application:
         self._sign_in = RequestSignIn(state, peer_name, deadline)
         self._deadline = deadline
         self._check = check
-        self.receivers = TrailReceivers(state, self._sign_in)
+        self.trails = TrailEndpoints(state, self._sign_in)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of any method for any address: the routes decide which of them there are."""
         if scope["type"] == "websocket":
-            await self.receivers.serve(WebSocket(scope, receive, send))
+            await self.trails.serve(WebSocket(scope, receive, send))
             return
         raw = scope.get("raw_path", b"").decode("ascii", "replace") or scope["path"]
         absolute = _ABSOLUTE.match(raw)  # GET http://host/services/…, which a proxy may send

@@ -19,7 +19,7 @@ from ggshell.service.responses import Collection, Response
 from ggshell.service.thresholds import Threshold
 from ggshell.types import TableName
 
-_TYPES = {"EXTRACT": "extract", "REPLICAT": "replicat", "DISTPATH": "distpath"}
+_TYPES = {"EXTRACT": "extract", "REPLICAT": "replicat", "DISTPATH": "distpath", "RECVPATH": "recvpath"}
 _TRANSACTIONS = "_lox"
 """The ending of the second table of each checkpoint table."""
 

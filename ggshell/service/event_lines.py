@@ -16,7 +16,7 @@ from ggshell.service.answers import Said
 
 _LINE: Final = re.compile(rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  (INFO|WARNING|ERROR) +((?:OGG|GGS)-\d{5})  (.*?):  (.*)")
 _PROCESS: Final = re.compile(r", ([^,]+)\.prm$")
-_DOWN: Final = re.compile(r"(?:EXTRACT|REPLICAT|DISTPATH|PATH) (\S+) is down \((\w+)\)")
+_DOWN: Final = re.compile(r"(?:EXTRACT|REPLICAT|DISTPATH|RECVPATH|PATH) (\S+) is down \((\w+)\)")
 _DOWN_CODE: Final = "OGG-00979"
 _DOWN_STATES: Final = {"gracefully": "Stopped", "killed": "Killed", "abended": "Abend"}
 _RUN_STATES: Final = ("Starting", "Running", "Stopped")

@@ -25,7 +25,12 @@ from ggshell.service.steps import Steps
 from ggshell.service.undo import AddedGroup, changed_group
 from ggshell.service.written_parameters import require_named
 
-_STARTED: Final = {GroupKind.EXTRACT: "OGG-15426", GroupKind.REPLICAT: "OGG-15445", GroupKind.PATH: DONE}
+_STARTED: Final = {
+    GroupKind.EXTRACT: "OGG-15426",
+    GroupKind.REPLICAT: "OGG-15445",
+    GroupKind.PATH: DONE,
+    GroupKind.RECVPATH: DONE,
+}
 STATUSES: Final = ("running", "stopped", "killed")
 
 

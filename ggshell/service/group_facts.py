@@ -172,4 +172,4 @@ def report_names(call: Call, group: str) -> list[str]:
 
 
 def kind_word(kind: GroupKind) -> str:
-    return {GroupKind.EXTRACT: "Extract", GroupKind.REPLICAT: "Replicat", GroupKind.PATH: "Distribution path"}[kind]
+    return "Distribution path" if kind.is_path else kind.capitalize()

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.cli.commands.path import source_trail, target_trail
+from ggshell.cli.commands.recvpath import own_trail
 from ggshell.cli.commands.view import parameter_file
 from ggshell.connectors.registry import connector_for, delivery_connector
 from ggshell.errors import GgsError, UsageError
@@ -40,6 +41,10 @@ class PlaceUse(Enum):
     """The address of a trail that is read."""
     PATH_TARGET = auto()
     """The address of a trail that is written. That of a receiver names no file of this home."""
+    OWN_TARGET = auto()
+    """The address of a trail of this home that is written."""
+    ADDRESS = auto()
+    """The address of another home's service, which decides about its own files."""
     LAKE = auto()
     """A lake: its folder, as WRITTEN."""
     PARAMETERS = auto()
@@ -105,6 +110,8 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("ADD DISTPATH", "source"): PlaceUse.PATH_SOURCE,
     ("ADD DISTPATH", "target"): PlaceUse.PATH_TARGET,
     ("ALTER DISTPATH TARGET", "url"): PlaceUse.PATH_TARGET,
+    ("ADD RECVPATH", "source"): PlaceUse.ADDRESS,
+    ("ADD RECVPATH", "target"): PlaceUse.OWN_TARGET,
     ("ADD EXTRACT", "extfilesource"): PlaceUse.UNUSED,
     ("ADD EXTRACT", "exttrailsource"): PlaceUse.READ,
     ("ADD EXTRACT", "params"): PlaceUse.UNUSED,
@@ -119,8 +126,6 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("ADD REPLICAT EXTFILE", "report"): PlaceUse.UNUSED,
     ("ADD REPLICAT SPARK", "exttrail"): PlaceUse.READ,
     ("ADD REPLICAT SPARK", "target"): PlaceUse.LAKE,
-    ("ADD REPLICAT SPECIALRUN", "params"): PlaceUse.UNUSED,
-    ("ADD REPLICAT SPECIALRUN", "report"): PlaceUse.UNUSED,
     ("ADD RMTTRAIL", "trail"): PlaceUse.WRITTEN,
     ("ADD TRANDATA", "journal"): PlaceUse.UNUSED,
     ("ALTER CREDENTIALSTORE ADD USER", "userid"): PlaceUse.LOGIN,
@@ -172,7 +177,9 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
 }
 """The same for the statements that the service carries out."""
 
-_WRITING: Final = frozenset({PlaceUse.WRITTEN, PlaceUse.PATTERN, PlaceUse.PATH_TARGET, PlaceUse.LAKE})
+_WRITING: Final = frozenset(
+    {PlaceUse.WRITTEN, PlaceUse.PATTERN, PlaceUse.PATH_TARGET, PlaceUse.OWN_TARGET, PlaceUse.LAKE}
+)
 _EXACT: Final = frozenset(
     {PlaceUse.PATTERN, PlaceUse.LOGIN, PlaceUse.LAKE, PlaceUse.PARAMETERS, PlaceUse.REPORT, PlaceUse.REPORT_FILE}
 )
@@ -213,6 +220,10 @@ def _places(home: Home, use: PlaceUse, text: str) -> list[str]:
         if use is PlaceUse.PATH_TARGET:
             trail, receiver = target_trail(text)
             return [] if receiver else [trail]  # the receiver decides about its own trails
+        if use is PlaceUse.OWN_TARGET:
+            return [own_trail(text)]
+        if use is PlaceUse.ADDRESS:
+            return []
         if use is PlaceUse.LAKE:
             return [str(delivery_connector(ReplicatKind.LAKE).folder_target(home, text, "").folder)]
     except GgsError:

@@ -144,7 +144,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
     control = _Control(settings, _fingerprint(home, settings), (manager_port, len(listeners) > 1))
     check = check_answer if os.environ.get(VARIABLE) else None
     application = Application(state, lambda client: CertifiedProtocol.names.get(client, ""), check=check)
-    control.receivers = application.receivers
+    control.receivers = application.trails.receivers
     sockets = ControlServer(home.service.with_suffix(".sock"), _no_worker, control, clock)
     entry = own_process_file(home.root, ProcessState.RUNNING, str(sockets.path), clock.now())
     server = control.server = Server(
@@ -168,7 +168,7 @@ def _serve(home: Home, clock: Clock, report: Report) -> None:
         try:
             server.run(sockets=listeners)
         finally:
-            application.receivers.close()
+            application.trails.close()
             statsd.close()
             recovery.close()
             state.close()

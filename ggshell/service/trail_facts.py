@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from ggshell.errors import NotFoundError, TrailError, UsageError
-from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.checkpoint import WriteCheckpoint
 from ggshell.home.documents import Documents
 from ggshell.home.home import GroupEntry
 from ggshell.service.answers import Object
@@ -168,8 +168,7 @@ def trail_details(found: FoundTrail) -> Trail:
 
 
 def _reference(use: Use) -> TrailUse:
-    kinds = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "distpath"}
-    return TrailUse(name=use.entry.group, type=kinds[use.entry.type], access="read" if use.write is None else "write")
+    return TrailUse(name=use.entry.group, type=use.entry.type.lower(), access="read" if use.write is None else "write")
 
 
 def size_of(name: TrailName, seqno: int) -> int:

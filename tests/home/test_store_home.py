@@ -64,8 +64,8 @@ def test_a_parameter_file_in_another_case_is_found(home: Home) -> None:
 
 
 def test_groups_of_two_kinds_with_one_name_have_separate_sockets_and_locks(home: Home) -> None:
-    assert len({home.socket("A", kind) for kind in GroupKind}) == 3
-    assert len({home.lock("A", kind) for kind in GroupKind}) == 3
+    assert len({home.socket("A", kind) for kind in GroupKind}) == len(GroupKind)
+    assert len({home.lock("A", kind) for kind in GroupKind}) == len(GroupKind)
 
 
 def test_paths_are_relative_to_the_home(home: Home) -> None:

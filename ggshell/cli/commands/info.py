@@ -10,6 +10,7 @@ from ggshell.cli.groups import (
     ER,
     EXTRACT,
     PATH,
+    RECVPATH,
     REPLICAT,
     Kinds,
     View,
@@ -105,6 +106,7 @@ def status(
 
 
 @command("STATUS DISTPATH", PATH)
+@command("STATUS RECVPATH", RECVPATH)
 def status_path(session: Session, kinds: Kinds, *, path_name: str) -> Status | ManagerStatus:
     """Show the state of distribution paths."""
     return status(session, kinds, group_name=path_name)

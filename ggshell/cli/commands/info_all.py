@@ -13,7 +13,7 @@ from ggshell.home.home import GroupEntry
 from ggshell.home.process_file import state_of
 from ggshell.monitoring.group_lag import since
 
-_ORDER = (GroupKind.EXTRACT, GroupKind.PATH, GroupKind.REPLICAT)
+_ORDER = (GroupKind.EXTRACT, GroupKind.PATH, GroupKind.RECVPATH, GroupKind.REPLICAT)
 
 
 @command("INFO ALL", False, True)

@@ -1,12 +1,19 @@
-"""INFO, STATS and DELETE RECVPATH: the trails that arrive in this home."""
+"""INFO, STATS and DELETE RECVPATH: the paths that this home starts, and the trails that others send to it."""
 
 from __future__ import annotations
 
-from ggshell.cli.groups import is_wildcard
+from fnmatch import fnmatchcase
+
+from ggshell.cli.commands.info import info_groups
+from ggshell.cli.commands.recvpath import delete_own
+from ggshell.cli.commands.stats import stats
+from ggshell.cli.groups import RECVPATH, is_wildcard, matching
 from ggshell.cli.received_paths import received_paths, select_paths
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
+from ggshell.cli.results.groups import InfoGroups, ManagerStatus
 from ggshell.cli.results.received import ReceivedPaths
+from ggshell.cli.results.statistics import Stats
 from ggshell.cli.session import Session
 from ggshell.errors import StateError
 from ggshell.network.trail_owner import release
@@ -14,21 +21,35 @@ from ggshell.network.trail_owner import release
 
 @command("INFO RECVPATH")
 @command("INFO RECVPATH ALL")
-def info_received(session: Session, *, trail: str = "*", detail: bool = False) -> ReceivedPaths:
-    """List the trails that arrive, with their senders and connections; also while the service does not run."""
+def info_received(
+    session: Session, *, trail: str = "*", detail: bool = False
+) -> ReceivedPaths | InfoGroups | ManagerStatus:
+    """Show the paths that this home starts, and the trails that arrive; also while the service does not run."""
+    own = matching(session.home, RECVPATH, trail)
+    if own:
+        shown = info_groups(session, RECVPATH, group_name=trail, detail=detail)
+        if not is_wildcard(trail) or not isinstance(shown, InfoGroups):
+            return shown
+        arriving = [each for each in received_paths(session.home) if fnmatchcase(each.name, trail.upper())]
+        return ReceivedPaths(tuple(arriving), own=shown)
     found = received_paths(session.home) if trail == "*" else select_paths(session.home, trail)
     return ReceivedPaths(tuple(found))
 
 
 @command("STATS RECVPATH")
-def stats_received(session: Session, *, trail: str) -> ReceivedPaths:
-    """Show what has arrived since the service started."""
+def stats_received(session: Session, *, trail: str) -> ReceivedPaths | Stats:
+    """Show the operations of paths that this home starts, or what has arrived since the service started."""
+    if matching(session.home, RECVPATH, trail):
+        return stats(session, RECVPATH, group_name=trail)
     return ReceivedPaths(tuple(select_paths(session.home, trail)), counts=True)
 
 
 @command("DELETE RECVPATH")
 def delete_received(session: Session, *, trail: str, force: bool = False) -> Message:
-    """Forget the senders of trails, which keep their files."""
+    """Delete paths that this home starts, forget the senders of trails, which keep their files, or forget readers."""
+    done = delete_own(session, trail, force=force)
+    if done is not None:
+        return done
     found = select_paths(session.home, trail)
     for each in found:
         if each.connected:

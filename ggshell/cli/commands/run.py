@@ -11,6 +11,7 @@ from ggshell.cli.groups import (
     ER,
     EXTRACT,
     PATH,
+    RECVPATH,
     REPLICAT,
     Kinds,
     View,
@@ -170,6 +171,7 @@ def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
 
 
 @command("START DISTPATH", PATH)
+@command("START RECVPATH", RECVPATH)
 def start_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
     """Start distribution paths."""
     return start(session, kinds, group_name=path_name)
@@ -198,6 +200,7 @@ def stop(session: Session, kinds: Kinds, *, group_name: str, force: bool = False
 
 
 @command("STOP DISTPATH", PATH)
+@command("STOP RECVPATH", RECVPATH)
 def stop_path(session: Session, kinds: Kinds, *, path_name: str, force: bool = False) -> Message:
     """Stop distribution paths."""
     return stop(session, kinds, group_name=path_name, force=force)
@@ -259,6 +262,7 @@ def kill(session: Session, kinds: Kinds, *, group_name: str) -> Message:
 
 
 @command("KILL DISTPATH", PATH)
+@command("KILL RECVPATH", RECVPATH)
 def kill_path(session: Session, kinds: Kinds, *, path_name: str) -> Message:
     """End distribution paths immediately."""
     return kill(session, kinds, group_name=path_name)

@@ -11,6 +11,7 @@ from ggshell.cli.groups import (
     ER,
     EXTRACT,
     PATH,
+    RECVPATH,
     REPLICAT,
     Kinds,
     View,
@@ -112,6 +113,7 @@ def getlag(session: Session, kinds: Kinds, *, group_name: str) -> Lags:
 
 
 @command("SEND DISTPATH GETLAG", PATH)
+@command("SEND RECVPATH GETLAG", RECVPATH)
 def getlag_path(session: Session, kinds: Kinds, *, path_name: str) -> Lags:
     """Show the lag that running paths report."""
     return getlag(session, kinds, group_name=path_name)
@@ -153,6 +155,7 @@ def _asked_status(found: View) -> ProcessStatus:
 
 
 @command("SEND DISTPATH STATUS", PATH)
+@command("SEND RECVPATH STATUS", RECVPATH)
 def send_status_path(session: Session, kinds: Kinds, *, path_name: str) -> ProcessStatuses:
     """Show the same for distribution paths."""
     return send_status(session, kinds, group_name=path_name)
@@ -212,9 +215,13 @@ def require_pattern(text: str) -> None:
 
 
 @command("SEND DISTPATH REPORT", PATH, "REPORT")
+@command("SEND RECVPATH REPORT", RECVPATH, "REPORT")
 @command("SEND DISTPATH ROLLOVER", PATH, "ROLLOVER")
+@command("SEND RECVPATH ROLLOVER", RECVPATH, "ROLLOVER")
 @command("SEND DISTPATH STOP", PATH, "STOP")
+@command("SEND RECVPATH STOP", RECVPATH, "STOP")
 @command("SEND DISTPATH FORCESTOP", PATH, "FORCESTOP")
+@command("SEND RECVPATH FORCESTOP", RECVPATH, "FORCESTOP")
 def send_path(session: Session, kinds: Kinds, verb: str, *, path_name: str) -> Message:
     """Send a request to distribution paths."""
     return send(session, kinds, verb, group_name=path_name)

@@ -39,7 +39,7 @@ class GroupInfo(NamedTuple):
 
 
 class InfoGroups(NamedTuple):
-    """INFO EXTRACT, REPLICAT, DISTPATH, ER."""
+    """INFO EXTRACT, REPLICAT, DISTPATH, RECVPATH, ER."""
 
     groups: tuple[GroupInfo, ...]
     detail: bool = False
@@ -305,7 +305,7 @@ def _detail(info: GroupInfo, *, narrow: bool) -> list[str]:
         lines += ["", labeled("Low Watermark CSN value:", f" {found.latest_csn or '(no data)'}")]
     if info.obstacles:
         lines += ["", *info.obstacles]
-    if found.type is GroupKind.PATH:
+    if found.type.is_path:
         lines += ["", labeled("Source", found.options.source or found.read.trail)]
         lines.append(labeled("Target", found.options.target))
     return [*lines, "", "", *(labeled(label, path) for label, path in info.paths.items())]

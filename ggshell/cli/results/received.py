@@ -7,15 +7,16 @@ from typing import NamedTuple
 from ggshell.cli.output.units import moment, size
 from ggshell.cli.received_paths import ReceivedPath
 from ggshell.cli.results import Row
-from ggshell.cli.results.groups import labeled, trail_file
+from ggshell.cli.results.groups import GroupInfo, InfoGroups, labeled, trail_file
 from ggshell.clock import local_text
 
 
 class ReceivedPaths(NamedTuple):
-    """Trails that arrive from other homes; ``counts``: STATS, which shows the figures only."""
+    """Trails that arrive from other homes; ``counts``: STATS, which shows the figures only; ``own``: paths of this home."""
 
     paths: tuple[ReceivedPath, ...]
     counts: bool = False
+    own: InfoGroups | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -36,6 +37,13 @@ class ReceivedPaths(NamedTuple):
     @property
     def rows(self) -> list[Row]:
         return [
+            *(_own_row(each) for each in (self.own.groups if self.own is not None else ())),
+            *self._received_rows,
+        ]
+
+    @property
+    def _received_rows(self) -> list[Row]:
+        return [
             (
                 *(each.name, each.trail, each.status, *each.sender[:3], each.address or None, moment(each.since)),
                 *each.position,
@@ -47,9 +55,27 @@ class ReceivedPaths(NamedTuple):
 
     @property
     def layout(self) -> str:
+        own = self.own.layout if self.own is not None and self.own.groups else ""
+        if not self.paths and own:
+            return own
         if not self.paths:
             return "\nNo trails arrive from other homes.\n"
-        return "".join(f"\n{_counts(each) if self.counts else _path(each)}" for each in self.paths)
+        return own + "".join(f"\n{_counts(each) if self.counts else _path(each)}" for each in self.paths)
+
+
+def _own_row(info: GroupInfo) -> Row:
+    """Return a path that this home starts as a row of the same columns."""
+    found, written = info.checkpoint, info.checkpoint.write[0]
+    return (
+        found.group,
+        written.trail,
+        info.status,
+        *[None] * 3,
+        found.options.source,
+        None,
+        *written.current,
+        *[None] * 5,
+    )
 
 
 def _path(found: ReceivedPath) -> str:

@@ -23,7 +23,12 @@ from ggshell.service.statement_words import word
 from ggshell.service.thresholds import Threshold
 
 _KINDS: Final[dict[str, Kinds]] = {"extract": EXTRACT, "replicat": REPLICAT, "ER": ER, "distpath": PATH}
-_COLLECTIONS: Final = {GroupKind.EXTRACT: "extracts", GroupKind.REPLICAT: "replicats", GroupKind.PATH: "sources"}
+_COLLECTIONS: Final = {
+    GroupKind.EXTRACT: "extracts",
+    GroupKind.REPLICAT: "replicats",
+    GroupKind.PATH: "sources",
+    GroupKind.RECVPATH: "targets",
+}
 """Where the groups of a kind have their addresses."""
 
 
@@ -120,7 +125,7 @@ def _change(call: Call, body: Command, found: View, options: str) -> None:
 
 def _for(found: View, options: str) -> str:
     """Refuse options that the kind of group does not have. Raises UsageError."""
-    if options and found.type is GroupKind.PATH:
+    if options and found.type.is_path:
         raise UsageError(f"a start position does not apply to {found.name}", hint="set begin with PATCH sources")
     if ("SKIPTRANSACTION" in options or "DUPTRANSACTIONS" in options) and found.type is GroupKind.EXTRACT:
         raise UsageError(f"skipTransaction and filterDuplicates do not apply to {found.name}")

@@ -229,7 +229,7 @@ def _check(call: Call, found: _Found, text: str) -> None:
     UsageError for a file that it may not include. For other files the errors become messages.
     """
     process = _PROCESSES.get(found.group or found.path.name.upper(), "")
-    groups = [kind.capitalize() for kind in _kinds(call, found.group) if kind is not GroupKind.PATH]
+    groups = [kind.capitalize() for kind in _kinds(call, found.group) if not kind.is_path]
     process = process or next(iter(groups), "")
     if not process and not found.group:  # a file for INCLUDE
         require_includes(call.bounds, text, found.path)

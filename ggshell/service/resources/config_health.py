@@ -19,7 +19,12 @@ from ggshell.service.installation import ADMINISTRATION, MANAGER, deployment_of,
 from ggshell.service.responses import Response
 from ggshell.service.routes import resource
 
-_TYPES = {GroupKind.EXTRACT: "extract", GroupKind.REPLICAT: "replicat", GroupKind.PATH: "distPath"}
+_TYPES = {
+    GroupKind.EXTRACT: "extract",
+    GroupKind.REPLICAT: "replicat",
+    GroupKind.PATH: "distPath",
+    GroupKind.RECVPATH: "recvPath",
+}
 
 
 class ServiceFacts(Response):

@@ -1,0 +1,150 @@
+"""A copy of a trail of another home, with the same file numbers and RBAs: asks that home's service for what is missing.
+
+The copy is written like any trail that arrives: bytes, one sync for all frames that have arrived, the durable mark, the
+acknowledgement.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Final, NamedTuple, TypeVar
+
+from ggshell import __version__
+from ggshell.errors import ConnectionLostError, ProcessError
+from ggshell.network.frames import decode_frame
+from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
+from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
+from ggshell.network.proof import signed_text
+from ggshell.network.receiver import ReceivedTrail
+from ggshell.network.remote_files import ANSWER_SECONDS, Sender
+from ggshell.network.trail_owner import TrailOwner
+from ggshell.network.trail_source import AT_END, tail_digest
+from ggshell.trail.name import TrailName
+from ggshell.types import TrailPosition
+
+MOST_AT_ONCE: Final = 4 << 20
+"""Bytes of frames that are written before they are synced and acknowledged."""
+_Answer = TypeVar("_Answer", Challenge, Opened)
+
+
+class CopyStart(NamedTuple):
+    """Where a copy without files begins: at the beginning of a file, which contains a ``wanted`` place.
+
+    None: at the first file of the source, or with ``at_end`` at the file of its durable end."""
+
+    wanted: TrailPosition | None
+    at_end: bool = False
+
+
+class TrailCopy:
+    """The copy of a trail under its lock. Used by one thread, except ``durable`` and ``is_complete``."""
+
+    def __init__(self, name: TrailName, source: str) -> None:
+        """Recover the copy. ``source``: where it comes from. Raises TrailError, ConflictError, DiskError."""
+        self.name = name
+        self._received = ReceivedTrail(name, TrailOwner("", "", source), None)
+        mark = self._received.opened.mark
+        self.durable: TrailPosition | None = mark.position if mark is not None else None
+        """The end of what can be read; None without a file."""
+        self.is_complete = False
+        """Whether the copy had everything that the source had when it was last heard."""
+        self.source_end: TrailPosition | None = None
+        """The durable end of the source trail when the connection was made; None if it had no file."""
+        self._answer: bytes | None = None
+
+    def open(self, link: Link, where: str, trail: str, reader: Sender, start: CopyStart) -> None:
+        """Ask for what is missing. ``where``: the service, for messages; ``trail``: the source trail as it is named there.
+
+        Raises ConnectionLostError, and ProcessError if the service refuses.
+        """
+        reached = self.durable
+        if reached is None and start.wanted is not None:
+            reached = TrailPosition(start.wanted.seqno, 0)
+        opening = _opening(trail, reader)
+        if reached is not None:
+            opening.reached = (reached.seqno, reached.rba)
+            opening.tail = tail_digest(self.name, reached) if reached.rba else ""
+        if start.wanted is not None:
+            opening.wanted = (start.wanted.seqno, start.wanted.rba)
+        opening.at_end = start.at_end
+        mark = _opened(link, where, opening, reader).mark
+        self.source_end = mark.position if mark is not None else None
+        self.is_complete = self.source_end is None or (self.durable is not None and self.durable >= self.source_end)
+
+    def take(self, link: Link, where: str, timeout: float, *, has_room: bool) -> None:
+        """Write what has arrived and acknowledge it; wait at most ``timeout`` seconds for the first frame.
+
+        Without ``has_room`` it is acknowledged later, so the source soon sends nothing more. Raises ConnectionLostError,
+        ProcessError for a refusal, TrailError for a frame out of place, DiskError.
+        """
+        messages: list[bytes] = []
+        size = 0
+        message = link.receive(timeout)
+        while message is not None:
+            if isinstance(message, str):
+                raise _refused(where, message)
+            messages.append(message)
+            size += len(message)
+            message = link.receive(0.0) if size < MOST_AT_ONCE else None
+        if messages:
+            self._write(messages)
+        if self._answer is not None and has_room:
+            link.send(self._answer)
+            self._answer = None
+
+    def _write(self, messages: list[bytes]) -> None:
+        last = decode_frame(messages[-1])
+        self.is_complete = last.end is not None and last.end.tables == AT_END
+        self._answer = self._received.take(messages)
+        if self._received.durable >= TrailPosition(0, 0):
+            self.durable = self._received.durable
+
+    def close(self) -> None:
+        """Release the copy."""
+        self._received.close()
+
+
+def forget_reading(link: Link, where: str, trail: str, reader: Sender) -> None:
+    """Tell a source that this reader needs its trail no longer. Raises ConnectionLostError, ProcessError."""
+    opening = _opening(trail, reader)
+    opening.forgets = True
+    _opened(link, where, opening, reader)
+
+
+def _opening(trail: str, reader: Sender) -> Opening:
+    return Opening(trail, reader.home, socket.gethostname(), reader.group, __version__, reads=True)
+
+
+def _opened(link: Link, where: str, opening: Opening, reader: Sender) -> Opened:
+    """Prove who reads, send the opening, and return the answer. Raises ConnectionLostError, ProcessError, StoreError."""
+    challenge = _answer(link, where, Challenge)
+    if reader.key is not None:
+        text = signed_text(challenge.nonce, opening.signed_trail, reader.home, reader.group)
+        opening.certificate, opening.signature = reader.key.proof(text)
+    link.send(encode_message(opening))
+    return _answer(link, where, Opened)
+
+
+def _answer(link: Link, where: str, kind: type[_Answer]) -> _Answer:
+    message = link.receive(ANSWER_SECONDS)
+    if message is None:
+        raise ConnectionLostError(f"{where} does not answer", code=LOST)
+    if isinstance(message, str):
+        found = decode_message(message)
+        if isinstance(found, kind):
+            return found
+        if isinstance(found, Refusal):
+            raise _refusal(where, found)
+    raise ProcessError(f"{where} does not answer as a source of trails", code=NOT_A_RECEIVER)
+
+
+def _refused(where: str, message: str) -> ConnectionLostError | ProcessError:
+    found = decode_message(message)
+    if isinstance(found, Refusal):
+        return _refusal(where, found)
+    return ConnectionLostError(f"{where} sends an opening again", code=LOST)
+
+
+def _refusal(where: str, refusal: Refusal) -> ConnectionLostError | ProcessError:
+    kind = ConnectionLostError if refusal.again else ProcessError
+    return kind(f"{where}: {refusal.message}", code=refusal.code, hint=refusal.hint)

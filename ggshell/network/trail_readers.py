@@ -1,0 +1,79 @@
+"""The homes that read a trail of this home: a small file beside the trail for each, with the first file that it still needs.
+
+Purging respects these files like the checkpoints of the home's own groups. They stay while the reader is not connected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from ggshell.errors import DiskError, StoreError
+from ggshell.files import read_json, write_atomically
+from ggshell.trail.name import TrailName
+
+_FILE = re.compile(r"\.(..)\.reader-[0-9a-f]{16}")
+
+
+class TrailReaderNote(NamedTuple):
+    """A reader: its home's id, its machine, its path there, and the sequence number of the first file that it needs.
+
+    ``updated``: microseconds since 1970."""
+
+    home: str
+    host: str
+    group: str
+    seqno: int
+    updated: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.group} of home {self.home} on {self.host}"
+
+
+def _path(name: TrailName, home: str, group: str) -> Path:
+    key = hashlib.sha256(f"{home}\n{group.upper()}".encode()).hexdigest()[:16]
+    return name.folder / f".{name.prefix}.reader-{key}"
+
+
+def note_reader(name: TrailName, note: TrailReaderNote) -> None:
+    """Record how far a reader is. Raises DiskError."""
+    write_atomically(_path(name, note.home, note.group), json.dumps(note._asdict()).encode(), mode=0o640)
+
+
+def forget_reader(name: TrailName, home: str, group: str) -> None:
+    """Forget a reader: its files may be purged. Raises DiskError."""
+    path = _path(name, home, group)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise DiskError(f"cannot remove {path}: {error.strerror}") from error
+
+
+def readers_of(name: TrailName) -> list[TrailReaderNote]:
+    """Return the readers of a trail. Raises StoreError for a file that cannot be read."""
+    return [each for trail, each in readers_in(name.folder) if trail.prefix == name.prefix]
+
+
+def readers_in(folder: Path) -> list[tuple[TrailName, TrailReaderNote]]:
+    """Return the readers of the trails of a folder. Raises StoreError."""
+    if not folder.is_dir():
+        return []
+    found = ((path, _FILE.fullmatch(path.name)) for path in sorted(folder.iterdir()))
+    return [(TrailName(folder, match[1]), _read(path)) for path, match in found if match]
+
+
+def _read(path: Path) -> TrailReaderNote:
+    try:
+        found = TrailReaderNote(**read_json(path.read_bytes()))
+        found = found._replace(seqno=int(found.seqno))
+    except (OSError, ValueError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is damaged"
+        raise StoreError(
+            f"the file {path}, which says how far another home has read the trail, cannot be read: {reason}",
+            hint="remove it: its reader writes it again when it connects",
+        ) from error
+    return found
