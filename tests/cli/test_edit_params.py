@@ -31,12 +31,12 @@ def test_a_missing_parameter_is_reported_for_a_file_with_valid_lines(path: Path)
 
 
 def test_an_unsupported_parameter_is_a_note(path: Path) -> None:
-    path.write_text("EXTRACT pmp1\nPASSTHRU\nRMTHOST south, MGRPORT 7809\nRMTTRAIL ./dirdat/ra\nTABLE a.*;\n")
+    path.write_text("EXTRACT pmp1\nPASSTHRU\nEOFDELAY 3\nRMTTRAIL ./dirdat/ra\nTABLE a.*;\n")
     found = checked(path)
     assert found.errors == ()
     assert found.lines == ("The file is saved, and its parameters are valid.",)
     (note,) = found.notes
-    assert "RMTHOST" in note.message
+    assert "EOFDELAY" in note.message
     assert note.message.endswith("(pmp1.prm:3:1)")
 
 
