@@ -23,7 +23,7 @@ from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import extract_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.open_transactions import OpenTransactions
-from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.outputs import Outputs, open_outputs, roll_when_opened
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, StuckLog, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
@@ -368,8 +368,9 @@ class LogExtract:
         self._source.close()
 
     def _rollover(self) -> dict[str, Any]:
-        if self._outputs is not None:  # otherwise nothing was written yet
-            self._outputs.rollover()
+        if self._outputs is None or self._outputs.is_broken:
+            return roll_when_opened(self._context)
+        self._outputs.rollover()
         return {}
 
     def _status(self) -> dict[str, Any]:

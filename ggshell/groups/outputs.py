@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from ggshell.clock import Clock
 from ggshell.groups.lifecycle import GroupContext
@@ -15,9 +16,10 @@ from ggshell.home.checkpoint import WriteCheckpoint
 from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
+from ggshell.trail.copying import CopySource, TrailCopy
 from ggshell.trail.fileheader import FileHeader, Producer
 from ggshell.trail.files import Transfer
-from ggshell.trail.writer import TrailWriter
+from ggshell.trail.writer import TrailWriter, WriterOptions
 from ggshell.types import TableName
 
 MEGABYTE = 1 << 20
@@ -29,10 +31,13 @@ def open_outputs(
     forms: TrailForms,
     source: FileHeader | None = None,
     purges: Mapping[str, int] = MappingProxyType({}),
+    *,
+    forwards: bool = False,
 ) -> Outputs:
     """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once.
 
-    ``purges``: trails of other homes whose files are removed first, each from a sequence number on.
+    ``purges``: trails of other homes whose files are removed first, each from a sequence number on. ``forwards``: the group
+    reads a trail.
     Raises NotFoundError if the group has no trail, or not the one that the parameter file names.
     """
     forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
@@ -41,13 +46,20 @@ def open_outputs(
     targets = receivers.located(context.checkpoint.write)
     if targets != context.checkpoint.write:
         context.save(context.checkpoint._replace(write=targets))
-    outputs = Outputs(receivers, targets, producer, context.clock, forms, source)
+    outputs = Outputs(receivers, targets, producer, context.clock, forms, source, forwards=forwards)
     outputs.set_completed(completed_of(context.checkpoint))
     if context.checkpoint.options.etrollover:
         outputs.rollover()
         options = context.checkpoint.options._replace(etrollover=False)
         context.save(context.checkpoint._replace(options=options))
     return outputs
+
+
+def roll_when_opened(context: GroupContext) -> dict[str, Any]:
+    """Answer a ROLLOVER while no trail is open: each trail begins a new file when it is opened. Raises DiskError."""
+    options = context.checkpoint.options._replace(etrollover=True)
+    context.save(context.checkpoint._replace(options=options))
+    return {}
 
 
 class Outputs:
@@ -65,16 +77,20 @@ class Outputs:
         clock: Clock,
         forms: TrailForms,
         source: FileHeader | None = None,
+        *,
+        forwards: bool = False,
     ) -> None:
         """``source``: the header of the first file that a pump reads, or None if there is none yet."""
         self._forms = forms
+        self._forwards = forwards
+        self._copies: list[TrailCopy] = []
         self._targets = list(targets)
         self._clock = clock
         self._writers: list[TrailWriter] = []
         try:
             for target in targets:
                 size = target.megabytes * MEGABYTE
-                options = forms.options(target.trail, target.release, source)
+                options = self._options(target, source)
                 self._writers.append(
                     TrailWriter.over(
                         receivers.open(target),
@@ -91,6 +107,9 @@ class Outputs:
         self._selections: list[Selection] = []
         self._known: Completed | None = None
         self._last_time = 0
+
+    def _options(self, target: WriteCheckpoint, source: FileHeader | None) -> WriterOptions:
+        return self._forms.options(target.trail, target.release, source)._replace(forwards=self._forwards)
 
     def set_completed(self, last: Completed | None) -> None:
         """Set the last transactions according to the checkpoint, because older trail files may no longer exist."""
@@ -147,19 +166,37 @@ class Outputs:
     def follow(self, source: FileHeader) -> None:
         """From the next transaction on, write in the format of the given source file."""
         for target, writer in zip(self._targets, self._writers, strict=True):
-            writer.use(self._forms.options(target.trail, target.release, source))
+            writer.use(self._options(target, source))
+
+    def copy_from(self, source: CopySource) -> None:
+        """From now on, copy what leaves as it is as the bytes of the source trail. Call it after ``begin``."""
+        pairs = zip(self._writers, self._selections, strict=True)
+        self._copies = [TrailCopy(source, writer, selection) for writer, selection in pairs]
+
+    def stop_copying(self) -> None:
+        """Encode all further rows."""
+        self._copies = []
 
     def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
         """Write a batch to every trail; return the parts written to the first trail, for the statistics."""
         taken: list[ChangeBatch] = []
         for number, (writer, selection) in enumerate(zip(self._writers, self._selections, strict=True)):
-            for part in selection.select(batch):
-                writer.write(part)
-                if number == 0:
-                    taken.append(part)
+            parts = self._copies[number].write(batch) if self._copies else None
+            if parts is None:
+                parts = []
+                for part in selection.select(batch):
+                    writer.write(part)
+                    parts.append(part)
+            if number == 0:
+                taken = parts
         if taken:
             self._last_time = taken[-1].pieces[-1].header.commit_time
         return taken
+
+    def copy_rest(self, rba: int) -> bool:
+        """Copy what stands after the last row up to this RBA; return whether there was anything. Raises DiskError."""
+        copied = [copy.rest(rba) for copy in self._copies]
+        return any(copied)
 
     def flush(self) -> None:
         """Make everything written durable and wake the readers. Raises DiskError; the writers then cannot be used."""

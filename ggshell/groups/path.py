@@ -23,6 +23,7 @@ from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.table_patterns import TableFilter
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
+from ggshell.trail.copying import CopySource
 from ggshell.trail.fileheader import FileHeader, Producer
 from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
@@ -80,7 +81,8 @@ def forward(
             answer_while_waiting(context, state)
 
     def connect(backoff: Backoff) -> None:
-        with contextlib.closing(open_outputs(context, producer, forms, _first_header(context))) as outputs:
+        outputs = open_outputs(context, producer, forms, _first_header(context), forwards=True)
+        with contextlib.closing(outputs):
             connected(context, backoff)
             state.opened()
             Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state, complete).run(end)
@@ -158,6 +160,10 @@ class Forwarder:
         self._next_save, self._next_flush = context.clock.steady(), 0.0
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
         outputs.begin(wants, None, ignored=ignored)
+        self._source: CopySource | None = None
+        if wanted.is_everything and rows.changes_nothing:
+            self._source = CopySource(self._reader)
+            outputs.copy_from(self._source)
         held = outputs.after
         if held is not None:  # after a kill, the trail is ahead of the checkpoint
             self._completed = held.joined(self._completed) if self._completed is not None else held
@@ -173,6 +179,7 @@ class Forwarder:
             while not runner.stop_requested:
                 reader.drain()
                 batch = reader.read()
+                self._note(batch)
                 if batch is not None and (batch := ending.before(batch)) is None:
                     break
                 if batch is not None:
@@ -198,11 +205,25 @@ class Forwarder:
             self._save()
         finally:
             reader.close()
+            if self._source is not None:
+                self._source.close()
+
+    def _note(self, batch: ChangeBatch | None) -> None:
+        """Note, for copying, what was read; at the end of the trail, copy what stands after the last row."""
+        if self._source is None:
+            return
+        if batch is not None:
+            self._source.take(batch)
+        elif self._outputs.copy_rest(self._source.idle()):
+            self._unflushed = True
 
     def _copy(self, batch: ChangeBatch) -> None:
         """Write the rows of a batch that the trails do not contain yet."""
         self._follow()
-        for part in self._outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
+        changed = self._rows.work(self._heartbeats.stamp_heartbeats(batch))
+        if changed is not batch:  # a heartbeat: others will follow it
+            self._outputs.stop_copying()
+        for part in self._outputs.write(changed):
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
         last = batch.pieces[-1]

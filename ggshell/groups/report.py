@@ -193,9 +193,10 @@ class Reporting:
         self._clock = clock
         self._begun = self._last_time = clock.steady()
         self._last_count = 0
-        self._due: list[tuple[int, Schedule, Callable[[], object]]] = []
-        self._at(rules.report, self._tell_statistics)
-        self._at(rules.rollover, report.roll)
+        self._due: list[tuple[int, Schedule, str]] = []
+        self._actions: dict[str, Callable[[], object]] = {}
+        self._at("report", rules.report, self._tell_statistics)
+        self._at("rollover", rules.rollover, report.roll)
 
     def watch(self, runner: Runner) -> None:
         """Check periodically while the process waits."""
@@ -203,19 +204,19 @@ class Reporting:
 
     def roll_discard(self, action: Callable[[], object]) -> None:
         """Register the action of DISCARDROLLOVER."""
-        self._at(self._rules.discard_rollover, action)
+        self._at("discard", self._rules.discard_rollover, action)
 
     def roll_trail(self, action: Callable[[], object]) -> None:
-        """Register the action of ROLLOVER."""
-        self._at(self._rules.trail_rollover, action)
+        """Register the action of ROLLOVER; a new session of a group replaces that of the last one."""
+        self._at("trail", self._rules.trail_rollover, action)
 
     def check(self) -> None:
         """Run the actions that are due. Raises DiskError if the report cannot be written."""
         now = self._clock.now()
-        for number, (moment, schedule, action) in enumerate(self._due):
+        for number, (moment, schedule, name) in enumerate(self._due):
             if now >= moment:
-                self._due[number] = (schedule.after(now), schedule, action)
-                action()
+                self._due[number] = (schedule.after(now), schedule, name)
+                self._actions[name]()
         rules, operations = self._rules, self._statistics.operations
         if rules.count_records is not None:
             if operations // rules.count_records > self._last_count // rules.count_records:
@@ -223,8 +224,10 @@ class Reporting:
         elif rules.count_seconds is not None and self._clock.steady() - self._last_time >= rules.count_seconds:
             self._tell_count(operations)
 
-    def _at(self, schedules: tuple[Schedule, ...], action: Callable[[], object]) -> None:
-        self._due += [(schedule.after(self._clock.now()), schedule, action) for schedule in schedules]
+    def _at(self, name: str, schedules: tuple[Schedule, ...], action: Callable[[], object]) -> None:
+        if name not in self._actions:
+            self._due += [(schedule.after(self._clock.now()), schedule, name) for schedule in schedules]
+        self._actions[name] = action
 
     def _tell_statistics(self) -> None:
         self._report.statistics(self._statistics.snapshot())

@@ -45,6 +45,11 @@ class TableStage:
             lambda name: NO_OPERATIONS if name in self._made else ignored(name),
         )
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether no row of any table is changed."""
+        return not self._active and self._tokens is None
+
     def work(self, batch: ChangeBatch) -> ChangeBatch:
         """Process a batch. Raises StatementError for a clause that is not valid, ParameterError for tokens too long."""
         if self._tokens is not None:

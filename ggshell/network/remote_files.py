@@ -28,7 +28,7 @@ from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
 from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
 from ggshell.network.proof import HomeKey, signed_text
 from ggshell.trail.durable import DurableMark
-from ggshell.trail.fileheader import FileHeader, decode_header
+from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import NOTHING_SHOWN, Transfer
 from ggshell.trail.name import DIGITS, TrailName
 from ggshell.types import Csn, TrailPosition
@@ -150,12 +150,12 @@ class RemoteTrailFiles:
             self.shown = self._end
         return self._end
 
-    def continue_at(self, end: DurableMark) -> FileHeader | None:
+    def continue_at(self, end: DurableMark) -> bytes | None:
         if end != self._end:
             self._send(Frame(FrameKind.CONTINUE, end.position, b"", end))
             self.flush(b"", end)
         self._place = end.position
-        return decode_header(self._headers[end.position.seqno])
+        return self._headers[end.position.seqno]
 
     def create(self, seqno: int, header: bytes) -> None:
         self._place = TrailPosition(seqno, 0)

@@ -40,7 +40,7 @@ def owner_of(name: TrailName) -> TrailOwner | None:
     path = owner_path(name)
     try:
         return TrailOwner(**read_json(path.read_bytes()))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"

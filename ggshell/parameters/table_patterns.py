@@ -50,6 +50,11 @@ class TableFilter:
         wanted = any(matches(pattern, table) for pattern in self._patterns)
         return wanted and not any(matches(pattern, table) for pattern in self._excludes)
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether every operation on every table is selected, by the first pattern."""
+        return self._patterns[:1] == ("*.*",) and not self._excludes and not self._ignored[0]
+
     def ignored(self, table: TableName) -> frozenset[int]:
         """Return the operations that the first line that selects a table leaves out."""
         pairs = zip(self._patterns, self._ignored, strict=True)

@@ -71,3 +71,15 @@ def asked(snapshot: GroupSnapshot) -> GroupSnapshot:
         return snapshot._replace(statistics=request(process.socket, "STATS", timeout=ANSWER_SECONDS))
     except GgsError:
         return snapshot
+
+
+def connection_of(snapshot: GroupSnapshot) -> dict[str, Any]:
+    """Return what a running group with a trail in another home answers about its connection; empty for any other group."""
+    found = snapshot.found
+    if found.process is None or not found.runs or not any(each.is_elsewhere for each in found.checkpoint.write):
+        return {}
+    try:
+        answer = request(found.process.socket, "STATUS", timeout=ANSWER_SECONDS)
+    except GgsError:
+        return {}
+    return {name: answer[name] for name in ("connection", "receivers") if name in answer}

@@ -110,6 +110,41 @@ class PathStatistics(Statistics, tag="mpoints:distsrvrPathStats"):
     """The operations of a distribution path."""
 
 
+class PathNetwork(Response, kw_only=True):
+    """The connection of a path to another home. ``total_bytes_sent``: on the line; ``round_trip_time``: in microseconds."""
+
+    path_name: str
+    remote_uri: str
+    connected: bool
+    total_bytes_sent: int
+    trail_bytes_sent: int
+    bytes_in_flight: int
+    round_trip_time: int
+
+
+class PathNetworkStatistics(Resource, tag="mpoints:distsrvrNetworkStats"):
+    """The connections of a path; none for a trail of this home, or while the path does not run."""
+
+    distsrvr_network_stats: list[PathNetwork]
+
+
+class ArrivingTrail(Response, kw_only=True):
+    """What has arrived of a trail since the service started."""
+
+    path_name: str
+    target_file_name: str
+    last_file_received: str
+    total_bytes_received: int
+    total_messages_received: int
+    last_data_timestamp: str | None
+
+
+class ReceiverStatistics(Resource, tag="mpoints:recvsrvrStats"):
+    """The trails that arrive in this home."""
+
+    recvsrvr_stats: list[ArrivingTrail]
+
+
 class TableCounts(Response, forbid_unknown_fields=False):
     """A table. Each other field is a count: total, daily, hourly or latest with the kind, such as ``totalInserts``."""
 
@@ -309,6 +344,8 @@ MeasuringPoint = Union[  # noqa: UP007 - a tuple of types is not an expression w
     StatisticsTableExtract,
     StatisticsTableReplicat,
     PathTableStatistics,
+    PathNetworkStatistics,
+    ReceiverStatistics,
     PositionEr,
     TrailInput,
     TrailOutput,

@@ -126,6 +126,8 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("ADD REPLICAT EXTFILE", "report"): PlaceUse.UNUSED,
     ("ADD REPLICAT SPARK", "exttrail"): PlaceUse.READ,
     ("ADD REPLICAT SPARK", "target"): PlaceUse.LAKE,
+    ("ADD REPLICAT SPECIALRUN", "params"): PlaceUse.UNUSED,
+    ("ADD REPLICAT SPECIALRUN", "report"): PlaceUse.UNUSED,
     ("ADD RMTTRAIL", "trail"): PlaceUse.WRITTEN,
     ("ADD TRANDATA", "journal"): PlaceUse.UNUSED,
     ("ALTER CREDENTIALSTORE ADD USER", "userid"): PlaceUse.LOGIN,

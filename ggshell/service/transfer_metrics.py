@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from ggshell.cli.received_paths import received_paths
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
 from ggshell.home.home import Home
-from ggshell.service.group_snapshot import ANSWER_SECONDS, GroupSnapshot
+from ggshell.service.group_snapshot import GroupSnapshot, connection_of
 
 _SENT: Final = ("group", "type", "receiver")
 _RECEIVED: Final = ("path", "trail")
-
-
-def connection_of(snapshot: GroupSnapshot) -> dict[str, Any]:
-    """Return what a running group with a trail in another home answers about its connection; empty for any other group."""
-    found = snapshot.found
-    if found.process is None or not found.runs or not any(each.is_elsewhere for each in found.checkpoint.write):
-        return {}
-    try:
-        answer = request(found.process.socket, "STATUS", timeout=ANSWER_SECONDS)
-    except GgsError:
-        return {}
-    return {name: answer[name] for name in ("connection", "receivers") if name in answer}
 
 
 def sent_metrics(found: Sequence[GroupSnapshot]) -> Iterator[Metric]:

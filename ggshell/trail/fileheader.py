@@ -122,6 +122,42 @@ def encode_header(
     return content + struct.pack(">I", zlib.crc32(content)) + _TOKEN.pack(layout.TRAILER, 0, total)
 
 
+def adapted_header(data: bytes, seqno: int, previous_size: int | None) -> bytes:
+    """Return the header record for a copy of its file that has another number or follows a file of another size.
+
+    Only these two tokens and the checksum change, so the length stays the same. ``previous_size``: None leaves it as it is.
+    """
+    size = header_size(data)
+    changed = bytearray(data[:size])
+    for (group, number), (place, length) in _places(data[: size - 12]).items():
+        if (group, number, length) == (_TRAIL, 0x38, 4):
+            changed[place : place + 4] = struct.pack(">I", seqno)
+        elif (group, number, length) == (_CONTINUITY, 0x33, 8) and previous_size is not None:
+            changed[place : place + 8] = struct.pack(">Q", previous_size)
+    changed[size - 8 : size - 4] = struct.pack(">I", zlib.crc32(changed[: size - 8]))
+    return bytes(changed)
+
+
+def _places(content: bytes) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the place and length of each token's value, by group and number."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    place = 4
+    while place + 4 <= len(content):
+        group, _, length = _TOKEN.unpack_from(content, place)
+        place, end = place + 4, place + 4 + length
+        while place + 4 <= end:
+            number, _, inner = _TOKEN.unpack_from(content, place)
+            found[group, number] = (place + 4, inner)
+            place += 4 + inner
+        place = end
+    return found
+
+
+def file_uri(name: str, group: str) -> str:
+    """Return the URI of a trail file that a group of this machine writes."""
+    return f"uri:{platform.node()}:{name}:{group}"
+
+
 def _machine() -> tuple[str, ...]:
     """The system, name, release, version and architecture of this machine.
 
@@ -139,7 +175,7 @@ def _trail_tokens(
         (0x31, struct.pack(">H", form.compatibility)),
         (0x32, struct.pack(">i", UTF8)),
         (0x33, _time(created)),
-        (0x34, _text(f"uri:{platform.node()}:{name}:{producer.group}")),
+        (0x34, _text(file_uri(name, producer.group))),
         (0x35, b"".join(map(_text, form.uris))),
         (0x36, _text(name)),
         (0x38, struct.pack(">I", seqno)),

@@ -16,7 +16,6 @@ from ggshell.errors import DiskError, TrailError
 from ggshell.files import locked, sync_directory
 from ggshell.trail.blocks import BlockWriter, begin_file, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter, Waker
-from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.finding import transactions_of
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
@@ -60,8 +59,8 @@ class TrailFiles(Protocol):
     def recover(self, reached: TrailPosition | None) -> DurableMark | None:
         """Return the end of the last whole transaction; None if the trail has no file. See ``recover.find_end``."""
 
-    def continue_at(self, end: DurableMark) -> FileHeader | None:
-        """Remove everything after ``end`` and continue there; return the header of its file.
+    def continue_at(self, end: DurableMark) -> bytes | None:
+        """Remove everything after ``end`` and continue there; return the header record of its file.
 
         None if the file has no complete header: it is removed, and the caller creates it again."""
 
@@ -138,7 +137,7 @@ class LocalTrailFiles:
         self.name.unfinished().unlink(missing_ok=True)
         return find_end(self.name, reached)
 
-    def continue_at(self, end: DurableMark) -> FileHeader | None:
+    def continue_at(self, end: DurableMark) -> bytes | None:
         self._close_file()
         self._unsynced = False
         for seqno in reversed([each for each in self.name.sequences() if each > end.position.seqno]):
@@ -148,13 +147,14 @@ class LocalTrailFiles:
             path.unlink()
             return None
         file = open_file(self.name, end.position.seqno)
+        header = file.read(file.first, 0)
         file.close()
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._seqno = end.position.seqno
         os.ftruncate(self._descriptor, end.position.rba)
         os.fsync(self._descriptor)
         sync_directory(self.name.folder)
-        return file.header
+        return header
 
     def create(self, seqno: int, header: bytes) -> None:
         self._blocks.wait()

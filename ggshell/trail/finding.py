@@ -53,6 +53,8 @@ def transactions_of(name: TrailName, csn: Csn) -> frozenset[str]:
             earlier = header.first_csn is not None and header.first_csn < csn
             place = _halve(file, lambda item: item.csn.value, csn.value) if earlier else file.first
             found |= {item.xid for _, item in transactions_from(file, place) if item.csn == csn}
+            if header.inside is not None and header.inside.csn == csn:  # it began in an earlier file
+                found.add(header.inside.xid)
         finally:
             file.close()
         if earlier or (header.previous_csn is not None and header.previous_csn < csn):

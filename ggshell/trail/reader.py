@@ -119,6 +119,16 @@ class TrailReader:
         """The header of the file that the last batch was read from."""
         return self._file.header if self._file is not None else None
 
+    @property
+    def file(self) -> OpenedFile | None:
+        """The open file that the last batch was read from; it is closed when the reader goes on to the next one."""
+        return self._file
+
+    @property
+    def tables(self) -> int:
+        """The highest index of a table definition that was read in this file."""
+        return max(self._definitions, default=0)
+
     def end(self) -> TrailPosition | None:
         """Return the durable end of the trail; None while the trail has no file."""
         return self._visible.read()

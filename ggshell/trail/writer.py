@@ -16,7 +16,17 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.transaction import TransactionPiece
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.encode import encode_batch
-from ggshell.trail.fileheader import COMPATIBILITY, Continuity, FileHeader, Form, Producer, encode_header
+from ggshell.trail.fileheader import (
+    COMPATIBILITY,
+    Continuity,
+    FileHeader,
+    Form,
+    Producer,
+    adapted_header,
+    decode_header,
+    encode_header,
+    file_uri,
+)
 from ggshell.trail.files import LocalTrailFiles, TrailFiles, Transfer, unwritable
 from ggshell.trail.markers import LAST_INDEX, definition_record, restart_record
 from ggshell.trail.name import TrailName
@@ -38,7 +48,8 @@ class WriterOptions(NamedTuple):
 
     ``compatibility``: the format (FORMAT RELEASE); ``protection`` and ``keys``: the encryption and the source of its keys;
     ``uris``: the trails that the rows came through; ``restart_record``: whether a restart appends a record of itself (not
-    with OVERWRITEMODE); ``follows``: the wallets that this wallet was merged with or replaces."""
+    with OVERWRITEMODE); ``follows``: the wallets that this wallet was merged with or replaces; ``forwards``: the rows come
+    from another trail, whose files may be copied as they are (``ggshell.trail.copying``)."""
 
     compatibility: int = COMPATIBILITY
     protection: Protection | None = None
@@ -46,6 +57,7 @@ class WriterOptions(NamedTuple):
     uris: tuple[str, ...] = ()
     restart_record: bool = True
     follows: tuple[str, ...] = ()
+    forwards: bool = False
 
 
 DEFAULT_OPTIONS = WriterOptions()
@@ -76,6 +88,8 @@ class TrailWriter:
         self._written = TrailPosition(0, 0)
         self._ended = DurableMark(TrailPosition(0, 0), None)
         self._form = Form()
+        self._header = b""
+        self._is_copy = False
         self._inside = False
         self._roll_wanted = False
         self._failure: OSError | DiskError | TrailError | ConnectionLostError | None = None
@@ -149,7 +163,22 @@ class TrailWriter:
     @property
     def position(self) -> TrailPosition:
         """The durable end of the trail."""
-        return self._files.shown.position
+        return max(self._files.shown.position, TrailPosition(0, 0))
+
+    @property
+    def place(self) -> TrailPosition:
+        """Where the next record stands; RBA 0 if the trail has no file yet."""
+        return self._written._replace(rba=self._rba)
+
+    @property
+    def ended_csn(self) -> Csn | None:
+        """The CSN of the last whole transaction that was written, durable or not."""
+        return self._ended.csn
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the last transaction is not complete yet."""
+        return self._inside
 
     @property
     def transfer(self) -> Transfer | None:
@@ -176,7 +205,9 @@ class TrailWriter:
         if not len(batch):
             return
         self._check_order(batch.pieces[0])
-        if self._is_time_to_roll(batch):
+        if not self._header:
+            self._guarded(self._begin)
+        if self._is_copy or self._is_time_to_roll(batch):
             self._guarded(lambda: self._roll(batch.pieces[0]))
         if self._cipher is not None:
             batch = self._cipher.close_rows(batch)
@@ -188,8 +219,39 @@ class TrailWriter:
                 end = TrailPosition(self._written.seqno, self._rba)
                 self._ended = DurableMark(end, last.header.csn, self._tables)
         self._inside = not batch.pieces[-1].ends
-        if self._pending_bytes >= BLOCK:
-            self._guarded(lambda: self._files.append(self._take_pending()))
+        self._append_block()
+
+    def is_copy_of(self, header: bytes) -> bool:
+        """Whether the newest file is a copy of the file with this header record, and can be continued as one."""
+        return self._is_copy and not self._roll_wanted and self._adapted(header, self._header) == self._header
+
+    def can_copy(self, header: bytes) -> bool:
+        """Whether a copy of the file with this header record can be the next file: it has the form that the options ask for."""
+        return not self._differs(self._options, decode_header(header))
+
+    def begin_copy(self, header: bytes) -> None:
+        """Begin the next file as a copy of the file with this header record; only if ``can_copy``. Raises DiskError."""
+        self._guarded(lambda: self._begin_copy(header))
+
+    def copy(self, data: bytes, end: DurableMark | None, *, inside: bool) -> None:
+        """Append bytes of the file that the newest one is a copy of; they belong at ``place``.
+
+        ``end``: the last place in them at which no transaction is open (its file number is not used); None if there is none.
+        ``inside``: whether a transaction is open after them. Raises DiskError.
+        """
+        if self._failure is not None:
+            raise self._error(self._failure)
+        self._add(data)
+        if end is not None:
+            self._ended = end._replace(position=TrailPosition(self._written.seqno, end.position.rba))
+        self._inside = inside
+        self._append_block()
+
+    def has_room(self, piece: TransactionPiece) -> bool:
+        """Whether rows of this transaction can be appended to the newest file: it has not reached its limit."""
+        if piece.begins:
+            return not self._roll_wanted and self._rba < self._max_bytes
+        return self._rba < self._max_bytes + self._max_bytes // 2
 
     def flush(self) -> TrailPosition:
         """Make all written rows durable, make their whole transactions visible, and wake the readers. Raises DiskError."""
@@ -220,7 +282,7 @@ class TrailWriter:
 
     def use(self, options: WriterOptions) -> None:
         """Use other options from the next transaction on; if the file's form changes, it begins a new file."""
-        self._roll_wanted = self._roll_wanted or self._differs(options)
+        self._roll_wanted = self._roll_wanted or (bool(self._header) and self._differs(options, self._form))
         self._options = options
 
     def check(self) -> None:
@@ -250,9 +312,7 @@ class TrailWriter:
         Inside a transaction only if the file exceeds its limit by half. In both cases also if the table indexes run out."""
         if self._tables + len(batch.tables) > LAST_INDEX:
             return True
-        if batch.pieces[0].begins:
-            return self._roll_wanted or self._rba >= self._max_bytes
-        return self._rba >= self._max_bytes + self._max_bytes // 2
+        return not self.has_room(batch.pieces[0])
 
     def _table_index(self, table: TableDefinition) -> int:
         index = self._indexes.get(table)
@@ -265,6 +325,10 @@ class TrailWriter:
     def _add(self, data: bytes | bytearray) -> None:
         self._pending.append(data)
         self._pending_bytes += len(data)
+
+    def _append_block(self) -> None:
+        if self._pending_bytes >= BLOCK:
+            self._guarded(lambda: self._files.append(self._take_pending()))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         if self._failure is not None:
@@ -299,11 +363,13 @@ class TrailWriter:
         return data
 
     def _sync(self) -> None:
+        if not self._header:  # there is nothing to sync
+            return
         self._files.finish_behind()
         self._files.flush(self._take_pending(), self._ended)
 
     def _sync_behind(self) -> None:
-        if not self._files.is_flushing():
+        if self._header and not self._files.is_flushing():
             self._files.flush_behind(self._take_pending(), self._ended)
 
     def _roll(self, first: TransactionPiece) -> None:
@@ -318,6 +384,7 @@ class TrailWriter:
         No record may be pending."""
         options = self._options
         self._check_wallet(seqno - 1)
+        self._is_copy = False
         self._cipher = None if options.protection is None else new_cipher(options.protection, options.keys)
         self._indexes, self._tables = {}, 0
         self._written = TrailPosition(seqno, 0)
@@ -325,19 +392,48 @@ class TrailWriter:
         name = self._files.file_name(seqno)
         header = encode_header(name, seqno, self._clock.now(), self._producer, continuity, self._form)
         self._files.create(seqno, header)
-        self._written = TrailPosition(seqno, len(header))
+        self._header, self._written = header, TrailPosition(seqno, len(header))
+
+    def _begin(self) -> None:
+        """Create the first file of the trail."""
+        self._create(0, Continuity())
+        self._ended = DurableMark(self._written, None)
+        self._sync()
+        self._files.settle()
+
+    def _begin_copy(self, header: bytes) -> None:
+        self._sync()
+        seqno = self._written.seqno + 1 if self._header else 0
+        self._check_wallet(seqno - 1)
+        adapted = adapted_header(header, seqno, self._written.rba if self._header else None)
+        self._files.create(seqno, adapted)
+        begins = not self._header
+        self._continue_form(decode_header(adapted), seqno)
+        self._header, self._is_copy, self._roll_wanted = adapted, True, False
+        self._written, self._tables = TrailPosition(seqno, len(adapted)), 0
+        if begins:
+            self._ended = DurableMark(self._written, None)
+            self._sync()
+            self._files.settle()
+
+    def _adapted(self, header: bytes, mine: bytes) -> bytes:
+        """Return the header record of a source file as a copy of it with the number and place of my file would have it."""
+        own = decode_header(mine)
+        return adapted_header(header, self._written.seqno if own.seqno is None else own.seqno, own.previous_size)
 
     def _recover(self, reached: TrailPosition | None) -> None:
         """Continue after the last whole transaction: cut off everything after it, and append a restart record."""
         end = self._files.recover(reached)
         if end is None:
-            self._create(0, Continuity())
-            self._ended = DurableMark(self._written, None)
-        else:
-            self._continue_at(end)
-            if self._options.restart_record and self._files.restarts_are_recorded:
-                self._add(restart_record(self._clock.now(), self._rba))
-            self._ended = DurableMark(TrailPosition(self._written.seqno, self._rba), end.csn, self._tables)
+            if not self._options.forwards:  # otherwise the first rows show whether the file is a copy
+                self._begin()
+            elif self._options.protection is not None:  # its key must exist
+                new_cipher(self._options.protection, self._options.keys)
+            return
+        self._continue_at(end)
+        if self._options.restart_record and self._files.restarts_are_recorded and not self._is_copy:
+            self._add(restart_record(self._clock.now(), self._rba))
+        self._ended = DurableMark(TrailPosition(self._written.seqno, self._rba), end.csn, self._tables)
         self._sync()
         self._files.settle()
 
@@ -350,18 +446,22 @@ class TrailWriter:
 
     def _continue_at(self, end: DurableMark) -> None:
         """Remove everything after a place and continue there."""
-        header = self._files.continue_at(end)
-        if header is None:
+        found = self._files.continue_at(end)
+        if found is None:
             self._create(end.position.seqno, Continuity(end.csn))
             return
-        self._written, self._tables = end.position, end.tables
-        self._continue_form(header, end.position.seqno)
+        header, seqno = decode_header(found), end.position.seqno
+        self._header, self._written, self._tables = found, end.position, end.tables
+        self._is_copy = self._options.forwards and header.uri != file_uri(
+            self._files.file_name(seqno), self._producer.group
+        )
+        self._continue_form(header, seqno)
 
     def _continue_form(self, header: FileHeader, seqno: int) -> None:
         """Continue a file in the form it was created with, or request a new file if the options ask for another form."""
         self._form = Form(header.compatibility, header.seal, header.uris)
         self._check_wallet(seqno)
-        self._roll_wanted = self._differs(self._options)
+        self._roll_wanted = self._differs(self._options, self._form)
         if header.seal is not None and not self._roll_wanted:
             self._cipher = cipher_of(header.seal, self._options.keys, self._files.file_name(seqno))
 
@@ -371,11 +471,11 @@ class TrailWriter:
         if seal is not None and options.protection is not None:
             check_same_wallet(seal, options.protection, options.follows, options.keys, self._files.file_name(seqno))
 
-    def _differs(self, options: WriterOptions) -> bool:
-        """Whether the options ask for another encryption or format than the current file has."""
-        seal = self._form.seal
+    def _differs(self, options: WriterOptions, form: Form | FileHeader) -> bool:
+        """Whether the options ask for another encryption or format than a file has."""
+        seal = form.seal
         same = options.protection is None if seal is None else seal.protection.is_as(options.protection)
-        return not same or self._form.compatibility != options.compatibility
+        return not same or form.compatibility != options.compatibility
 
 
 def _split_at_last_end(batch: ChangeBatch) -> tuple[ChangeBatch, ...]:

@@ -59,6 +59,8 @@ def test_arrivals_are_targets_of_the_rest_api_and_metrics(homes: TwoHomes) -> No
     info = client.get("/targets/DP1/info").response
     assert (info["address"], info["position"]["name"], info["position"]["offset"] > 0) == ("127.0.0.1", "da", True)
     assert client.get("/targets/DP1/stats").response["totalBytesReceived"] > 0
+    (row,) = client.get("/mpoints/recvsrvr/recvsrvrStats").response["recvsrvrStats"]
+    assert (row["pathName"], row["totalMessagesReceived"] > 0) == ("DP1", True)
     assert client.get("/targets/DP9/info").status == 404
     assert client.patch("/targets/DP1", {}).codes == ["GGS-00904"]
     assert client.delete("/targets/DP1").status == 409

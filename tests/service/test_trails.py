@@ -117,6 +117,7 @@ def test_a_path_copies_a_trail_and_reports_on_it(client: ServiceClient, service:
     info = client.get("/sources/cp1/info").response
     assert (info["status"], info["sourceExtractName"], info["processId"] > 0) == ("running", "", True)
     assert client.get("/sources/cp1/checkpoints").response["current"]["input"][0]["current"]["name"] == "ea"
+    assert client.get("/mpoints/CP1/distsrvrNetworkStats").response["distsrvrNetworkStats"] == []
     for _ in range(2):
         assert client.patch("/sources/cp1", {"status": "stopped"}).status == 200
     assert client.patch("/sources/cp1", {"begin": {"sequence": 1, "offset": 0}}).status == 200

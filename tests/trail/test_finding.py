@@ -9,7 +9,7 @@ import pytest
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail_kit import A, cut_records, open_writer, write_trail
+from trail_kit import A, cut_records, open_writer, small, write_trail
 
 from ggshell.record.operation import IoType
 from ggshell.trail import finding
@@ -80,3 +80,15 @@ def test_transactions_of_the_last_csn_are_found_across_files(tmp_path: Path) -> 
     writer.close()
     assert transactions_of(name, Csn(2)) == {f"1.1.{number}" for number in (1, 2, 3, 4)}
     assert transactions_of(name, Csn(3)) == frozenset()
+
+
+def test_a_last_transaction_that_began_in_an_earlier_file_is_found(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name, max_bytes=1000)
+    writer.write(small(1))
+    for number in range(4):
+        writer.write(small(2, 20, 90, begins=number == 0, ends=number == 3))
+    writer.flush()
+    writer.close()
+    assert len(name.sequences()) > 2
+    assert transactions_of(name, Csn(2)) == {small(2).pieces[0].header.xid}

@@ -67,6 +67,25 @@ class Selection:
             keep = np.ones(len(batch), dtype=bool)
         yield from self._rebuild(batch, np.ones(len(batch), dtype=bool) if keep is None else keep)
 
+    def whole_from(self, batch: ChangeBatch) -> int | None:
+        """Return the first row from which on a batch leaves as it is, with nothing of it before; None if ``select`` must work.
+
+        The rows before it belong to transactions that the output holds."""
+        if self._held is not None or self._since or self._wanted_rows(batch) is not None:
+            return None
+        if self._after is not None:
+            held = [self._after.holds(piece.header) for piece in batch.pieces]
+            count = held.index(False) if False in held else len(held)
+            if any(held[count:]) or (count and self._begun):
+                return None
+            if count:
+                return batch.pieces[count].first if count < len(held) else len(batch)
+        return 0 if batch.pieces[0].begins is not self._begun else None
+
+    def passed(self, batch: ChangeBatch) -> None:
+        """Note that a batch has left as ``whole_from`` said, without ``select``."""
+        self._begun = not batch.pieces[-1].ends
+
     def _any_known(self, batch: ChangeBatch) -> bool:
         if self._after is None and not self._since:
             return False

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from ggshell.cli.received_paths import received_paths
+from ggshell.cli.results.groups import trail_file
 from ggshell.errors import GgsError, NotFoundError
 from ggshell.home.checkpoint import SourceType
 from ggshell.home.process_file import ProcessState, state_of
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
 from ggshell.service.call import Call
-from ggshell.service.group_snapshot import GroupSnapshot, asked, snapshots
+from ggshell.service.group_snapshot import GroupSnapshot, asked, connection_of, snapshots
 from ggshell.service.measuring_points import MeasuringPoint, ProcessList
 from ggshell.service.process_facts import ProcessFacts, process_facts
 from ggshell.service.refusals import not_here
@@ -370,6 +372,39 @@ def _appliers(call: Call, found: Process) -> Object:
     return {"status": answer.get("status", found.state), "appliers": appliers, **counts}
 
 
+def _network(call: Call, found: Process) -> Object:
+    group = _group(found)
+    answer, targets = connection_of(group), [each for each in group.found.checkpoint.write if each.is_elsewhere]
+    rows = [
+        {
+            "pathName": found.name,
+            "remoteUri": target.receiver,
+            "connected": True,
+            "totalBytesSent": each["on_line"],
+            "trailBytesSent": each["sent"],
+            "bytesInFlight": each["in_flight"],
+            "roundTripTime": round(each["round_trip"] * _MICRO),
+        }
+        for target, each in zip(targets, answer.get("receivers", ()), strict=False)
+    ]
+    return {"distsrvrNetworkStats": rows}
+
+
+def _arrivals(call: Call, found: Process) -> Object:
+    rows = [
+        {
+            "pathName": each.name,
+            "targetFileName": each.trail,
+            "lastFileReceived": trail_file(each.trail, each.position.seqno),
+            "totalBytesReceived": each.bytes,
+            "totalMessagesReceived": each.messages,
+            "lastDataTimestamp": utc_text(each.last),
+        }
+        for each in received_paths(call.home)
+    ]
+    return {"recvsrvrStats": rows}
+
+
 Point = Callable[[Call, Process], Object]
 KINDS: Final[dict[str, Point]] = {
     "process": _process,
@@ -390,6 +425,8 @@ KINDS: Final[dict[str, Point]] = {
     "coordinationReplicat": _appliers,
     "distsrvrPathStats": _statistics,
     "distsrvrTableStats": _table_statistics,
+    "distsrvrNetworkStats": _network,
+    "recvsrvrStats": _arrivals,
     "brStatus": _bounded_status,
     "brObjectSizes": lambda call, found: {"objectSizes": _bounded_sizes(call, found)},
     "brExtantObjectSizes": lambda call, found: {"extantObjectSizes": _bounded_sizes(call, found)},
@@ -406,14 +443,12 @@ WITHOUT_MEANING: Final = {
     "databaseInOut": _STATISTICS,
     "dependencyStats": "dependencies are not counted by table: use parallelReplicat",
     "distsrvrChunkStats": "a path sends no chunks: use distsrvrPathStats",
-    "distsrvrNetworkStats": "a path does not measure its network: use distsrvrPathStats",
     "networkStatistics": "Extracts use no network for trails: use sources/{path}/stats",
     "pmsrvrProcStats": "processes send no packets to be collected: use /metrics",
     "pmsrvrStats": "processes send no packets to be collected: use /metrics",
     "pmsrvrWorkerStats": "processes send no packets to be collected: use /metrics or threadPerformance",
     "queueBucketStatistics": "the cache has no queues: use cacheStatistics",
     "queueStatistics": "the cache has no queues: use cacheStatistics",
-    "recvsrvrStats": "use targets",
     "statisticsProcedureExtract": f"procedures are not replicated: {_STATISTICS}",
     "statisticsProcedureReplicat": f"procedures are not replicated: {_STATISTICS}",
     "superpoolStatistics": "the cache has one pool: use cacheStatistics",
