@@ -39,6 +39,6 @@ def home_content(root: Path, *, documents: bool = False) -> dict[str, Any]:
         "groups": plain,
         "logins": logins,
         "keys": keys,
-        "users": Users(home).all(),
+        "users": [user._replace(identity="") for user in Users(home).all()],
         "catalog": catalog,
     }

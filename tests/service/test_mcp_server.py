@@ -12,8 +12,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from network.two_homes import fingerprint
 from processes import until
 from service_client import PASSWORD, RunningService
+from trail_kit import read_all, small, write_trail
+
+from ggshell.home.home import Home
+from ggshell.home.peers import Peers
+from ggshell.trail.name import TrailName
 
 pytestmark = pytest.mark.slow
 TABLE = "CREATE SCHEMA ggadmin; CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY, note text NOT NULL)"
@@ -135,6 +141,28 @@ def test_a_replication_is_built_watched_and_stopped(
     assert "TABLE shop.orders;" in (service.home / "dirprm" / "ext1.prm").read_text()
     for address in ("/extracts/EXT1", "/replicats/REP1"):
         assert admin.delete(address).status == 200
+
+
+def test_a_path_to_another_home_is_created_started_stopped_and_deleted(
+    mcp: McpServer, service: RunningService, tmp_path: Path
+) -> None:
+    """The tool names one trail for both ends, so the ends are in different homes."""
+    source, target = TrailName(service.home / "dirdat", "eb"), RunningService(tmp_path / "target", "")
+    write_trail(source, [small(1), small(2)])
+    Peers(Home(service.home)).add("target", f"127.0.0.1:{target.port}", fingerprint(target.home))
+    mcp.call("create_connection", domain="Network", connection="net", userid="dora", connectionPassword=PASSWORD)
+    try:
+        ends = {"sourceURI": "localhost", "sourceTrailName": "eb", "targetURI": "127.0.0.1", "targetPort": target.port}
+        login = {"targetAuthenticationMethod": "Alias", "targetDomain": "Network", "targetAlias": "net"}
+        mcp.call("create_distribution_path", distributionPathName="DP1", **ends, **login)
+        assert "DP1" in json.dumps(mcp.call("list_distribution_paths"))
+        mcp.call("start_distribution_path", processName="DP1")
+        written = TrailName(target.home / "dirdat", "eb")
+        until("the rows arrive", lambda: written.file(0).exists() and read_all(written) == read_all(source))
+        mcp.call("stop_distribution_path", processName="DP1")
+        assert service.client().delete("/sources/DP1").status == 200
+    finally:
+        target.close()
 
 
 def test_every_tool_is_offered(mcp: McpServer) -> None:
