@@ -149,7 +149,9 @@ class TrailCopy:
         file = source.file
         if file is None or file is self._judged:
             return self._file is not None
-        if writer.is_copy_of(file.header):
+        if writer.is_copy_of(file.header) and writer.place.rba < file.start:
+            self.leave()  # ALTER … BEGIN has left out the rows in between
+        elif writer.is_copy_of(file.header):
             self._file = self._judged = file
         elif batch is None:  # the rows will show it
             return False

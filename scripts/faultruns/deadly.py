@@ -35,9 +35,10 @@ class Point(NamedTuple):
 
 
 _WRITER, _SAVE = "ggshell.trail.writer", ("ggshell.home.checkpoint", "save")
+_FILES, _BLOCKS = "ggshell.trail.files", "ggshell.trail.blocks"
 WRITING = {
     "before an append": Point(_WRITER, "TrailWriter.write", When.BEFORE),
-    "within an append": Point(_WRITER, "write_all", When.HALF),
+    "within an append": Point(_FILES, "write_all", When.HALF),
     "after an append": Point(_WRITER, "TrailWriter.write", When.AFTER),
     "flushed, before the sync": Point("os", "fdatasync", When.BEFORE),
     "synced, before it is shown": Point("os", "fdatasync", When.AFTER),
@@ -45,7 +46,7 @@ WRITING = {
     "after the checkpoint": Point(*_SAVE, When.AFTER, 4),
     "before a file roll": Point(_WRITER, "TrailWriter._roll", When.BEFORE, 1),
     "within a file roll": Point(_WRITER, "TrailWriter._create", When.BEFORE, 1),
-    "within a new file's header": Point(_WRITER, "TrailWriter._write_out", When.HALF, 1),
+    "within a new file's header": Point(_BLOCKS, "write_all", When.HALF, 1),
     "after a file roll": Point(_WRITER, "TrailWriter._roll", When.AFTER, 1),
 }
 POINTS: dict[str, dict[str, Point]] = {
@@ -104,12 +105,8 @@ def arm(point: Point, count: int) -> None:
 
 
 def _half(given: tuple[Any, ...]) -> None:
-    """Write half of what was to be written: a descriptor and bytes, or a writer and what it has collected."""
-    if isinstance(given[0], int):
-        descriptor, data = given[0], bytes(given[1])
-    else:
-        writer = given[0]
-        descriptor, data = writer._descriptor, b"".join(writer._pending)
+    """Write half of what was to be written: a descriptor and bytes."""
+    descriptor, data = given[0], bytes(given[1])
     os.write(descriptor, data[: len(data) // 2])
 
 

@@ -31,6 +31,20 @@ def kill(home: Path) -> None:
     until_state(Home(home), "DP1", GroupKind.PATH, ProcessState.ABENDED)
 
 
+def test_rows_that_alter_leaves_out_are_not_copied(homes: TwoHomes) -> None:
+    homes.write(20)
+    homes.start_path()
+    homes.until_equal()
+    homes.run("STOP DISTPATH dp1")
+    before = homes.rows()
+    homes.write(5)
+    homes.run("ALTER DISTPATH dp1 BEGIN NOW; START DISTPATH dp1")
+    until("the path runs", lambda: "At EOF" in homes.run("SEND DISTPATH dp1, STATUS"))
+    homes.write(5)
+    until("new rows arrive", lambda: len(homes.rows()) >= len(before) + 10)
+    assert homes.rows() == before + read_all(homes.read)[-10:]
+
+
 def test_the_files_of_both_homes_are_equal_and_their_rows_counted(homes: TwoHomes) -> None:
     homes.write(50, max_bytes=2000)
     homes.start_path()

@@ -57,9 +57,9 @@ def test_a_body_is_read_as_json_whatever_its_content_type(client: ServiceClient,
 @pytest.mark.parametrize(
     ("body", "named"),
     [
-        (b"{", "truncated"),
+        (b"{", "not complete"),
         (b'{"colour": 1}', "colour"),
-        (b"[]", "array"),
+        (b"[]", "not a list"),
         (b"\xff\xfe", ""),
         (b"", "requires a body"),
         (b'{"targets": [{"name": "ea", "sizeMB": "x"}]}', "targets"),

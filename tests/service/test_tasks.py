@@ -59,7 +59,7 @@ class Ran:
         return list(self.done)
 
     def history(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.scheduler.state(name)["history"]
+        found: list[dict[str, Any]] = self.scheduler.state(name).get("history", [])
         return found
 
 
