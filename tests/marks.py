@@ -19,7 +19,7 @@ from hypothesis import settings
 FIXTURES = {
     "pg": {"server_folder", "demo", "replication", "demo_home"},
     "spark": {"java", "lake"},
-    "slow": {"start"},
+    "slow": {"start", "homes", "reading"},
 }
 """The fixtures that start PostgreSQL, Java and other processes: a test that uses one, even indirectly, gets the mark."""
 

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from command_line import run_ggshell
 from processes import until, until_state
 from trail_kit import PRODUCER, read_all, small
@@ -71,6 +72,7 @@ def test_the_files_are_equal_after_kills_and_cuts(homes: TwoHomes, line: Line) -
     until_same_files(homes)
 
 
+@pytest.mark.slow
 def test_the_files_of_a_path_into_the_same_home_are_equal(tmp_path: Path) -> None:
     read, written = TrailName(tmp_path / "dirdat", "ea"), TrailName(tmp_path / "dirdat", "eb")
     Home(tmp_path).ensure()
