@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "cipher",
                 "links",
                 "sockets",
+                "hosts",
                 "system",
                 "quantities",
                 "progress_text",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from ggshell.errors import UsageError
+from ggshell.hosts import host_and_port, is_loopback
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -25,7 +25,7 @@ class ServiceUrl(NamedTuple):
     @property
     def place(self) -> str:
         """Host and port, as they stand in a URL and in the file of pinned certificates."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_and_port(self.host, self.port)
 
     @property
     def is_secure(self) -> bool:
@@ -34,12 +34,7 @@ class ServiceUrl(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether the host is this machine, so that what is sent cannot be read in a network."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def base(self, deployment: str) -> str:
         """Return the path of the API, for a deployment if one is named."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any, Final, NamedTuple
 
+from ggshell.hosts import host_and_port, is_loopback
 from ggshell.parameters.lines import Parameter
 
 MANAGER_PORT: Final = 7809
@@ -31,17 +31,12 @@ class RemoteHost(NamedTuple):
     @property
     def place(self) -> str:
         """Host and port as in a URL."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_and_port(self.host, self.port)
 
     @property
     def is_loopback(self) -> bool:
         """Whether the name is one of this machine's loopback addresses."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
 
 def remote_host(item: Parameter) -> RemoteHost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import re
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ggshell.errors import ParameterError
+from ggshell.hosts import is_loopback
 from ggshell.parameters.lines import Parameter
 
 PORT = 7810
@@ -65,12 +65,7 @@ class ServiceParameters(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether only this machine can connect."""
-        if self.address.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.address).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.address)
 
 
 def service_parameters(found: Sequence[Parameter], path: Path) -> ServiceParameters:
