@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from debian_packages import unpack
 from processes import until
 from service_client import free_port
 
@@ -49,23 +50,7 @@ def find_nginx() -> Path | None:
     if found is not None:
         return Path(found)
     program = _CACHE / "usr" / "sbin" / "nginx"
-    return program if program.exists() or _unpack() else None
-
-
-def _unpack() -> bool:
-    """Download and unpack the package; another worker may do the same, so the folder appears whole."""
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        return False
-    with tempfile.TemporaryDirectory() as scratch:
-        download = subprocess.run(["apt-get", "download", "nginx"], cwd=scratch, capture_output=True, check=False)
-        packages = list(Path(scratch).glob("nginx_*.deb"))
-        if download.returncode or not packages:
-            return False
-        unpacked = Path(scratch) / "unpacked"
-        subprocess.run(["dpkg-deb", "-x", packages[0], unpacked], check=True, capture_output=True)
-        if not _CACHE.exists():
-            shutil.move(unpacked, _CACHE)
-    return True
+    return program if program.exists() or unpack("nginx", _CACHE) else None
 
 
 @contextmanager
