@@ -7,21 +7,17 @@ import signal
 from pathlib import Path
 
 from command_line import run_ggshell
-from processes import until
 from service_client import RunningService
-from trail_kit import PRODUCER, read_all, small
-from two_homes import fingerprint
+from two_homes import CopiedTrail, fingerprint
 
-from ggshell.clock import SystemClock
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
 from ggshell.home.process_file import read_process_file
 from ggshell.trail.name import TrailName
-from ggshell.trail.writer import TrailWriter
 
 
-class ReadingHomes:
+class ReadingHomes(CopiedTrail):
     """A source home with a running service, and a target home whose path RP1 reads a trail there; each is the other's peer."""
 
     def __init__(self, folder: Path) -> None:
@@ -32,7 +28,6 @@ class ReadingHomes:
         self.copy = TrailName(self.target / "dirtmp" / "RP1", "ea")
         self.trust(self.source.port)
         Peers(Home(self.source.home)).add("target", "", fingerprint(self.target))
-        self._next = 1
 
     def trust(self, port: int) -> None:
         """Make the source a peer of the target at this port."""
@@ -54,25 +49,6 @@ class ReadingHomes:
     def start_path(self, port: int = 0) -> None:
         self.add_path(port)
         self.run("START RECVPATH rp1")
-
-    def write(self, transactions: int, rows: int = 2, max_bytes: int = 1 << 30) -> None:
-        """Append transactions to the source trail."""
-        writer = TrailWriter.open(self.read, clock=SystemClock(), producer=PRODUCER, max_bytes=max_bytes)
-        for csn in range(self._next, self._next + transactions):
-            writer.write(small(csn, rows))
-        self._next += transactions
-        writer.flush()
-        writer.close()
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """The rows that the target trail shows."""
-        return read_all(self.written) if self.written.folder.is_dir() else []
-
-    def until_equal(self, seconds: float = 60) -> None:
-        """Wait until the target has every row of the source, in order and once."""
-        wanted = read_all(self.read)
-        until("the target has all rows", lambda: len(self.rows()) >= len(wanted), seconds)
-        assert self.rows() == wanted
 
     def report(self) -> str:
         return (self.target / "dirrpt" / "RP1.rpt").read_text()

@@ -25,7 +25,34 @@ from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
 
 
-class TwoHomes:
+class CopiedTrail:
+    """A trail that a path copies from one home to another: ``read`` at the source, ``written`` at the target."""
+
+    read: TrailName
+    written: TrailName
+    _next = 1
+
+    def write(self, transactions: int, rows: int = 2, max_bytes: int = 1 << 30) -> None:
+        """Append transactions to the source trail."""
+        writer = TrailWriter.open(self.read, clock=SystemClock(), producer=PRODUCER, max_bytes=max_bytes)
+        for csn in range(self._next, self._next + transactions):
+            writer.write(small(csn, rows))
+        self._next += transactions
+        writer.flush()
+        writer.close()
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """The rows that the target trail shows."""
+        return read_all(self.written) if self.written.folder.is_dir() else []
+
+    def until_equal(self, seconds: float = 60) -> None:
+        """Wait until the target has every row of the source, in order and once."""
+        wanted = read_all(self.read)
+        until("the target has all rows", lambda: len(self.rows()) >= len(wanted), seconds)
+        assert self.rows() == wanted
+
+
+class TwoHomes(CopiedTrail):
     """A source home and a target home with a running service; each is the other's peer."""
 
     host = "127.0.0.1"
@@ -52,7 +79,6 @@ class TwoHomes:
             if manager_port:
                 self.trust(self.manager_port)
         Peers(Home(self.target.home)).add("source", "", fingerprint(self.source))
-        self._next = 1
 
     def trust(self, port: int) -> None:
         """Make the target a peer of the source at this port."""
@@ -69,25 +95,6 @@ class TwoHomes:
 
     def start_path(self, port: int = 0) -> None:
         self.run(f"ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET {self.url(port)}; START DISTPATH dp1")
-
-    def write(self, transactions: int, rows: int = 2, max_bytes: int = 1 << 30) -> None:
-        """Append transactions to the source trail."""
-        writer = TrailWriter.open(self.read, clock=SystemClock(), producer=PRODUCER, max_bytes=max_bytes)
-        for csn in range(self._next, self._next + transactions):
-            writer.write(small(csn, rows))
-        self._next += transactions
-        writer.flush()
-        writer.close()
-
-    def rows(self) -> list[tuple[object, ...]]:
-        """The rows that the target trail shows."""
-        return read_all(self.written) if self.written.folder.is_dir() else []
-
-    def until_equal(self, seconds: float = 60) -> None:
-        """Wait until the target has every row of the source, in order and once."""
-        wanted = read_all(self.read)
-        until("the target has all rows", lambda: len(self.rows()) >= len(wanted), seconds)
-        assert self.rows() == wanted
 
     def report(self) -> str:
         return (self.source / "dirrpt" / "DP1.rpt").read_text()
