@@ -37,6 +37,13 @@ def test_a_figure_without_a_goal_is_only_shown(figures: Any) -> None:
     assert figures.less_is_better("latency", "p50", "ms", [1.0], [0.1], "peer", None).holds is None
 
 
+def test_the_worst_round_is_judged_and_all_are_shown(figures: Any) -> None:
+    rate = figures.worst_judged("path", "case", "MB/s", [80.0, 60.0, 90.0], [100.0, 100.0, 100.0], "peer", 0.7)
+    assert [(each.ratio, each.holds) for each in rate] == [(0.9, None), (0.8, None), (0.6, False)]
+    size = figures.worst_judged("path", "case", "MB", [50.0, 200.0], [100.0], "the limit", 1.0, less=True)
+    assert [(each.ratio, each.holds) for each in size] == [(2.0, None), (0.5, False)]
+
+
 def test_json_has_the_agreed_fields(figures: Any) -> None:
     line = figures.more_is_better("extract", "case", "rows/s", [1.0], [3.0], "peer", 0.7).as_json()
     assert list(json.loads(line)) == ["bench", "case", "unit", "ours", "peer", "peer_name", "ratio", "goal", "holds"]

@@ -23,6 +23,7 @@ NAMES = (
     "redo",
     "recovery",
     "service",
+    "path",
 )
 
 

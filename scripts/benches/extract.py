@@ -35,13 +35,13 @@ def _case(name: str, transactions: int, size: int, rounds: int) -> Figure:
         place.one("north", "SELECT pg_logical_emit_message(true, 'bench', 'end', true)")
         ours, peer = alternate(
             rounds,
-            lambda number: rows / _ours(place, f"ext{number}", f"e{number}", end),
+            lambda number: rows / read_log(place, f"ext{number}", f"e{number}", end),
             lambda number: rows / _peer(place, f"peer{number}", end),
         )
     return more_is_better("extract", name, "rows/s", ours, peer, "pg_recvlogical, nowhere", 0.7)
 
 
-def _ours(place: Ground, group: str, trail: str, end: str) -> float:
+def read_log(place: Ground, group: str, trail: str, end: str) -> float:
     place.obey(f"START EXTRACT {group}")
     began = wait_until(f"{group} reads its slot", lambda: place.one("north", _STARTED, (f"ggs_{group}",)))
     place.wait_for_slot(f"ggs_{group}", end)

@@ -64,6 +64,31 @@ def less_is_better(
     return Figure(bench, case, unit, mine, theirs, peer_name, theirs / mine, goal)
 
 
+def worst_judged(
+    bench: str,
+    case: str,
+    unit: str,
+    ours: Sequence[float],
+    peer: Sequence[float],
+    peer_name: str,
+    goal: float | None,
+    *,
+    less: bool = False,
+) -> list[Figure]:
+    """One figure for each round, the best first; only the worst one, the last, is judged.
+
+    ``peer``: its values by round, or one for all rounds. ``less``: the figures are times or sizes."""
+    theirs = [*peer] * (len(ours) if len(peer) == 1 else 1)
+    found = sorted(
+        ((each / mine if less else mine / each, mine, each) for mine, each in zip(ours, theirs, strict=True))
+    )
+    judged = [
+        Figure(bench, case, unit, mine, each, peer_name, ratio, None if number else goal)
+        for number, (ratio, mine, each) in enumerate(found)
+    ]
+    return judged[::-1]
+
+
 def alternate(rounds: int, *sides: Callable[[int], float]) -> list[list[float]]:
     """Run every side once a round, the order turned from round to round; each side's figures."""
     found: list[list[float]] = [[] for _ in sides]

@@ -35,7 +35,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
             names = list(ways)
             for name in names[number % 3 :] + names[: number % 3]:
                 with ways[name](place):
-                    found[name].append(_measure(place, count))
+                    found[name].append(measure(place, count))
                 with place.connect("south") as connection:  # the ways not in use have not applied these rows
                     connection.execute("TRUNCATE bench.rows")
     return [*_figures(found, "p50", 0.5, 1 / 1.5), *_figures(found, "p99", 0.99, 1 / 2)]
@@ -50,7 +50,7 @@ def _figures(found: dict[str, list[list[float]]], case: str, share: float, goal:
     yield Figure("latency", case, "ms", ours, native, "PostgreSQL's subscription", native / ours, None)
 
 
-def _measure(place: Ground, count: int) -> list[float]:
+def measure(place: Ground, count: int) -> list[float]:
     """Commit a row at every beat and ask the target until it is there; seconds each."""
     taken: list[float] = []
     pause = threading.Event()

@@ -80,10 +80,10 @@ def _batch(first: int) -> ChangeBatch:
     )
 
 
-def write_trail(name: TrailName, rows: int) -> float:
+def write_trail(name: TrailName, rows: int, max_bytes: int = 1 << 40) -> float:
     """Write so many rows in batches of 1,000, as a large load comes; seconds until all is durable."""
     whole = _batch(0)
-    writer = TrailWriter.open(name, clock=SystemClock(), producer=Producer("EXT", "bench"), max_bytes=1 << 40)
+    writer = TrailWriter.open(name, clock=SystemClock(), producer=Producer("EXT", "bench"), max_bytes=max_bytes)
     began = time.perf_counter()
     step = 1000
     for first in range(0, rows, step):
