@@ -43,6 +43,11 @@ class View(NamedTuple):
         return f"{self.type} {self.group}"
 
     @property
+    def is_connected(self) -> bool:
+        """Whether the group connects to another home, when it runs."""
+        return self.type is GroupKind.RECVPATH or any(each.is_elsewhere for each in self.checkpoint.write)
+
+    @property
     def runs(self) -> bool:
         return self.state in ALIVE
 

@@ -49,6 +49,13 @@ class ConnectionState:
             "receivers": [each._asdict() for each in transfers],
         }
 
+    def answer_of_source(self, transfer: Transfer | None) -> dict[str, Any]:
+        """Return what STATUS says of the connection to the source of a trail.
+
+        ``transfer``: ``sent`` is what has arrived over this connection, ``in_flight`` what waits here for the target trail.
+        """
+        return {**self.answer(), "sources": [transfer._asdict()] if transfer is not None else []}
+
 
 def written(write: Sequence[WriteCheckpoint]) -> list[dict[str, Any]]:
     """Return the durable positions for the answer to STATUS; in another home, what the receiver has acknowledged."""

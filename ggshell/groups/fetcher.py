@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, DiskError, GgsError, ProcessError, TrailError
+from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.receivers import access_of
 from ggshell.groups.reconnecting import Backoff, connected
@@ -23,6 +24,7 @@ from ggshell.network.link import PING_SECONDS, Link
 from ggshell.network.proof import home_key
 from ggshell.network.remote_files import Sender
 from ggshell.network.trail_copy import CopyStart, TrailCopy, forget_reading
+from ggshell.trail.files import Transfer
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -40,7 +42,9 @@ class Fetcher:
         self._name = copy
         self._address = address
         self._start = start
-        self._where = f"the source at {address.service.place}"
+        self.where = address.where
+        """The service of the source, for messages."""
+        self._state = ConnectionState(context.clock)
         self._copy: TrailCopy | None = None
         self._link: Link | None = None
         self._error: GgsError | None = None
@@ -72,6 +76,18 @@ class Fetcher:
         if self._error is not None:
             raise self._error
 
+    def answer(self) -> dict[str, Any]:
+        """Return what STATUS says about the connection to the source. Any thread can call this."""
+        with self._turn:
+            link, copy = self._link, self._copy
+            transfer = (
+                Transfer(self.where, copy.received, copy.on_line, self._waiting(), link.round_trip)
+                if link is not None and copy is not None
+                else None
+            )
+        answer = self._state.answer_of_source(transfer)
+        return answer if transfer is not None else {"status": f"Waiting for {self.where}", **answer}
+
     @property
     def is_complete(self) -> bool:
         """Whether the line is connected and the source has nothing more than the copy."""
@@ -94,6 +110,7 @@ class Fetcher:
             try:
                 self._session(backoff)
             except (ConnectionLostError, TrailError) as error:
+                self._state.failed(error)
                 if isinstance(error, TrailError) and error.code != INVALID:
                     self._fail(error)
                     return
@@ -122,13 +139,14 @@ class Fetcher:
             if self._stop.is_set():
                 return
             reader = reader_of(context.home, context.group, context.clock)
-            copy.open(link, self._where, self._address.trail, reader, self._start)
+            copy.open(link, self.where, self._address.trail, reader, self._start)
             self.source_end = self.source_end or copy.source_end
+            self._state.opened()
             with suppress(DiskError):  # the report cannot be written: that must not end the fetching
                 connected(context, backoff)
             while not self._stop.is_set():
                 has_room = self._has_room()
-                copy.take(link, self._where, PING_SECONDS if has_room else ROOM_SECONDS, has_room=has_room)
+                copy.take(link, self.where, PING_SECONDS if has_room else ROOM_SECONDS, has_room=has_room)
                 self._arrived(copy)
         finally:
             with self._turn:
@@ -139,13 +157,17 @@ class Fetcher:
 
     def _has_room(self) -> bool:
         """Whether little enough of the copy waits for the target trail."""
+        return not self.is_copied or self._waiting() < MOST_AHEAD
+
+    def _waiting(self) -> int:
+        """Return how many bytes of the copy the checkpoint has not passed yet."""
         place, durable = self._context.checkpoint.read.current, self.durable
-        if not self.is_copied or durable is None or not isinstance(place, TrailPosition):
-            return True
+        if durable is None or not isinstance(place, TrailPosition):
+            return 0
         waits = durable.rba - place.rba
         with suppress(OSError):  # removed in this moment, because it was copied
             waits += sum(self._name.file(seqno).stat().st_size for seqno in range(place.seqno, durable.seqno))
-        return waits < MOST_AHEAD
+        return max(0, waits)
 
     def _arrived(self, copy: TrailCopy) -> None:
         before, self.durable = self.durable, copy.durable
@@ -171,7 +193,7 @@ def forget_at_source(home: Home, group: str, options: GroupOptions, clock: Clock
     address = parse_source(options.source)
     link = dial(address, home, clock, access_of(home, options))
     try:
-        forget_reading(link, f"the source at {address.service.place}", address.trail, reader_of(home, group, clock))
+        forget_reading(link, address.where, address.trail, reader_of(home, group, clock))
     finally:
         link.close()
 

@@ -61,10 +61,12 @@ def forward(
     rows: TableStage = UNTOUCHED,
     ending: Ending | None = None,
     complete: Callable[[], bool] = lambda: True,
+    source: Callable[[], dict[str, Any]] = dict,
 ) -> None:
     """Copy a group's source trail to its target trails until stopped; a lost receiver is connected again.
 
-    ``complete``: whether the trail has everything that there is now, which only a copy of another home's trail may not."""
+    ``complete``: whether the trail has everything that there is now, which only a copy of another home's trail may not.
+    ``source``: what STATUS says about the connection to that home."""
     _require_source(context)
     producer = Producer(context.group, f"ggshell {context.type}")
     end = ending or Ending(context, RunEnd())
@@ -85,7 +87,9 @@ def forward(
         with contextlib.closing(outputs):
             connected(context, backoff)
             state.opened()
-            Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state, complete).run(end)
+            worker = Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state, complete)
+            context.verb("STATUS", lambda _: {**worker.status(), **source()})
+            worker.run(end)
 
     run_sessions(context, session, lambda: None)
 
@@ -168,7 +172,6 @@ class Forwarder:
         if held is not None:  # after a kill, the trail is ahead of the checkpoint
             self._completed = held.joined(self._completed) if self._completed is not None else held
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
-        context.verb("STATUS", lambda _: self._status())
         context.verb("ROLLOVER", lambda _: self._rollover())
         context.reporting.roll_trail(self._rollover)
 
@@ -290,7 +293,8 @@ class Forwarder:
         self._outputs.rollover()
         return {}
 
-    def _status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
+        """Return the answer to STATUS."""
         read = self._progress.read_answer(str(self._trail), self._done)
         transfers = self._outputs.transfers()
         return {

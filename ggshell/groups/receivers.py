@@ -92,7 +92,7 @@ class Receivers:
         link, address = self.connect(target)
         return RemoteTrailFiles(
             link,
-            f"the receiver at {address.service.place}",
+            address.where,
             address.trail,
             self.sender,
             target.current if target.current.rba and purge is None else None,
@@ -163,7 +163,7 @@ class _WatchedLink:
         return link is not None and link.is_waiting
 
     def address(self) -> str:
-        return f"the receiver at {self._address.service.place}"
+        return self._address.where
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:
         """A receiver has no locks to report."""

@@ -7,7 +7,7 @@ copy that the checkpoint has passed are removed.
 from __future__ import annotations
 
 import shutil
-from typing import Final
+from typing import Any, Final
 
 from ggshell.errors import DiskError
 from ggshell.groups.fetcher import Fetcher
@@ -51,7 +51,14 @@ def receive(context: GroupContext) -> None:
             fetcher.is_copied = True
             context.runner.every(REMOVE_SECONDS, lambda: _remove_passed(context, copy))
             filter_ = TableFilter(["*.*"])
-            forward(context, filter_, _SAVE, TrailForms(context.home), complete=lambda: fetcher.is_complete)
+            forward(
+                context,
+                filter_,
+                _SAVE,
+                TrailForms(context.home),
+                complete=lambda: fetcher.is_complete,
+                source=fetcher.answer,
+            )
     finally:
         fetcher.close()
 
@@ -74,8 +81,8 @@ def _begin(context: GroupContext) -> TrailPosition | None:
 
 def _wait_for_rows(context: GroupContext, fetcher: Fetcher, place: TrailPosition | None) -> bool:
     """Wait until the copy reaches the position; return False if the process is to stop before."""
-    status = {"status": f"Waiting for the source at {context.checkpoint.options.source}", "read": {}, "write": []}
-    context.verb("STATUS", lambda _: {**status, "slot": {}})
+    status: dict[str, Any] = {"status": f"Waiting for rows from {fetcher.where}", "read": {}, "write": [], "slot": {}}
+    context.verb("STATUS", lambda _: {**status, **fetcher.answer()})
     while not context.runner.stop_requested:
         fetcher.drain()
         fetcher.check()

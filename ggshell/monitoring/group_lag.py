@@ -2,8 +2,8 @@
 
 Lag is the age of the oldest record that waits to be processed; if no record waits, there is no lag. A running group reports
 its progress in checkpoints, so between two checkpoints its lag is that of the last one; if checkpoints stop, its lag grows.
-Waiting records in a trail can be seen from outside the process, but those in a database log cannot; for a log, the time
-since it was last read to its end counts.
+Waiting records in a trail can be seen from outside the process, but those in a database log cannot, nor those in a trail of
+another home that a RECVPATH reads; for these, the time since the source was last read to its end counts.
 
 Times are in microseconds since 1970. A process writes checkpoints with the times of its own clock, and the file system
 timestamps the files with another clock, which all processes of a home share. If these clocks differ, the process's times
@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.errors import GgsError, StateError
-from ggshell.home.checkpoint import AddedAt, Checkpoint, SourceType
+from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, SourceType
 from ggshell.home.home import Home
 from ggshell.home.process_file import ALIVE, ProcessState
 from ggshell.types import TrailPosition
@@ -60,7 +60,7 @@ def lag(checkpoint: Checkpoint, state: ProcessState, now: int, unprocessed: int 
         if not checkpoint.updated or checkpoint.caught_up >= checkpoint.updated:
             return 0
         return max(0, checkpoint.updated - ahead - known) if known else 0
-    if checkpoint.read.source is SourceType.TRAIL:
+    if _is_seen(checkpoint):
         return max(0, now - unprocessed) if unprocessed else 0
     return max(0, now - known) if known and (checkpoint.updated or state not in ALIVE) else 0
 
@@ -109,12 +109,17 @@ def group_lag(home: Home, checkpoint: Checkpoint, state: ProcessState, now: int,
     looks = state not in ALIVE or is_stuck(checkpoint, now, ahead)
     if _row_decides(home, checkpoint):
         return FoundLag(None, StateError(f"it was added again, and {_ROW_DECIDES}", hint="START the group"))
-    if looks and read.source is SourceType.TRAIL and isinstance(read.current, TrailPosition):
+    if looks and _is_seen(checkpoint) and isinstance(read.current, TrailPosition):
         try:
             unprocessed = first_unprocessed(home, read.trail, read.current)
         except GgsError as error:
             return FoundLag(None, error)
     return FoundLag(lag(checkpoint, state, now, unprocessed, ahead))
+
+
+def _is_seen(checkpoint: Checkpoint) -> bool:
+    """Whether the records that wait for a group can be seen: they are in a trail of this home."""
+    return checkpoint.read.source is SourceType.TRAIL and checkpoint.type is not GroupKind.RECVPATH
 
 
 _ROW_DECIDES = "its checkpoint table may contain a row of an earlier run, which decides where it continues"

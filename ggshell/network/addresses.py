@@ -22,6 +22,11 @@ class ReceiverAddress(NamedTuple):
     trail: str
 
     @property
+    def where(self) -> str:
+        """The service, for messages."""
+        return f"the {'source' if self.path.endswith('/sources') else 'receiver'} at {self.service.place}"
+
+    @property
     def uri(self) -> str:
         """The address of the WebSocket."""
         scheme = "wss" if self.service.is_secure else "ws"

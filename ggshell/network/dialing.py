@@ -1,4 +1,4 @@
-"""Connect to the receiver of another home: its address, the connection, trust in its certificate, and how to sign in."""
+"""Connect to the service of another home: its address, the connection, trust in its certificate, and how to sign in."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def dial(
         if options.plain and _answers_without_tls(service, home, error):
             plain = address._replace(service=service._replace(scheme="http"))
             return dial(plain, home, clock, access, options, environment)
-        raise _unreachable(service, error) from error
-    link = Link(stream, f"the receiver at {service.place}", clock, options.silence)
+        raise _unreachable(address.where, error) from error
+    link = Link(stream, address.where, clock, options.silence)
     try:
         link.upgrade(address.uri, _headers(access))
     except BaseException:
@@ -128,7 +128,7 @@ def _peer_name(service: ServiceUrl) -> str:
     return service.host.replace(":", "-")
 
 
-def _unreachable(service: ServiceUrl, error: OSError) -> ConnectionLostError:
+def _unreachable(where: str, error: OSError) -> ConnectionLostError:
     if isinstance(error, ssl.SSLError):
         reason = f"TLS: {error.reason or error}"
     elif isinstance(error, TimeoutError):
@@ -136,7 +136,7 @@ def _unreachable(service: ServiceUrl, error: OSError) -> ConnectionLostError:
     else:
         reason = error.strerror or str(error)
     return ConnectionLostError(
-        f"the receiver at {service.place} cannot be reached: {reason}",
+        f"{where} cannot be reached: {reason}",
         code=LOST,
         hint="START SERVICE in the other home; check the address, ADDRESS in its service.prm, and firewalls",
     )

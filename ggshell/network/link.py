@@ -40,6 +40,10 @@ _LONGEST_REASON: Final = 300
 LOST: Final = "GGS-00950"
 """The code of a connection that cannot be made or was lost."""
 NOT_A_RECEIVER: Final = "GGS-00957"
+_ADDRESSES: Final = (
+    "check the address: a target ends with /services/v2/targets?trail=NAME,"
+    " a source with /services/v2/sources?trail=NAME"
+)
 
 
 class Link:
@@ -278,7 +282,7 @@ class Link:
             return self._lost("it closed the connection before it answered")
         if isinstance(error, InvalidHandshake):
             return ProcessError(
-                f"{self._where} is not a receiver of trails: {error}",
+                f"{self._where} does not serve trails: {error}",
                 code=NOT_A_RECEIVER,
                 hint="check the address, and that the service there is of the same release",
             )
@@ -306,5 +310,5 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
     return ProcessError(
         f"{where} refuses the connection with status {status}{f': {said}' if said else ''}",
         code=NOT_A_RECEIVER,
-        hint=hints.get(status, "check the address: it ends with /services/v2/targets?trail=NAME"),
+        hint=hints.get(status, _ADDRESSES),
     )

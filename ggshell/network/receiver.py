@@ -45,6 +45,8 @@ class ReceivedTrail:
         self._guard = threading.Lock()
         self._closed = False
         self._taken = 0
+        self.received = 0
+        """Bytes of the trail that have arrived."""
         self._place: TrailPosition | None = None
         self._end: DurableMark | None = None
         try:
@@ -90,7 +92,9 @@ class ReceivedTrail:
     def _take(self, messages: Sequence[bytes]) -> bytes:
         try:
             for message in messages:
-                self._write(decode_frame(message))
+                frame = decode_frame(message)
+                self._write(frame)
+                self.received += len(frame.data)
                 self._taken += len(message)
             if self._end is not None and self._end != self._files.shown:
                 self._files.flush(b"", self._end)

@@ -50,6 +50,8 @@ class TrailCopy:
         """Whether the copy had everything that the source had when it was last heard."""
         self.source_end: TrailPosition | None = None
         """The durable end of the source trail when the connection was made; None if it had no file."""
+        self.on_line = 0
+        """Bytes of the messages that have arrived over this connection."""
         self._answer: bytes | None = None
 
     def open(self, link: Link, where: str, trail: str, reader: Sender, start: CopyStart) -> None:
@@ -92,8 +94,14 @@ class TrailCopy:
             link.send(self._answer)
             self._answer = None
 
+    @property
+    def received(self) -> int:
+        """Bytes of the trail that have arrived over this connection."""
+        return self._received.received
+
     def _write(self, messages: list[bytes]) -> None:
         last = decode_frame(messages[-1])
+        self.on_line += sum(map(len, messages))
         self.is_complete = last.end is not None and last.end.tables == AT_END
         self._answer = self._received.take(messages)
         if self._received.durable >= TrailPosition(0, 0):

@@ -74,12 +74,12 @@ def asked(snapshot: GroupSnapshot) -> GroupSnapshot:
 
 
 def connection_of(snapshot: GroupSnapshot) -> dict[str, Any]:
-    """Return what a running group with a trail in another home answers about its connection; empty for any other group."""
+    """Return what a running group answers about its connection to another home; empty for a group without one."""
     found = snapshot.found
-    if found.process is None or not found.runs or not any(each.is_elsewhere for each in found.checkpoint.write):
+    if found.process is None or not found.runs or not found.is_connected:
         return {}
     try:
         answer = request(found.process.socket, "STATUS", timeout=ANSWER_SECONDS)
     except GgsError:
         return {}
-    return {name: answer[name] for name in ("connection", "receivers") if name in answer}
+    return {name: answer[name] for name in ("connection", "receivers", "sources") if name in answer}

@@ -26,7 +26,7 @@ def test_info_shows_target_acknowledged_position_and_connection(homes: TwoHomes,
     status = homes.run("SEND DISTPATH dp1 STATUS")
     assert "Connection to the receiver:" in status
     assert "Round Trip: " in status
-    assert "At EOF" in homes.run("LAG dp1")
+    assert "At EOF" in homes.run("LAG DISTPATH dp1")
 
 
 def test_a_path_that_waits_says_so_everywhere_and_its_lag_grows(homes: TwoHomes, line: Line) -> None:
@@ -37,7 +37,7 @@ def test_a_path_that_waits_says_so_everywhere_and_its_lag_grows(homes: TwoHomes,
     until("the path waits", lambda: "Waiting since" in homes.run("INFO DISTPATH dp1"))
     assert "At EOF" in homes.run("LAG dp1")  # nothing waits to be sent
     homes.write(5)
-    lag = homes.run("LAG dp1")
+    lag = homes.run("LAG DISTPATH *")
     assert "At EOF" not in lag
     assert "Waiting for wss://" in lag
     until("the reason is shown", lambda: "cannot be reached" in homes.run("INFO DISTPATH dp1"))

@@ -120,7 +120,7 @@ def _wanted(found: View, *, tasks: bool, every: bool) -> bool:
 def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tuple[Note, ...]]:
     now = session.clock.now()
     lag = group_lag(session.home, found, now)
-    remote = any(each.is_elsewhere for each in found.checkpoint.write)
+    remote = found.is_connected
     answer = _asked(found) if detail or remote else None
     info = GroupInfo(
         found.checkpoint,
@@ -165,7 +165,7 @@ def _asked(found: View) -> dict[str, Any] | None:
 
 def _connection(answer: dict[str, Any] | None) -> dict[str, Any]:
     """What the answer to STATUS says about the connection to receivers."""
-    return {name: answer[name] for name in ("connection", "receivers") if name in answer} if answer else {}
+    return {name: answer[name] for name in ("connection", "receivers", "sources") if name in answer} if answer else {}
 
 
 def slot_of(session: Session, found: View, answer: dict[str, Any] | None) -> SlotFacts | None:

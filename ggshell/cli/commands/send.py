@@ -112,6 +112,13 @@ def getlag(session: Session, kinds: Kinds, *, group_name: str) -> Lags:
     return Lags(*_ask_each(session, kinds, group_name, _asked_lag))
 
 
+@command("LAG DISTPATH", PATH)
+@command("LAG RECVPATH", RECVPATH)
+def lag_path(session: Session, kinds: Kinds, *, path_name: str = "*") -> Lags:
+    """Show the lag of paths."""
+    return lag(session, kinds, group_name=path_name)
+
+
 @command("SEND DISTPATH GETLAG", PATH)
 @command("SEND RECVPATH GETLAG", RECVPATH)
 def getlag_path(session: Session, kinds: Kinds, *, path_name: str) -> Lags:

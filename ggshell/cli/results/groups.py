@@ -97,14 +97,19 @@ def _group_row(info: GroupInfo) -> Row:
 
 
 def _connection_cells(info: GroupInfo) -> Row:
-    """The receiver of the first trail in another home, and its connection; nothing for trails of this machine."""
-    target = next((each for each in info.checkpoint.write if each.is_elsewhere), None)
+    """The receiver of the first trail in another home, and its connection; nothing for trails of this machine.
+
+    For a RECVPATH, the source stands in the place of the receiver, and what waits here in that of the bytes in flight."""
+    found = info.checkpoint
+    incoming = found.type is GroupKind.RECVPATH
+    target = next((each for each in found.write if incoming or each.is_elsewhere), None)
     if target is None:
         return (None,) * 6
     state = info.connection.get("connection")
-    now: Mapping[str, Any] = next(iter(info.connection.get("receivers") or ()), {})
+    now: Mapping[str, Any] = next(iter(info.connection.get("sources" if incoming else "receivers") or ()), {})
     connected = bool(state["connected"]) if state else False
-    return (target.receiver, connected, *target.current, now.get("in_flight"), now.get("round_trip"))
+    other = found.options.source if incoming else target.receiver
+    return (other, connected, *target.current, now.get("in_flight"), now.get("round_trip"))
 
 
 class StatusLine(NamedTuple):
@@ -195,6 +200,8 @@ def _recovery(info: GroupInfo) -> list[str]:
 def _receivers(info: GroupInfo) -> list[str]:
     """The lines of trails in other homes: what the receivers have acknowledged, and how the connection works."""
     found: list[tuple[str, str]] = []
+    if info.checkpoint.type is GroupKind.RECVPATH:
+        found.append(("Source", info.checkpoint.options.source))
     for each in info.checkpoint.write:
         found += target_lines(each) if each.is_elsewhere else []
     return [labeled(*line) for line in (*found, *connection_lines(info.connection))]
@@ -306,7 +313,8 @@ def _detail(info: GroupInfo, *, narrow: bool) -> list[str]:
     if info.obstacles:
         lines += ["", *info.obstacles]
     if found.type.is_path:
-        lines += ["", labeled("Source", found.options.source or found.read.trail)]
+        if found.type is not GroupKind.RECVPATH:  # shown above, with its connection
+            lines += ["", labeled("Source", found.options.source or found.read.trail)]
         lines.append(labeled("Target", found.options.target))
     return [*lines, "", "", *(labeled(label, path) for label, path in info.paths.items())]
 

@@ -170,7 +170,8 @@ def _status(group: ProcessStatus) -> str:
         lines += ["", "  Current write position:", *_position(target)]
     connection = connection_lines(answer)
     if connection:
-        lines += ["", "  Connection to the receiver:"]
+        other = "source" if "sources" in answer else "receiver"
+        lines += ["", f"  Connection to the {other}:"]
         lines += [f"    {label}: {value}" if label else f"    {value}" for label, value in connection]
     if group.slot is not None:
         lines += ["", *(f"  {line}" for line in slot_lines(group.slot))]

@@ -1,4 +1,4 @@
-"""How INFO and SEND … STATUS show the connection of a group to the home that receives its trail."""
+"""How INFO and SEND … STATUS show the connection of a group to the home that receives its trail, or sends it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def target_lines(target: WriteCheckpoint) -> Lines:
 
 
 def connection_lines(answer: Mapping[str, Any]) -> Lines:
-    """Return the labels and values of what a running process answers about its connection; none for local trails."""
+    """Return the labels and values of what a running process answers about its connection; none for local trails.
+
+    ``Waiting Here``: what a RECVPATH has received and not yet written to its target trail.
+    """
     state = answer.get("connection")
     if not state:
         return []
@@ -34,6 +37,12 @@ def connection_lines(answer: Mapping[str, Any]) -> Lines:
         lines += [
             ("In Flight", f"{each['in_flight']:,} bytes"),
             ("Sent", _sent(int(each["sent"]), int(each["on_line"]))),
+            ("Round Trip", _round_trip(float(each["round_trip"]))),
+        ]
+    for each in answer.get("sources") or ():
+        lines += [
+            ("Waiting Here", f"{each['in_flight']:,} bytes"),
+            ("Received", _sent(int(each["sent"]), int(each["on_line"]))),
             ("Round Trip", _round_trip(float(each["round_trip"]))),
         ]
     return lines

@@ -1,0 +1,58 @@
+"""What INFO, LAG and STATUS show of a path that the target starts: its connection, and what waits on either side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import run_ggshell
+from processes import until
+from reading_homes import ReadingHomes
+from two_homes import Line
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Iterator[ReadingHomes]:
+    found = ReadingHomes(tmp_path)
+    yield found
+    found.close()
+
+
+def test_a_receiver_path_shows_its_connection_and_its_lag_grows_without_one(reading: ReadingHomes) -> None:
+    line = Line(reading.source.port)
+    reading.trust(line.port)
+    reading.write(50)
+    reading.start_path(line.port)
+    reading.until_equal()
+    until("the round trip is measured", lambda: " ms" in reading.run("INFO RECVPATH rp1"))
+    shown = reading.run("INFO RECVPATH rp1")
+    for text in (
+        f"Source               {reading.url(line.port)}",
+        "Connected since",
+        "Waiting Here",
+        "of them on the line",
+    ):
+        assert text in shown
+    assert "Connection to the source:" in reading.run("SEND RECVPATH rp1 STATUS")
+    until("everything is copied", lambda: "At EOF" in reading.run("LAG RECVPATH rp1"))
+    row = json.loads(run_ggshell("--home", reading.target, "--format", "json", "-c", "INFO RECVPATH rp1").stdout)
+    values = dict(zip(row["columns"], row["rows"][0], strict=True))
+    assert (values["receiver"], values["connected"]) == (reading.url(line.port), True)
+    reading.source.run("STOP SERVICE")
+    until("the path waits", lambda: "Waiting since" in reading.run("INFO RECVPATH rp1"))
+    until("the reason is shown", lambda: "the source at 127.0.0.1" in reading.run("INFO RECVPATH rp1"))
+    status = reading.run("SEND RECVPATH rp1 STATUS")
+    assert f"Waiting for the source at 127.0.0.1:{line.port}" in status
+    assert "receiver" not in reading.report()
+    lag = reading.run("LAG RECVPATH *")
+    assert "At EOF" not in lag
+    until("INFO ALL shows the lag", lambda: "00:00:00" not in _line(reading).split()[3])
+    reading.run("STOP RECVPATH rp1")
+    assert "At EOF" not in reading.run("LAG RECVPATH rp1")  # nobody knows what waits in the other home
+    line.close()
+
+
+def _line(reading: ReadingHomes) -> str:
+    return next(line for line in reading.run("INFO ALL").splitlines() if "RP1" in line)
