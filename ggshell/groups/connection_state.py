@@ -86,7 +86,7 @@ def answer_while_waiting(context: GroupContext, state: ConnectionState) -> None:
         return {**_waiting_lag(context, checkpoint, progress), "obstacles": waits}
 
     context.verb("GETLAG", lambda _: lag(), live=lambda _: lag())
-    context.verb("STATUS", lambda _: told())
+    context.verb("STATUS", lambda _: told(), live=lambda _: told())
     context.verb("ROLLOVER", lambda _: roll_when_opened(context))
     context.reporting.roll_trail(lambda: roll_when_opened(context))
 

@@ -88,7 +88,11 @@ def forward(
             connected(context, backoff)
             state.opened()
             worker = Forwarder(context, wanted, outputs, min(SAVE_SECONDS, checkpoint_seconds), rows, state, complete)
-            context.verb("STATUS", lambda _: {**worker.status(), **source()})
+
+            def status(_: dict[str, Any]) -> dict[str, Any]:
+                return {**worker.status(), **source()}
+
+            context.verb("STATUS", status, live=status)
             worker.run(end)
 
     run_sessions(context, session, lambda: None)
@@ -294,7 +298,7 @@ class Forwarder:
         return {}
 
     def status(self) -> dict[str, Any]:
-        """Return the answer to STATUS."""
+        """Return the answer to STATUS. Any thread can call this: a path may wait long for acknowledgments."""
         read = self._progress.read_answer(str(self._trail), self._done)
         transfers = self._outputs.transfers()
         return {

@@ -32,11 +32,11 @@ class CopiedTrail:
     written: TrailName
     _next = 1
 
-    def write(self, transactions: int, rows: int = 2, max_bytes: int = 1 << 30) -> None:
-        """Append transactions to the source trail."""
+    def write(self, transactions: int, rows: int = 2, max_bytes: int = 1 << 30, size: int = 9) -> None:
+        """Append transactions to the source trail; ``size``: bytes of the text in each row."""
         writer = TrailWriter.open(self.read, clock=SystemClock(), producer=PRODUCER, max_bytes=max_bytes)
         for csn in range(self._next, self._next + transactions):
-            writer.write(small(csn, rows))
+            writer.write(small(csn, rows, size))
         self._next += transactions
         writer.flush()
         writer.close()
