@@ -108,7 +108,7 @@ class RawSender:
         challenge = self.message()
         identity = ensure_identity(root).id
         certificate, signature = home_key(Home(root), SystemClock()).proof(
-            signed_text(challenge["nonce"], trail, identity, "DP1")
+            signed_text(challenge["nonce"], f"source:{trail}" if changes.get("reads") else trail, identity, "DP1")
         )
         opening = {
             "type": "opening",

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import re
 import struct
+import termios
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from processes import until
 from raw_sender import BINARY, PING, TEXT, RawSender
+from trail_kit import PRODUCER, small
 from two_homes import TwoHomes, service_pid
 
+from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.network.frames import Frame, FrameKind, encode_frame
 from ggshell.trail.durable import DurableMark
+from ggshell.trail.name import TrailName
+from ggshell.trail.writer import TrailWriter
 from ggshell.types import Csn, TrailPosition
 
 MEGABYTE = 1 << 20
@@ -252,6 +259,34 @@ def test_a_client_that_never_reads_ends(homes: TwoHomes, sender: RawSender) -> N
     with pytest.raises(OSError):
         for _ in range(200_000):
             sender.send(PING, bytes(125))
+
+
+def test_readers_that_never_read_wait_in_the_network(homes: TwoHomes) -> None:
+    """More than the window of 16 MB is sent to none of them; what they do not read is not kept in memory either."""
+    readers = []
+    for number in range(4):
+        name = TrailName(homes.target.home / "dirdat", f"r{number}")
+        with closing(TrailWriter.open(name, clock=SystemClock(), producer=PRODUCER, max_bytes=1 << 30)) as writer:
+            for csn in range(1, 31):
+                writer.write(small(csn, 100, 10_000))
+            writer.flush()
+        reader = RawSender(homes.target.port, path=f"/services/v2/sources?trail=r{number}")
+        assert reader.open(homes.source, f"r{number}", reads=True)["type"] == "opened"
+        readers.append(reader)
+    seen: list[list[int]] = []
+
+    def stands_still() -> bool:
+        seen.append([waiting(each) for each in readers])
+        return len(seen) > 20 and all(seen[-1]) and seen[-1] == seen[-20]
+
+    until("nothing more arrives", stands_still)
+    for each in readers:
+        each.close()
+
+
+def waiting(reader: RawSender) -> int:
+    """How many bytes have arrived and wait to be read."""
+    return int(struct.unpack("i", fcntl.ioctl(reader.stream.fileno(), termios.FIONREAD, bytes(4)))[0])
 
 
 def test_a_thousand_connections_that_only_open_leave_the_paths_alone(homes: TwoHomes) -> None:

@@ -56,18 +56,6 @@ def test_a_path_connects_again_by_itself_when_the_line_was_cut(homes: TwoHomes, 
     assert "Reconnected" in homes.report()
 
 
-def test_a_half_open_connection_is_noticed_and_replaced(homes: TwoHomes, line: Line) -> None:
-    homes.write(10)
-    homes.start_path(line.port)
-    homes.until_equal()
-    line.stall()
-    homes.write(10)
-    until("the path has noticed", lambda: "GGS-00950" in homes.report())
-    assert "Waiting for" in homes.run("SEND DISTPATH dp1, STATUS")
-    line.resume()
-    homes.until_equal()
-
-
 def test_a_connection_that_is_cut_after_any_number_of_bytes_loses_nothing(homes: TwoHomes, line: Line) -> None:
     line.cut_after = [1, 40, 700, 3000, 7000]
     homes.write(30)

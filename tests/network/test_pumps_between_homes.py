@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -74,12 +75,21 @@ def test_a_pump_continues_after_kills_and_cut_lines_without_streaming(homes: Two
     assert local_files(homes) == []
 
 
-def test_timeout_says_when_a_silent_connection_is_lost(homes: TwoHomes, line: Line) -> None:
+def test_timeout_tells_a_short_stall_from_a_lost_connection(homes: TwoHomes, line: Line) -> None:
+    """A half-open connection: without RMTHOST's TIMEOUT it is noticed after 30 seconds."""
     homes.write(10)
-    add_pump(homes, f"127.0.0.1, PORT {line.port}, TIMEOUT 3")
+    add_pump(homes, f"127.0.0.1, PORT {line.port}, TIMEOUT 2")
     homes.until_equal()
     line.stall()
-    until("the pump has noticed", lambda: "nothing has arrived for 3 seconds" in report(homes))
+    homes.write(10)
+    threading.Event().wait(0.7)
+    line.resume()
+    homes.until_equal()
+    assert line.connections == 1
+    line.stall()
+    homes.write(10)
+    until("the pump has noticed", lambda: "nothing has arrived for 2 seconds" in report(homes))
+    until("the status says so", lambda: "Waiting for" in homes.run("SEND EXTRACT pmp1, STATUS"))
     line.resume()
     homes.write(10)
     homes.until_equal()
