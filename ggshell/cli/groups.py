@@ -45,7 +45,14 @@ class View(NamedTuple):
     @property
     def is_connected(self) -> bool:
         """Whether the group connects to another home, when it runs."""
-        return self.type is GroupKind.RECVPATH or any(each.is_elsewhere for each in self.checkpoint.write)
+        return bool(self.other_homes)
+
+    @property
+    def other_homes(self) -> list[str]:
+        """Host and port of the services that the group connects to: receivers of its trails, or the source of a RECVPATH."""
+        if self.type is GroupKind.RECVPATH:
+            return [self.checkpoint.options.source.partition("://")[2].partition("/")[0]]
+        return [each.receiver_place for each in self.checkpoint.write if each.is_elsewhere]
 
     @property
     def runs(self) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
+from ggshell.cli.sender_files import sent_trails
 from ggshell.errors import GgsError, NotFoundError
 from ggshell.groups.control import request
 from ggshell.home.home import Home
@@ -19,7 +19,6 @@ from ggshell.types import TrailPosition
 RECEIVERS: Final = "RECEIVERS"
 """The request to the service for the figures of trails that arrive."""
 _ASK_SECONDS: Final = 5.0
-_SUFFIX: Final = ".sender"
 NOTHING: Final = TrailPosition(0, 0)
 
 
@@ -56,7 +55,7 @@ class ReceivedPath(NamedTuple):
 
 def received_paths(home: Home) -> list[ReceivedPath]:
     """Return every trail that arrives in a home. Raises StoreError for a file that cannot be read, DiskError."""
-    owners = [(place, owner) for place in _places(home) if (owner := owner_of(place)) and owner.home]
+    owners = [(place, owner) for place in sent_trails(home.root.resolve()) if (owner := owner_of(place)) and owner.home]
     answer = _asked(home)
     figures = {each["trail"]: each for each in answer or ()}
     found = [_path(home, place, owner, figures.get(str(place)), known=answer is not None) for place, owner in owners]
@@ -85,14 +84,6 @@ def _matches(home: Home, path: ReceivedPath, wanted: str) -> bool:
         or any(fnmatchcase(text, wanted) for text in texts)
         or home.resolve(wanted) == path.place.folder / path.place.prefix
     )
-
-
-def _places(home: Home) -> Iterator[TrailName]:
-    """Return the trails below a home that have a sender."""
-    for folder, _, files in os.walk(home.root.resolve()):
-        for file in sorted(files):
-            if file.endswith(_SUFFIX) and file.startswith(".") and len(file) == len(_SUFFIX) + 3:
-                yield TrailName(home.root.resolve() / folder, file[1:3])
 
 
 def _path(

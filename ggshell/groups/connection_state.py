@@ -13,6 +13,7 @@ from ggshell.groups.outputs import roll_when_opened
 from ggshell.groups.progress import ReadingProgress
 from ggshell.home.checkpoint import Checkpoint, WriteCheckpoint
 from ggshell.monitoring.group_lag import first_unprocessed
+from ggshell.network.link import LOST
 from ggshell.trail.files import Transfer
 from ggshell.types import TrailPosition
 
@@ -36,6 +37,11 @@ class ConnectionState:
             self.connected, self.since = False, self._clock.now()
         self.error = error.located
         self.lost += 1
+
+    def lost_by(self, error: GgsError) -> None:
+        """Record the error if it is one of the connection to a receiver; a database can also be lost."""
+        if error.code == LOST:
+            self.failed(error)
 
     def answer(self, transfers: Sequence[Transfer] = ()) -> dict[str, Any]:
         """Return what STATUS says of the connection. Times are in microseconds since 1970."""

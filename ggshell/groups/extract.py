@@ -19,6 +19,7 @@ from ggshell.connectors.registry import connector_for
 from ggshell.connectors.source import Places
 from ggshell.errors import CaptureError, ConnectionLostError, LogRefusedError, ParameterError
 from ggshell.groups.bounded_recovery import BoundedRequests, ExtractRecovery, refuse_bounded
+from ggshell.groups.connection_state import ConnectionState, written
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import extract_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
@@ -132,6 +133,7 @@ class LogExtract:
         self._startup: tuple[LogPosition, int] | None = None
         self._completed = completed_of(checkpoint)
         self._outputs: Outputs | None = None
+        self._receivers = ConnectionState(context.clock)
         self._unfinished: list[tuple[TableName, int, int]] = []
         self._stuck = StuckLog()
         self._recovery = ExtractRecovery(context, parameters, self._source)
@@ -147,7 +149,7 @@ class LogExtract:
     def run(self) -> None:
         """Capture until stopped. While the database is unavailable, trail and checkpoint do not change."""
         try:
-            run_sessions(self._context, self._session, self._close_capture)
+            run_sessions(self._context, self._watched_session, self._close_capture)
         finally:
             self._close_capture()
             if self._outputs is not None:
@@ -168,6 +170,7 @@ class LogExtract:
         if self._outputs is None:
             producer = self._source.producer(context.group)
             self._outputs = open_outputs(context, producer, _forms(context, self._parameters))
+            self._receivers.opened()
             for trail in self._outputs.no_longer_encrypted:
                 text = f"Trail {trail} was encrypted, but is now written unencrypted"
                 context.report.event(
@@ -205,6 +208,13 @@ class LogExtract:
             self._unfinished.append((table, io_type, count))
         if part.pieces[-1].ends:
             self._unfinished.clear()
+
+    def _watched_session(self, backoff: Backoff) -> None:
+        try:
+            self._session(backoff)
+        except ConnectionLostError as error:
+            self._receivers.lost_by(error)
+            raise
 
     def _session(self, backoff: Backoff) -> None:
         """Run one connection: read, write and flush until stopped or disconnected."""
@@ -380,11 +390,11 @@ class LogExtract:
             **(self._source.shown(state.read if self._source.bounded else state.safe) if state else {}),
             "timestamp": self._progress.record_time,
         }
-        write = [
-            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba, "timestamp": item.current_time}
-            for item in (self._outputs.checkpoints() if self._outputs is not None else ())
-        ]
+        outputs = self._outputs
+        remote = [each.receiver_place for each in self._context.checkpoint.write if each.is_elsewhere]
         words = f"Recovery complete: {reading}" if state else "Waiting for the database"
+        if remote and not self._receivers.connected and self._receivers.error:
+            words = f"Waiting for the receiver at {', '.join(remote)}"
         words = self._stuck.words or words
         recovering = self._recovery.recovering
         if state and recovering is not None and not recovering.complete:
@@ -392,8 +402,9 @@ class LogExtract:
         return {
             "status": words,
             "read": read,
-            "write": write,
+            "write": written(outputs.checkpoints() if outputs is not None else self._context.checkpoint.write),
             "slot": plain(self._source.facts) or {},
+            **(self._receivers.answer(outputs.transfers() if outputs is not None else ()) if remote else {}),
             "recovering": plain(recovering.state()) if recovering is not None else None,
         }
 

@@ -16,7 +16,8 @@ from ggshell.clock import local_text
 from ggshell.connectors.login import connection_string
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.table_source import LoadTable, TableSnapshot, TableSource
-from ggshell.errors import ParameterError
+from ggshell.errors import ConnectionLostError, ParameterError
+from ggshell.groups.connection_state import ConnectionState, written
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.load_state import LoadState
 from ggshell.groups.outputs import Outputs, open_outputs
@@ -63,11 +64,15 @@ def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilt
     tasks = LoadTasks(context, forms, _tasks(parameters, targets))
 
     def session(backoff: Backoff) -> None:
-        if not one.identity:
-            tasks.prepare()
-            one.run(connector.table_source(login), connector.vendor, backoff)
-        if one.identity:
-            tasks.finish(one.identity)
+        try:
+            if not one.identity:
+                tasks.prepare()
+                one.run(connector.table_source(login), connector.vendor, backoff)
+            if one.identity:
+                tasks.finish(one.identity)
+        except ConnectionLostError as error:
+            one.receivers.lost_by(error)
+            raise
         context.runner.stop()
 
     if all(target.is_elsewhere for target in targets):
@@ -128,7 +133,7 @@ class _InitialLoad:
         self._forms = forms
         self._purges = dict(purges)
         self._counted: Counter[tuple[TableName, int]] = Counter()
-        self._waits = False
+        self.receivers = ConnectionState(context.clock)
         self.identity = ""
         """The id of the load when it is complete."""
         self._context = context
@@ -153,7 +158,6 @@ class _InitialLoad:
             self._context.statistics.take_back(table, table, io_type, count)
         self._counted.clear()
         self._state = LoadState(begins=tuple(self._purges.items()))
-        self._waits = True
 
     def run(self, source: TableSource, vendor: str, backoff: Backoff) -> None:
         """Load all tables, or stop early if a stop is requested."""
@@ -167,7 +171,7 @@ class _InitialLoad:
             producer = Producer(self._context.group, "ggshell Capture", vendor, database, version)
             self._outputs = outputs = open_outputs(self._context, producer, self._forms, purges=self._purges)
             connected(self._context, backoff)
-            self._waits = False
+            self.receivers.opened()
             if outputs.after is not None:
                 outputs.rollover()
             self._purges.update(self._begins(outputs))
@@ -294,13 +298,15 @@ class _InitialLoad:
     def _status(self) -> dict[str, Any]:
         state = self._state
         read = {"table": state.table, "record": state.rows, "timestamp": state.time, "csn": state.csn}
-        write = [
-            {"trail": item.trail, "seqno": item.current.seqno, "rba": item.current.rba}
-            for item in (self._outputs.checkpoints() if self._outputs is not None else ())
-        ]
+        outputs, receivers = self._outputs, self.receivers
         places = ", ".join(each.receiver_place for each in self._context.checkpoint.write if each.is_elsewhere)
-        words = f"Waiting for the receiver at {places}" if self._waits else state.words
-        return {"status": words, "read": read if state.csn else {}, "write": write}
+        waits = places and receivers.error and not receivers.connected
+        return {
+            "status": f"Waiting for the receiver at {places}" if waits else state.words,
+            "read": read if state.csn else {},
+            "write": written(outputs.checkpoints() if outputs is not None else ()),
+            **(receivers.answer(outputs.transfers() if outputs is not None else ()) if places else {}),
+        }
 
     def _tell(self, code: str, text: str, severity: Severity = Severity.INFO) -> None:
         self._context.report.event(severity, code, text)

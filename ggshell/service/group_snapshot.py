@@ -1,14 +1,15 @@
 """Snapshots of the groups: what their files and their running processes say at one moment, for metrics and measuring points.
 
-Processes are asked at the same time, each for at most ``ANSWER_SECONDS``: a busy process does not delay the others.
+Processes are asked at the same time, each for at most ``ANSWER_SECONDS`` and all for at most ``TOTAL_SECONDS``: a busy
+process does not delay the others, and many of them do not delay the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
+from ggshell.cli.asking import ask_together
 from ggshell.cli.groups import View, group_lag, view
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
@@ -17,7 +18,7 @@ from ggshell.home.home import Home
 from ggshell.monitoring.group_lag import since
 
 ANSWER_SECONDS: Final = 2.0
-_MOST_ASKED: Final = 16
+TOTAL_SECONDS: Final = 4.0
 _MICRO: Final = 1_000_000
 
 
@@ -52,8 +53,7 @@ def snapshots(home: Home, now: int) -> list[GroupSnapshot]:
 
 def with_statistics(found: Iterable[GroupSnapshot]) -> list[GroupSnapshot]:
     """Return groups with what their processes answer to STATS; the processes are asked at the same time."""
-    with ThreadPoolExecutor(_MOST_ASKED) as pool:
-        return list(pool.map(asked, found))
+    return ask_together(list(found), asked, lambda each: each, TOTAL_SECONDS)
 
 
 def _of_files(home: Home, found: View, now: int) -> GroupSnapshot:
@@ -71,6 +71,11 @@ def asked(snapshot: GroupSnapshot) -> GroupSnapshot:
         return snapshot._replace(statistics=request(process.socket, "STATS", timeout=ANSWER_SECONDS))
     except GgsError:
         return snapshot
+
+
+def connections_of(found: Sequence[GroupSnapshot]) -> list[dict[str, Any]]:
+    """Return what the groups answer about their connections; the processes are asked at the same time."""
+    return ask_together(found, connection_of, lambda _: {}, TOTAL_SECONDS)
 
 
 def connection_of(snapshot: GroupSnapshot) -> dict[str, Any]:

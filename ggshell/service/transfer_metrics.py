@@ -1,4 +1,4 @@
-"""Metrics of trails between homes: what paths and pumps send, and what arrives. Counters begin again with each connection."""
+"""Metrics of trails between homes: what groups send or fetch, and what arrives. Counters begin again with each connection."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from ggshell.cli.received_paths import received_paths
 from ggshell.errors import GgsError
 from ggshell.home.home import Home
-from ggshell.service.group_snapshot import GroupSnapshot, connection_of
+from ggshell.service.group_snapshot import GroupSnapshot, connections_of
 
 _SENT: Final = ("group", "type", "receiver")
 _RECEIVED: Final = ("path", "trail")
 
 
 def sent_metrics(found: Sequence[GroupSnapshot]) -> Iterator[Metric]:
-    """Yield the connections of groups to receivers."""
-    up = GaugeMetricFamily("ggshell_path_connected", "Whether the receiver is connected.", labels=_SENT)
-    sent = CounterMetricFamily("ggshell_path_bytes", "Bytes of the trail sent over this connection.", labels=_SENT)
+    """Yield the connections of groups to other homes: to the receivers of trails, and of a RECVPATH to its source."""
+    up = GaugeMetricFamily("ggshell_path_connected", "Whether the other home is connected.", labels=_SENT)
+    sent = CounterMetricFamily("ggshell_path_bytes", "Bytes of the trail over this connection.", labels=_SENT)
     line = CounterMetricFamily("ggshell_path_line_bytes", "Bytes on the line, as compressed.", labels=_SENT)
     waiting = GaugeMetricFamily("ggshell_path_in_flight_bytes", "Bytes that are not acknowledged.", labels=_SENT)
     trip = GaugeMetricFamily("ggshell_path_round_trip_seconds", "The last round trip.", labels=_SENT)
-    for each in found:
-        answer = connection_of(each)
-        targets = [target.receiver_place for target in each.found.checkpoint.write if target.is_elsewhere]
-        for number, place in enumerate(targets if answer else ()):
+    connected = [each for each in found if each.found.is_connected]
+    for each, answer in zip(connected, connections_of(connected), strict=True):
+        transfers = answer.get("sources") or answer.get("receivers") or ()
+        for number, place in enumerate(each.found.other_homes if answer else ()):
             labels = [each.found.group, each.found.type.value.lower(), place]
             up.add_metric(labels, float(bool(answer["connection"]["connected"])))
-            for now in answer["receivers"][number : number + 1]:
+            for now in transfers[number : number + 1]:
                 sent.add_metric(labels, now["sent"])
                 line.add_metric(labels, now["on_line"])
                 waiting.add_metric(labels, now["in_flight"])

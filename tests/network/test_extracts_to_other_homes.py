@@ -13,11 +13,14 @@ from processes import until, until_state
 from trail_kit import read_all
 from two_homes import Line, TwoHomes
 
+from ggshell.clock import SystemClock
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.record.image import decode_image
+from ggshell.service.group_snapshot import snapshots
+from ggshell.service.transfer_metrics import sent_metrics
 
 EXTRACT = ("EXT1", GroupKind.EXTRACT)
 
@@ -100,3 +103,23 @@ def test_rows_wait_in_the_database_while_no_receiver_can_be_reached(
     homes.target.run("START SERVICE")
     until("all rows arrived", lambda: len(arrived(homes)) >= 30)
     assert arrived(homes) == list(range(30))
+
+
+def test_the_connection_of_an_extract_is_shown_and_measured(
+    homes: TwoHomes, line: Line, source: psycopg.Connection
+) -> None:
+    insert(source, 0, 10)
+    until("the rows arrived", lambda: len(arrived(homes)) == 10)
+    until("the round trip is measured", lambda: " ms" in homes.run("INFO EXTRACT ext1"))
+    assert "Connected since" in homes.run("SEND EXTRACT ext1 STATUS")
+    assert path_metrics(homes)["ggshell_path_connected"] == 1
+    assert path_metrics(homes)["ggshell_path_bytes_total"] > 0
+    homes.target.run("STOP SERVICE")
+    until("the Extract waits", lambda: "Waiting since" in homes.run("INFO EXTRACT ext1"))
+    assert f"Waiting for the receiver at 127.0.0.1:{line.port}" in homes.run("SEND EXTRACT ext1 STATUS")
+    assert path_metrics(homes)["ggshell_path_connected"] == 0
+
+
+def path_metrics(homes: TwoHomes) -> dict[str, float]:
+    found = sent_metrics(snapshots(Home(homes.source), SystemClock().now()))
+    return {sample.name: sample.value for metric in found for sample in metric.samples}

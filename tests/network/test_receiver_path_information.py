@@ -12,6 +12,11 @@ from processes import until
 from reading_homes import ReadingHomes
 from two_homes import Line
 
+from ggshell.clock import SystemClock
+from ggshell.home.home import Home
+from ggshell.service.group_snapshot import snapshots
+from ggshell.service.transfer_metrics import sent_metrics
+
 
 @pytest.fixture
 def reading(tmp_path: Path) -> Iterator[ReadingHomes]:
@@ -40,12 +45,17 @@ def test_a_receiver_path_shows_its_connection_and_its_lag_grows_without_one(read
     row = json.loads(run_ggshell("--home", reading.target, "--format", "json", "-c", "INFO RECVPATH rp1").stdout)
     values = dict(zip(row["columns"], row["rows"][0], strict=True))
     assert (values["receiver"], values["connected"]) == (reading.url(line.port), True)
+    metrics = sent_metrics(snapshots(Home(reading.target), SystemClock().now()))
+    figures = {sample.name: sample for metric in metrics for sample in metric.samples}
+    assert figures["ggshell_path_connected"].value == 1
+    assert figures["ggshell_path_bytes_total"].value > 0
+    assert figures["ggshell_path_bytes_total"].labels["receiver"] == f"127.0.0.1:{line.port}"
     reading.source.run("STOP SERVICE")
     until("the path waits", lambda: "Waiting since" in reading.run("INFO RECVPATH rp1"))
     until("the reason is shown", lambda: "the source at 127.0.0.1" in reading.run("INFO RECVPATH rp1"))
     status = reading.run("SEND RECVPATH rp1 STATUS")
     assert f"Waiting for the source at 127.0.0.1:{line.port}" in status
-    assert "receiver" not in reading.report()
+    assert "the receiver" not in reading.report()
     lag = reading.run("LAG RECVPATH *")
     assert "At EOF" not in lag
     until("INFO ALL shows the lag", lambda: "00:00:00" not in _line(reading).split()[3])

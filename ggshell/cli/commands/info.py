@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ggshell.cli import supervision
+from ggshell.cli.asking import ask_together
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -34,6 +35,8 @@ from ggshell.monitoring.group_lag import since
 
 _MANAGER = ("MANAGER", "MGR")
 _ASK_SECONDS = 5.0
+_TOTAL_SECONDS = 8.0
+"""For all processes together."""
 
 
 @command("INFO EXTRACT", EXTRACT)
@@ -60,8 +63,11 @@ def info_groups(
         found = [each for each in found if _wanted(each, tasks=tasks, every=allprocesses)]
     infos: list[GroupInfo] = []
     notes: list[Note] = []
-    for each in found:
-        info, more = _info(session, each, detail=detail)
+    answers = ask_together(
+        found, lambda each: _asked(each) if detail or each.is_connected else None, lambda _: None, _TOTAL_SECONDS
+    )
+    for each, answer in zip(found, answers, strict=True):
+        info, more = _info(session, each, answer, detail=detail)
         infos.append(info)
         notes += more
     return InfoGroups(tuple(infos), detail, showch, tuple(errors), tuple(notes))
@@ -117,11 +123,11 @@ def _wanted(found: View, *, tasks: bool, every: bool) -> bool:
     return every or tasks is found.checkpoint.is_task
 
 
-def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tuple[Note, ...]]:
+def _info(
+    session: Session, found: View, answer: dict[str, Any] | None, *, detail: bool
+) -> tuple[GroupInfo, tuple[Note, ...]]:
     now = session.clock.now()
     lag = group_lag(session.home, found, now)
-    remote = found.is_connected
-    answer = _asked(found) if detail or remote else None
     info = GroupInfo(
         found.checkpoint,
         found.state,
@@ -132,7 +138,7 @@ def _info(session: Session, found: View, *, detail: bool) -> tuple[GroupInfo, tu
         slot_of(session, found, answer) if detail else found.checkpoint.options.watch,
         lag.error is None,
         tuple((answer or {}).get("obstacles") or ()),
-        _connection(answer) if remote else {},
+        _connection(answer) if found.is_connected else {},
     )
     return info, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found) + beyond_note(session, found)
 
