@@ -70,7 +70,7 @@ class TableStage:
 
     def _tokens_of(self, source: TableDefinition) -> Tokens | None:
         found = self._statement(source)
-        if found is None:
+        if found is None or not source.columns:  # the object of a DDL record
             return None
         with _placed(found):
             return compile_tokens(source, found.clauses, self._environment)

@@ -100,7 +100,7 @@ def _rows(chunk: Chunk, messages: Messages) -> tuple[RunRows, NDArray[np.int64]]
     if chunk.ready:
         return rows_of_ready(messages, chunk.definitions), np.ones(len(messages), dtype=np.int64)
     place = pgoutput.PAYLOAD + 1 + (4 if chunk.streamed else 0)
-    singly = len(messages) <= FEW_ROWS or _any_truncate(messages) or _any_befores(chunk.definitions)
+    singly = len(messages) <= FEW_ROWS or _any_special(messages) or _any_befores(chunk.definitions)
     encode = _one_by_one if singly else _at_once
     return encode(messages, chunk.definitions, place)
 
@@ -144,9 +144,10 @@ def rows_of_ready(messages: Messages, shapes: Mapping[int, RelationTable]) -> Ru
     )
 
 
-def _any_truncate(messages: Messages) -> bool:
-    raw = np.frombuffer(messages.data, dtype=np.uint8)
-    return bool((raw[messages.edges[:-1] + HEAD + pgoutput.PAYLOAD] == pgoutput.TRUNCATE).any())
+def _any_special(messages: Messages) -> bool:
+    """Whether a message is not one row: TRUNCATE may name several tables, and DDL has no columns."""
+    kinds = np.frombuffer(messages.data, dtype=np.uint8)[messages.edges[:-1] + HEAD + pgoutput.PAYLOAD]
+    return bool(((kinds == pgoutput.TRUNCATE) | (kinds == pgoutput.DDL)).any())
 
 
 def _any_befores(shapes: Mapping[int, RelationTable]) -> bool:
@@ -194,6 +195,9 @@ def _one_by_one(
             for relation in truncated(message, place):
                 if _shape(shapes, relation).wanted:
                     rows.append(EncodedRow(relation, IoType.PURGE_DATA, b"", position_of(message)))
+        elif message[pgoutput.PAYLOAD] == pgoutput.DDL:
+            relation = int.from_bytes(message[place : place + 4], "big")
+            rows.append(EncodedRow(relation, IoType.DDL, message[place + 4 :], position_of(message)))
         else:
             relation = int.from_bytes(message[place : place + 4], "big")
             shape = _shape(shapes, relation)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ggshell.clock import Clock
-from ggshell.connectors.postgres import partition_truncates, pgoutput, session, wire
+from ggshell.connectors.postgres import ddl_capture_sql, partition_truncates, pgoutput, session, wire
+from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
 from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
@@ -29,6 +30,7 @@ from ggshell.pipeline.capture.cache import Chunk, Committed, OpenTransaction, Tr
 from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import encode_ddl, object_definition
 from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
@@ -60,6 +62,7 @@ class PostgresLog:
         start: int,
         clock: Clock,
         observer: TableObserver,
+        ddl: DdlWatch | None = None,
     ) -> None:
         self._wire = stream
         self._inbox = inbox
@@ -67,6 +70,7 @@ class PostgresLog:
         self._next = 0
         self._relations = relations
         self._observer = observer
+        self._ddl = ddl
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
         self._clock = clock
         self.history = UNKNOWN
@@ -96,6 +100,7 @@ class PostgresLog:
         streams: bool = True,
         observer: TableObserver | None = None,
         begin: int | None = None,
+        ddl: DdlWatch | None = None,
     ) -> PostgresLog:
         """Open a slot for reading.
 
@@ -103,7 +108,8 @@ class PostgresLog:
         ``images`` says which images are written for a table's rows. ``holds`` makes the server keep all the log that it
         keeps now, until ``confirm`` moves the position. ``known`` is the server history that was captured so far.
         ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
-        captured. ``begin`` is the position at which capture was asked to begin.
+        captured. ``begin`` is the position at which capture was asked to begin. ``ddl`` reads the messages of DDL
+        statements; without it they are ignored.
 
         Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
         silently), or when the server's history is not the known one; DatabaseError when the slot does not exist or is
@@ -131,7 +137,7 @@ class PostgresLog:
             control.close()
             raise
         relations = Relations(control, wanted, keys, images)
-        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver())
+        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl)
         log.history = history
         if holds:
             log._confirmed = status.confirmed
@@ -324,6 +330,8 @@ class PostgresLog:
         if transaction is None:
             return
         prefix, content = pgoutput.note(message, streamed=streamed)
+        if prefix == ddl_capture_sql.PREFIX:
+            self._ddl_record(message, content, transaction, cache)
         if prefix != partition_truncates.PREFIX:
             return
         noted = partition_truncates.noted(content)
@@ -333,11 +341,25 @@ class PostgresLog:
         row = wire.message(COPY_DATA, pgoutput.truncate_of(message, noted.relation, streamed=streamed))
         cache.add(transaction, self._chunk(transaction), Messages.pack([row]))
 
+    def _ddl_record(
+        self, message: bytes, content: bytes, transaction: OpenTransaction, cache: TransactionCache
+    ) -> None:
+        """Make a row of a DDL statement that the Extract captures."""
+        if self._ddl is None:
+            return
+        statement = self._ddl.statement(transaction.xid, content)
+        if statement is None:
+            return
+        number = self._relations.learn_object(object_definition(statement))
+        row = pgoutput.ddl_of(message, number, encode_ddl(statement), streamed=self._streaming is not None)
+        cache.add(transaction, self._chunk(transaction), Messages.pack([wire.message(COPY_DATA, row)]))
+
     def _commit(self, commit: pgoutput.Commit, cache: TransactionCache) -> Committed | None:
         oldest = cache.oldest()
         restart = oldest.begin if oldest is not None else commit.commit_lsn
         transaction = cache.end(commit.xid)
         self._relations.committed(commit.xid)
+        self._forget_ddl(commit.xid)
         for noted in self._left_out.pop(commit.xid, ()):
             self._observer.truncated(noted.table, self._relations.root_of(noted))
         self._read = max(self._read, commit.end_lsn)
@@ -348,12 +370,17 @@ class PostgresLog:
         header = TransactionHeader(str(commit.xid), Csn(commit.end_lsn), commit.time, min(restart, commit.commit_lsn))
         return Committed(header, transaction)
 
+    def _forget_ddl(self, xid: int) -> None:
+        if self._ddl is not None:
+            self._ddl.ended(xid)
+
     def _abort(self, message: bytes, cache: TransactionCache) -> None:
         first = pgoutput.PAYLOAD + 1
         xid, subxid = message[first : first + 4], message[first + 4 : first + 8]
         number = int.from_bytes(xid, "big")
         if xid == subxid:
             self._relations.rolled_back(number)
+            self._forget_ddl(number)
             self._left_out.pop(number, None)
             gone = cache.end(number)
             if gone is not None:

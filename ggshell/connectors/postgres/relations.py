@@ -17,6 +17,8 @@ from ggshell.types import TableName
 _UNKNOWN = "???"
 """The result of format_type for an unknown type."""
 
+_LAST_ID = 0xFFFFFFFF
+
 Keys = Callable[[TableName], tuple[str, ...]]
 Images = Callable[[TableName], ImageRules]
 
@@ -64,6 +66,7 @@ class Relations:
         self._images = images
         self.shapes: dict[int, RelationTable] = {}
         self._unseen: dict[int, list[pgoutput.Relation]] = {}
+        self._objects: dict[TableDefinition, int] = {}
 
     def learn(self, relation: pgoutput.Relation, open_in: int | None = None) -> None:
         """Process a Relation message. ``open_in`` is the uncommitted transaction in which it arrived, if any."""
@@ -84,6 +87,15 @@ class Relations:
         columns = tuple(Column(*row[:4]) for row in found)
         key = tuple(index for index, row in enumerate(found) if row[4])
         self.shapes[number] = RelationTable(TableDefinition(name, columns, key), self._wanted(name), self._images(name))
+
+    def learn_object(self, definition: TableDefinition) -> int:
+        """Learn the object of a DDL statement, and return the number under which ``shapes`` has it.
+
+        The numbers are at the end of the range of catalog ids, which a server reaches after four billion objects.
+        """
+        number = self._objects.setdefault(definition, _LAST_ID - len(self._objects))
+        self.shapes.setdefault(number, RelationTable(definition, wanted=True))
+        return number
 
     def root_of(self, noted: Noted) -> TableName | None:
         """The root of a partition that a message names. None if neither the message nor the catalog has it."""

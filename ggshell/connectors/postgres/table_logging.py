@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.connectors.postgres import describe, trandata
+from ggshell.connectors.postgres import ddl_capture_sql, describe, trandata
 from ggshell.connectors.postgres import schema_trandata_sql as sql
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.connectors.postgres.slot import ensure_publication
@@ -45,6 +45,7 @@ class PostgresTableLogging(NamedTuple):
         try:
             with transaction(self.connection):
                 sql.install(self.connection)
+                ddl_capture_sql.install(self.connection)
                 execute(
                     self.connection,
                     f"INSERT INTO {sql.TABLE} VALUES (%s, %s)"
@@ -65,6 +66,8 @@ class PostgresTableLogging(NamedTuple):
             )
         try:
             execute(self.connection, f"DELETE FROM {sql.TABLE} WHERE schema_name = %s", [schema])
+            if not sql.schemas(self.connection):
+                ddl_capture_sql.remove(self.connection)
         except GgsError as error:
             raise _missing_right(error, schema) from error
         return _outcome(trandata.delete_all(self.connection, self._tables(schema)))

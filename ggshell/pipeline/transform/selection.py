@@ -27,7 +27,7 @@ class Selection:
     number:
     1. No row leaves of a transaction that ``after`` holds.
     2. A row of a table, or of an operation on a table, that is not selected does not leave; a transaction without any
-       other row leaves no trace.
+       other row leaves no trace. DDL records always leave.
     3. The first row of a transaction that leaves begins the transaction.
     4. The last row of a transaction that leaves ends the transaction, even if its own piece did not.
     5. ``since`` (microseconds since 1970, from BEGIN with a time): no transaction leaves before the first one that
@@ -114,6 +114,8 @@ class Selection:
             if left_out:
                 there = (batch.table != number) | ~np.isin(batch.io_type, list(left_out))
                 kept = there if kept is None else kept & there
+        if not all(flags) and any(not table.columns for table in batch.tables):
+            flags = self._with_ddl(batch, flags)
         nowhere = batch.table >= len(flags)  # rows that an earlier stage dropped
         if nowhere.any():
             kept = ~nowhere if kept is None else kept & ~nowhere
@@ -122,6 +124,11 @@ class Selection:
             return kept if kept is not None and not kept.all() else None
         mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[np.minimum(batch.table, len(flags) - 1)]
         return mask if kept is None else mask & kept
+
+    def _with_ddl(self, batch: ChangeBatch, flags: list[bool]) -> list[bool]:
+        """Select the objects of DDL records: the source has chosen its statements by the rules of DDL."""
+        objects = set(batch.table[batch.io_type == IoType.DDL].tolist())
+        return [flag or number in objects for number, flag in enumerate(flags)]
 
     def _rebuild(self, batch: ChangeBatch, keep: NDArray[np.bool_]) -> Iterator[ChangeBatch]:
         pieces: list[TransactionPiece] = []

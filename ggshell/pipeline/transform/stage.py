@@ -78,7 +78,7 @@ class Stage:
 
     def _of(self, table: TableDefinition) -> Programs:
         if table not in self._known:
-            self._known[table] = self._plan(table)
+            self._known[table] = self._plan(table) if table.columns else None  # DDL records have no columns
         return self._known[table]
 
     def _told(self, batch: ChangeBatch, parts: Sequence[_Part]) -> Iterator[tuple[int, Program]]:

@@ -10,6 +10,7 @@ from batches import read_rows
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session, slot, trandata
+from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.log import PostgresLog
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
@@ -27,8 +28,12 @@ def capturing(
     after: int = 0,
     limit: int = 64 << 20,
     wanted: Callable[[TableName], bool] = bool,
+    ddl: DdlWatch | None = None,
 ) -> Iterator[Capture]:
-    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock())
+    if ddl is not None:
+        with session.connect(dsn) as connection:
+            ddl.begin(connection)
+    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock(), ddl=ddl)
     capture = Capture(source, TransactionCache(limit, folder), Completed(Csn(after)))
     try:
         yield capture

@@ -1,0 +1,207 @@
+"""What ADD SCHEMATRANDATA installs in a source to write each DDL statement to the log.
+
+Two event triggers call ``note_ddl`` at the end of each DDL statement and after objects were dropped. It writes a logical
+message in the statement's transaction, so the message stands between the rows exactly where the statement ran.
+
+``note_ddl`` runs as the user of the statement, because it reads the user's settings; it uses only qualified names.
+``write_ddl`` runs as its owner (SECURITY DEFINER). Every user may write logical messages, so the message carries a seal
+that only the owner and an Extract can make: otherwise, any user could have DDL run in the targets. ``write_ddl`` accepts
+only calls by ``note_ddl``, which nobody can call except as an event trigger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.connectors.postgres.schema_trandata_sql import OWN
+from ggshell.connectors.postgres.session import OWN_DDL, execute, transaction
+from ggshell.errors import DatabaseError
+
+if TYPE_CHECKING:
+    import psycopg
+
+SCHEMA: Final = "ggshell"
+PREFIX: Final = "ggshell.ddl"
+SECRET: Final = f"{SCHEMA}.ddl_secret"
+NOTE: Final = f"{SCHEMA}.note_ddl"
+WRITE: Final = f"{SCHEMA}.write_ddl"
+END_TRIGGER, DROP_TRIGGER = "ggshell_ddl", "ggshell_ddl_drop"
+SETTINGS: Final = (
+    "search_path",
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "default_table_access_method",
+    "default_tablespace",
+    "default_toast_compression",
+    "standard_conforming_strings",
+    "xmloption",
+)
+"""The session settings that the meaning of a DDL statement depends on."""
+
+_READ = ", ".join(f"'{name}', pg_catalog.current_setting('{name}', true)" for name in SETTINGS)
+CREATE_NOTE: Final = f"""
+CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  PERFORM {WRITE} (tg_event, tg_tag, current_user, pg_catalog.jsonb_build_object({_READ}));
+END $body$"""
+
+CREATE_WRITE: Final = f"""
+CREATE OR REPLACE FUNCTION {WRITE} (event text, tag text, role text, settings jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lc_messages = 'C' AS $body$
+DECLARE
+  context text;
+  frames text;      -- the calls around the statement; empty if the client sent it
+  string text := statement_timestamp()::text;  -- identifies the string that the client sent
+  fired text := current_setting('{SCHEMA}.ddl_fired', true);
+  objects jsonb;
+  content jsonb;
+BEGIN
+  GET DIAGNOSTICS context = PG_CONTEXT;
+  IF split_part(context, E'\\n', 3) NOT LIKE 'PL/pgSQL function {NOTE}() line % at PERFORM' THEN
+    RAISE insufficient_privilege USING MESSAGE = '{WRITE} is called by the event triggers of ggshell only';
+  END IF;
+  IF 'on' IN (current_setting('{OWN}', true), current_setting('{OWN_DDL}', true)) THEN
+    RETURN;
+  END IF;
+  frames := substr(context, length(split_part(context, E'\\n', 1)) + length(split_part(context, E'\\n', 2))
+                            + length(split_part(context, E'\\n', 3)) + 4);
+  -- The tags of the earlier statements of the same string: they show which of its statements this one is.
+  fired := CASE WHEN fired LIKE string || '|%' THEN substr(fired, length(string) + 2) ELSE '' END;
+  IF event = 'ddl_command_end' AND frames = ''
+     AND NOT EXISTS (SELECT FROM pg_event_trigger_ddl_commands() e WHERE e.in_extension) THEN
+    PERFORM set_config('{SCHEMA}.ddl_fired', string || '|' || fired || tag || ',', false);
+  END IF;
+  IF event = 'sql_drop' THEN
+    IF tag NOT LIKE 'DROP %' THEN
+      RETURN;  -- ALTER TABLE … DROP COLUMN: its end follows
+    END IF;
+    SELECT jsonb_agg(jsonb_build_object(
+             'kind', upper(d.object_type), 'owner', coalesce(d.schema_name, ''),
+             'name', coalesce(d.object_name, CASE WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[3] END,
+                              d.object_identity),
+             'table', CASE WHEN d.object_type IN ('table', 'foreign table') THEN d.address_names
+                           WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[1:2] END))
+      INTO objects FROM pg_event_trigger_dropped_objects() d WHERE d.original AND NOT d.is_temporary;
+  ELSIF tag LIKE 'DROP %' THEN
+    RETURN;
+  ELSE
+    SELECT jsonb_agg(jsonb_build_object(
+             'kind', upper(e.object_type), 'owner', coalesce(e.schema_name, n.nspname, ''),
+             'name', coalesce(c.relname, f.proname, y.typname, i.object_names[array_length(i.object_names, 1)], ''),
+             'table', CASE WHEN t.oid IS NOT NULL THEN jsonb_build_array(n.nspname, t.relname) END,
+             'columns', CASE WHEN c.relkind IN ('r', 'p', 'f') THEN (
+                SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attname, format_type(a.atttypid, a.atttypmod),
+                                                   a.atttypid::bigint, NOT a.attnotnull,
+                                                   CASE WHEN a.attcollation <> y.typcollation
+                                                        THEN a.attcollation::regcollation::text END) ORDER BY a.attnum)
+                  FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid
+                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END,
+             'persistence', c.relpersistence) ORDER BY e.place)
+      INTO objects
+      FROM pg_event_trigger_ddl_commands() WITH ORDINALITY
+           e (classid, objid, objsubid, command_tag, object_type, schema_name, object_identity, in_extension, command, place)
+      LEFT JOIN LATERAL pg_identify_object_as_address(e.classid, e.objid, 0) i ON e.classid IS NOT NULL
+      LEFT JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
+      LEFT JOIN pg_proc f ON e.classid = 'pg_proc'::regclass AND f.oid = e.objid
+      LEFT JOIN pg_type y ON e.classid = 'pg_type'::regclass AND y.oid = e.objid
+      LEFT JOIN pg_class t ON t.oid = CASE e.classid
+        WHEN 'pg_class'::regclass THEN CASE WHEN c.relkind IN ('r', 'p', 'f') THEN c.oid
+                                            ELSE (SELECT x.indrelid FROM pg_index x WHERE x.indexrelid = c.oid) END
+        WHEN 'pg_trigger'::regclass THEN (SELECT g.tgrelid FROM pg_trigger g WHERE g.oid = e.objid)
+        WHEN 'pg_policy'::regclass THEN (SELECT p.polrelid FROM pg_policy p WHERE p.oid = e.objid)
+        WHEN 'pg_rewrite'::regclass THEN (SELECT r.ev_class FROM pg_rewrite r WHERE r.oid = e.objid)
+        WHEN 'pg_constraint'::regclass THEN (SELECT k.conrelid FROM pg_constraint k WHERE k.oid = e.objid)
+        WHEN 'pg_statistic_ext'::regclass THEN (SELECT s.stxrelid FROM pg_statistic_ext s WHERE s.oid = e.objid) END
+      LEFT JOIN pg_namespace n ON n.oid = t.relnamespace
+     WHERE NOT e.in_extension AND coalesce(c.relpersistence, t.relpersistence, 'p') <> 't'
+       AND coalesce(e.schema_name, '') NOT LIKE 'pg\\_temp%' AND coalesce(e.schema_name, '') <> '{SCHEMA}';
+  END IF;
+  IF objects IS NULL THEN
+    RETURN;  -- nothing was done (IF NOT EXISTS), or only to temporary objects
+  END IF;
+  content := jsonb_build_object(
+    'xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint, 'tag', tag, 'role', role, 'settings', settings,
+    'objects', objects, 'fired', fired, 'frames', frames);
+  IF frames = '' AND current_setting('{SCHEMA}.ddl_sent', true) IS DISTINCT FROM string THEN
+    -- Each message of a long script would contain the whole script, so only the first of the transaction does.
+    content := content || jsonb_build_object('string', current_query());
+    PERFORM set_config('{SCHEMA}.ddl_sent', string, true);
+  ELSIF frames LIKE 'SQL function "%' THEN
+    content := content || jsonb_build_object('bodies', (
+      SELECT jsonb_agg(p.prosrc) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+       WHERE l.lanname = 'sql' AND p.proname = substring(frames FROM '^SQL function "(.*?)" ')));
+  END IF;
+  PERFORM pg_logical_emit_message(true, '{PREFIX}',
+    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || content::text, 'UTF8')), 'hex') || content::text);
+END $body$"""
+
+INSTALL: Final = (
+    f"CREATE TABLE IF NOT EXISTS {SECRET} (secret text NOT NULL)",
+    f"INSERT INTO {SECRET} SELECT gen_random_uuid()::text || gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {SECRET})",
+    CREATE_WRITE,
+    CREATE_NOTE,
+    f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC",
+    f"GRANT EXECUTE ON FUNCTION {WRITE} (text, text, text, jsonb) TO PUBLIC",
+)
+TRIGGERS: Final = {
+    END_TRIGGER: f"CREATE EVENT TRIGGER {END_TRIGGER} ON ddl_command_end EXECUTE FUNCTION {NOTE} ()",
+    DROP_TRIGGER: f"CREATE EVENT TRIGGER {DROP_TRIGGER} ON sql_drop EXECUTE FUNCTION {NOTE} ()",
+}
+REMOVE: Final = (
+    *(f"DROP EVENT TRIGGER IF EXISTS {name}" for name in TRIGGERS),
+    f"DROP FUNCTION IF EXISTS {NOTE} ()",
+    f"DROP FUNCTION IF EXISTS {WRITE} (text, text, text, jsonb)",
+    f"DROP TABLE IF EXISTS {SECRET}",
+)
+_READERS = f"""
+SELECT quote_ident(rolname) FROM pg_roles
+ WHERE rolreplication AND NOT rolsuper AND NOT has_table_privilege(oid, '{SECRET}'::regclass, 'SELECT')"""
+
+
+def install(connection: psycopg.Connection[Any]) -> None:
+    """Create the event triggers with everything they need. Raises DatabaseError without the privilege.
+
+    Roles that may replicate may read the seal's secret: an Extract needs it, and such a role can read the log anyway.
+    """
+    for statement in INSTALL:
+        execute(connection, statement)
+    for (role,) in execute(connection, _READERS):
+        execute(connection, f"GRANT SELECT ON {SECRET} TO {role}")
+    found = {name for (name,) in execute(connection, "SELECT evtname FROM pg_event_trigger")}
+    for name, statement in TRIGGERS.items():
+        if name not in found:
+            execute(connection, statement)
+        execute(connection, f"ALTER EVENT TRIGGER {name} ENABLE ALWAYS")
+
+
+def remove(connection: psycopg.Connection[Any]) -> None:
+    """Drop everything that ``install`` created. If that is refused, it stays and writes messages that nobody reads."""
+    with contextlib.suppress(DatabaseError), transaction(connection):
+        for statement in REMOVE:
+            execute(connection, statement)
+
+
+def fires(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the event triggers exist and are enabled, so that DDL is in the log."""
+    names = list(TRIGGERS)
+    rows = execute(
+        connection, "SELECT 1 FROM pg_event_trigger WHERE evtname = ANY (%s) AND evtenabled IN ('O', 'A')", [names]
+    )
+    return len(rows) == len(names)
+
+
+def secret(connection: psycopg.Connection[Any]) -> str | None:
+    """The secret of the seal; None if DDL capture is not installed. Raises DatabaseError without the privilege."""
+    if execute(connection, "SELECT to_regclass(%s)", [SECRET])[0][0] is None:
+        return None
+    try:
+        return str(execute(connection, f"SELECT secret FROM {SECRET}")[0][0])
+    except DatabaseError as error:
+        raise DatabaseError(
+            f"the Extract's user cannot read {SECRET}, which shows that a DDL statement in the log is genuine",
+            code="GGS-00580",
+            hint=f"GRANT SELECT ON {SECRET} TO the user, or ADD SCHEMATRANDATA again: it grants this to all roles with"
+            " REPLICATION",
+        ) from error

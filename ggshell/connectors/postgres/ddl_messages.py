@@ -1,0 +1,128 @@
+"""Reads the messages that the event triggers of ``ddl_capture_sql`` write to the log: one DDL statement each."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ggshell.connectors.postgres.sql_text import statement_after, statements, tokens
+from ggshell.files import read_json
+from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
+from ggshell.types import TableName, quote, quote_table
+
+DATABASE = "postgres"
+_SEAL = 64
+"""The seal is a SHA-256 sum in hexadecimal digits."""
+_SQL_STATEMENT = re.compile(r'SQL statement "(.*?)"\n(?:PL/|SQL function |SQL statement |extension script )', re.DOTALL)
+_SQL_FUNCTION = re.compile(r'SQL function ".*?" statement (\d+)')
+_OF_ROWS = ("CREATE TABLE AS", "SELECT INTO")
+
+
+class DdlMessages:
+    """Converts messages to statements.
+
+    A message of a string with several statements contains the string only if it is the first of its transaction, so the
+    string is kept until the transaction has ended.
+    """
+
+    def __init__(self, secret: str) -> None:
+        """``secret``: the secret of the seal, which the source's owner and its Extracts know."""
+        self._secret = secret.encode()
+        self._strings: dict[int, str] = {}
+
+    def read(self, xid: int, content: bytes) -> DdlStatement:
+        """Return the statement of a message in transaction ``xid``; its text is empty if it cannot be determined.
+
+        Raises ValueError if the message was not written by ggshell's function in this transaction.
+        """
+        seal, body = content[:_SEAL], content[_SEAL:]
+        if not hmac.compare_digest(seal, hashlib.sha256(self._secret + body).hexdigest().encode()):
+            raise ValueError("its seal is not valid")
+        found = read_json(body)
+        if found["xid"] != xid:
+            raise ValueError(f"it belongs to transaction {found['xid']}")
+        if "string" in found:
+            self._strings[xid] = found["string"]
+        tag = str(found["tag"])
+        text = _text(found, tag, self._strings.get(xid, ""))
+        objects = tuple(_object(each) for each in found["objects"])
+        if tag in ("GRANT", "REVOKE") and text:
+            objects = _granted(objects[0].kind, text) or objects
+        settings = tuple((name, value) for name, value in found["settings"].items() if value is not None)
+        columns = tuple(DdlColumn(*column[:5]) for column in found["objects"][0].get("columns") or ())
+        return DdlStatement(tag, text, objects, DATABASE, settings, str(found["role"]), columns)
+
+    def ended(self, xid: int) -> None:
+        """Forget what is kept for a transaction."""
+        self._strings.pop(xid, None)
+
+
+def _text(found: dict[str, Any], tag: str, string: str) -> str:
+    if tag in _OF_ROWS:
+        return _create_table(found["objects"][0])
+    frames = str(found["frames"])
+    if not frames:
+        before = [each for each in str(found["fired"]).split(",") if each]
+        chosen = statement_after(string, before, tag)
+        return chosen.text if chosen is not None else ""
+    inner = _SQL_STATEMENT.match(frames)
+    if inner is not None:
+        single = statements(inner[1])
+        return single[0].text if len(single) == 1 else ""
+    function = _SQL_FUNCTION.match(frames)
+    bodies = found.get("bodies") or []
+    if function is not None and len(bodies) == 1:
+        return _numbered(bodies[0], int(function[1]))
+    return ""
+
+
+def _numbered(body: str, number: int) -> str:
+    """Return a statement of the body of an SQL function, by its number from 1."""
+    parts = statements(body)
+    return parts[number - 1].text if number <= len(parts) else ""
+
+
+def _create_table(table: dict[str, Any]) -> str:
+    """Return a CREATE TABLE for a table whose rows, from CREATE TABLE AS or SELECT INTO, are in the log."""
+    columns = [
+        f"{quote(name)} {type_name}" + (f" COLLATE {collation}" if collation else "")
+        for _, name, type_name, _, _, collation in table["columns"] or ()
+    ]
+    unlogged = "UNLOGGED " if table.get("persistence") == "u" else ""
+    return f"CREATE {unlogged}TABLE {quote_table(TableName(table['owner'], table['name']))} ({', '.join(columns)})"
+
+
+def _object(found: dict[str, Any]) -> DdlObject:
+    kind = "TABLE" if found["kind"] == "TABLE COLUMN" else str(found["kind"])
+    table = TableName(*found["table"]) if found.get("table") else None
+    name = table if kind == "TABLE" and table is not None else TableName(found["owner"] or "", found["name"] or "")
+    return DdlObject(kind, name, table)
+
+
+def _granted(kind: str, text: str) -> tuple[DdlObject, ...]:
+    """Return the objects that GRANT or REVOKE names; the event trigger has only their kind."""
+    if kind not in ("TABLE", "SEQUENCE", "SCHEMA"):
+        return ()
+    found: list[DdlObject] = []
+    parts: Sequence[str] = []
+    reading = False
+    for token in tokens(text):
+        if token.word in ("TO", "FROM") and reading:
+            break
+        if token.word == "ON":
+            reading = True
+        elif reading and token.word not in ("TABLE", "SEQUENCE", "SCHEMA", "FOREIGN"):
+            if token.text == ",":
+                found.append(_named(kind, parts))
+                parts = []
+            elif token.name:
+                parts = [*parts, token.name]
+    return (*found, _named(kind, parts)) if parts else ()
+
+
+def _named(kind: str, parts: Sequence[str]) -> DdlObject:
+    name = TableName(parts[-2] if len(parts) > 1 else "", parts[-1])
+    return DdlObject(kind, name, name if kind == "TABLE" else None)

@@ -1,0 +1,64 @@
+"""The DDL statements of a source that an Extract captures, and reports of those that it cannot capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ggshell.connectors.postgres import ddl_capture_sql
+from ggshell.connectors.postgres.ddl_messages import DdlMessages
+from ggshell.home.events import Severity
+from ggshell.record.ddl import DdlStatement
+
+Tell = Callable[[Severity, str, str], None]
+
+
+class DdlWatch:
+    """Reads the messages of DDL statements, and chooses the statements that the parameter DDL includes."""
+
+    def __init__(self, takes: Callable[[DdlStatement], bool], tell: Tell) -> None:
+        """``takes``: whether a statement is captured."""
+        self._takes = takes
+        self._tell = tell
+        self._messages: DdlMessages | None = None
+        self._installed = True
+
+    def begin(self, connection: Any) -> None:
+        """Prepare to read; report if the source does not write DDL to its log.
+
+        Raises DatabaseError if the Extract's user may not read what shows that a message is genuine.
+        """
+        secret = ddl_capture_sql.secret(connection)
+        self._messages = DdlMessages(secret) if secret is not None else None
+        installed = secret is not None and ddl_capture_sql.fires(connection)
+        if self._installed and not installed:
+            text = (
+                "The source does not write DDL statements to its log, so they are not captured although the parameter"
+            )
+            hint = "DDL includes them: run ADD SCHEMATRANDATA as a superuser to install or enable the event triggers."
+            self._tell(Severity.WARNING, "GGS-00581", f"{text} {hint}")
+        self._installed = installed
+
+    def statement(self, xid: int, content: bytes) -> DdlStatement | None:
+        """Return the statement of a message; None if it is not captured."""
+        if self._messages is None:
+            return None
+        try:
+            found = self._messages.read(xid, content)
+        except (ValueError, KeyError) as error:
+            text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
+            self._tell(Severity.WARNING, "GGS-00582", text)
+            return None
+        if not self._takes(found):
+            return None
+        if not found.text:
+            kind, name, _ = found.main
+            text = f"The text of {found.tag} on {kind} {name} cannot be determined: run the statement on the targets."
+            self._tell(Severity.WARNING, "GGS-00583", text)
+            return None
+        return found
+
+    def ended(self, xid: int) -> None:
+        """A transaction has ended."""
+        if self._messages is not None:
+            self._messages.ended(xid)

@@ -1,0 +1,267 @@
+"""DDL statements are captured between the rows of their transaction, each as a single statement with its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+import pytest
+from batches import read_rows
+from psycopg.conninfo import make_conninfo
+from slot_reading import capturing, end_of
+
+from ggshell.connectors.postgres import ddl_capture_sql, session, slot
+from ggshell.connectors.postgres.ddl_watch import DdlWatch
+from ggshell.connectors.postgres.table_logging import PostgresTableLogging
+from ggshell.errors import DatabaseError
+from ggshell.home.events import Severity
+from ggshell.record.ddl import DdlStatement, decode_ddl
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+
+class Source(NamedTuple):
+    """A source whose schema s is captured: ``captured`` returns what ran since the last call, in order."""
+
+    application: psycopg.Connection
+    captured: Callable[[], list[str | DdlStatement]]
+    told: list[str]
+
+
+@pytest.fixture
+def source(north: str, tmp_path: Path) -> Iterator[Source]:
+    told: list[str] = []
+
+    def tell(severity: Severity, code: str, text: str) -> None:
+        told.append(f"{code} {text}")
+
+    with session.connect(north) as owner, psycopg.connect(north, autocommit=True) as application:
+        owner.execute("CREATE SCHEMA s")
+        PostgresTableLogging(owner).add_schema("s", all_columns=False)
+        start = slot.register(owner, "ext1")
+        application.execute("SET search_path = s, public")
+
+        def captured() -> list[str | DdlStatement]:
+            with capturing(north, start, tmp_path, ddl=DdlWatch(lambda _: True, tell)) as capture:
+                return list(_found(capture, end_of(north)))
+
+        yield Source(application, captured, told)
+        ddl_capture_sql.remove(owner)
+
+
+def _found(capture: object, until: int) -> Iterator[str | DdlStatement]:
+    """Statements, and rows as the names of their operations."""
+    while True:
+        batch = capture.read(0.2)  # type: ignore[attr-defined]
+        if batch is not None:
+            for row in read_rows(batch):
+                yield decode_ddl(row[3]) if row[2] == IoType.DDL else IoType(row[2]).name
+        elif capture.state.safe >= until:  # type: ignore[attr-defined]
+            return
+
+
+def texts(found: list[str | DdlStatement]) -> list[str]:
+    return [each if isinstance(each, str) else each.text for each in found]
+
+
+def statements(found: list[str | DdlStatement]) -> list[DdlStatement]:
+    return [each for each in found if isinstance(each, DdlStatement)]
+
+
+ORDERS = "create table orders (id int primary key)"
+
+
+def test_statements_stand_between_the_rows_of_their_transaction(source: Source) -> None:
+    with source.application.transaction():
+        for text in (
+            ORDERS,
+            "insert into orders values (1)",
+            "alter table orders add b text",
+            "update orders set b = 'x'",
+        ):
+            source.application.execute(text)
+    assert texts(source.captured()) == [ORDERS, "INSERT", "alter table orders add b text", "FIELD_COMP"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        (
+            f"{ORDERS}; insert into orders values (1); create index i on orders (id)",
+            [ORDERS, "create index i on orders (id)"],
+        ),
+        (
+            f"do $$ begin {ORDERS}; execute 'alter table orders add a int'; end $$",
+            [ORDERS, "alter table orders add a int"],
+        ),
+        (
+            f"begin; {ORDERS}; savepoint x; drop table orders; rollback to x; create table b (); commit",
+            [ORDERS, "create table b ()"],
+        ),
+        (f"begin; {ORDERS}; rollback; create table b ()", ["create table b ()"]),
+        (f"/* ; */ {ORDERS}; -- ;", [ORDERS]),
+        ("create temp table c (a int)", []),
+        (f"{ORDERS}; create table if not exists orders ()", [ORDERS]),
+        (
+            "create extension pg_trgm; create table b (); drop extension pg_trgm",
+            ["create extension pg_trgm", "create table b ()", "drop extension pg_trgm"],
+        ),
+        ("drop table if exists absent", []),
+    ],
+)
+def test_each_statement_of_a_string_is_captured_alone(source: Source, sent: str, found: list[str]) -> None:
+    source.application.execute(sent)
+    assert [each.text for each in statements(source.captured())] == found
+
+
+def test_statements_inside_functions_are_captured(source: Source) -> None:
+    source.application.execute(
+        "create function f() returns void language sql as 'create table a (); create table b ()'"
+    )
+    source.application.execute(
+        "create function g() returns void language plpgsql as 'begin perform s.f(); drop table a; end'"
+    )
+    source.application.execute("select g()")
+    assert texts(source.captured())[2:] == ["create table a ()", "create table b ()", "drop table a"]
+
+
+@pytest.mark.parametrize(
+    ("before", "sent", "tag", "kind", "name", "table"),
+    [
+        ("", ORDERS, "CREATE TABLE", "TABLE", "orders", "orders"),
+        (ORDERS, "alter table orders rename to o2", "ALTER TABLE", "TABLE", "o2", "o2"),
+        (ORDERS, "alter table orders rename id to id2", "ALTER TABLE", "TABLE", "orders", "orders"),
+        (ORDERS, "drop table orders", "DROP TABLE", "TABLE", "orders", "orders"),
+        (ORDERS, "create index i on orders (id)", "CREATE INDEX", "INDEX", "i", "orders"),
+        (ORDERS, "create index concurrently i on orders (id)", "CREATE INDEX", "INDEX", "i", "orders"),
+        (ORDERS, "comment on column orders.id is 'x'", "COMMENT", "TABLE", "orders", "orders"),
+        (ORDERS, "grant select on orders to public", "GRANT", "TABLE", "orders", "orders"),
+        (ORDERS, "create policy p on orders using (true)", "CREATE POLICY", "POLICY", "p", "orders"),
+        (ORDERS, "create view v as select * from orders", "CREATE VIEW", "VIEW", "v", None),
+        ("", "create sequence q", "CREATE SEQUENCE", "SEQUENCE", "q", None),
+        ("", "create type e as enum ('a')", "CREATE TYPE", "TYPE", "e", None),
+        ("", "create function f(int) returns int language sql as 'select 1'", "CREATE FUNCTION", "FUNCTION", "f", None),
+    ],
+)
+def test_a_statement_names_its_object(
+    source: Source, before: str, sent: str, tag: str, kind: str, name: str, table: str | None
+) -> None:
+    if before:
+        source.application.execute(before)
+    source.application.execute(sent)
+    found = statements(source.captured())[-1]
+    assert (found.tag, found.text, found.main.kind) == (tag, sent, kind)
+    assert found.main.name.name == name
+    assert found.main.name.owner in ("s", "")
+    assert (found.main.table.name if found.main.table else None) == table
+
+
+def test_a_statement_has_its_session_and_the_columns_after_it(source: Source, north: str) -> None:
+    source.application.execute("set timezone = 'Asia/Tokyo'")
+    source.application.execute(ORDERS)
+    source.application.execute("alter table orders rename id to number; alter table orders add b numeric(5,1)")
+    first, second, third = statements(source.captured())
+    settings = dict(first.settings)
+    assert (settings["search_path"], settings["TimeZone"], first.database) == ("s, public", "Asia/Tokyo", "postgres")
+    assert first.role == psycopg.conninfo.conninfo_to_dict(north)["user"]
+    assert [(column.number, column.name, column.nullable) for column in second.columns] == [(1, "number", False)]
+    assert [(column.number, column.name, column.type_name) for column in third.columns][1] == (2, "b", "numeric(5,1)")
+
+
+def test_a_table_made_from_a_query_is_created_with_its_columns_and_its_rows_follow(source: Source) -> None:
+    source.application.execute("create table made as select 1::bigint a, 'x'::text collate \"C\" b")
+    found = source.captured()
+    assert texts(found)[0] == 'CREATE TABLE "s"."made" ("a" bigint, "b" text COLLATE "C")'
+    assert "INSERT" in texts(found)
+
+
+def test_statements_of_ggshell_itself_are_not_captured(source: Source, north: str) -> None:
+    source.application.execute("create table plain (a int)")
+    with session.connect(north) as connection:
+        PostgresTableLogging(connection).add("s.plain", (), all_columns=True)
+    assert texts(source.captured()) == ["create table plain (a int)"]
+
+
+def test_a_large_transaction_that_is_streamed_keeps_its_statements(source: Source) -> None:
+    with source.application.transaction():
+        source.application.execute(f"{ORDERS}; create table b (a text)")
+        source.application.execute("insert into b select repeat('x', 1000) from generate_series(1, 80000)")
+        source.application.execute("alter table b add c int; drop table orders")
+        source.application.execute("insert into b values ('y', 1)")
+    found = texts(source.captured())
+    assert found[:2] == [ORDERS, "create table b (a text)"]
+    assert found[-3:] == ["alter table b add c int", "drop table orders", "INSERT"]
+    assert len(found) == 80_005
+
+
+def test_a_forged_message_is_ignored_and_reported(source: Source) -> None:
+    source.application.execute(ORDERS)
+    (genuine,) = statements(source.captured())
+    content = '{"xid": 1, "tag": "DROP TABLE"}'
+    source.application.execute("select pg_logical_emit_message(true, 'ggshell.ddl', %s)", ["0" * 64 + content])
+    assert statements(source.captured()) == [genuine]
+    assert any("GGS-00582" in text and "seal" in text for text in source.told)
+
+
+def test_a_genuine_message_is_valid_only_in_its_own_transaction(source: Source, north: str) -> None:
+    source.application.execute(ORDERS)
+    with session.connect(north) as connection:
+        slot_rows = connection.execute(
+            "select pg_create_logical_replication_slot('spy', 'test_decoding', true)"
+        ).fetchall()
+        assert slot_rows
+        source.application.execute("create table b ()")
+        rows = connection.execute("select data from pg_logical_slot_get_changes('spy', null, null)").fetchall()
+    copied = next(data.split("content:", 1)[1] for (data,) in rows if "ggshell.ddl" in data)
+    source.application.execute("select pg_logical_emit_message(true, 'ggshell.ddl', %s)", [copied])
+    assert texts(source.captured()) == [ORDERS, "create table b ()"]
+    assert any("GGS-00582" in text and "transaction" in text for text in source.told)
+
+
+def test_users_without_privileges_can_run_ddl_but_not_write_messages(source: Source, north: str) -> None:
+    source.application.execute("drop role if exists dev; create role dev login; grant all on schema s to dev")
+    with psycopg.connect(make_conninfo(north, user="dev"), autocommit=True) as dev:
+        dev.execute("create table s.own (a int)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            dev.execute("select ggshell.write_ddl('ddl_command_end', 'DROP TABLE', 'x', '{}')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            dev.execute("select secret from ggshell.ddl_secret")
+    assert texts(source.captured())[-1] == "create table s.own (a int)"
+    assert statements(source.captured())[-1].role == "dev"
+    source.application.execute("drop owned by dev cascade; drop role dev")
+
+
+def test_an_extract_user_that_cannot_read_the_secret_is_told_the_grant(source: Source, north: str) -> None:
+    source.application.execute("drop role if exists reader; create role reader login")
+    with session.connect(make_conninfo(north, user="reader")) as reader, pytest.raises(DatabaseError) as refused:
+        DdlWatch(lambda _: True, lambda *_: None).begin(reader)
+    assert refused.value.code == "GGS-00580"
+    assert "GRANT SELECT ON ggshell.ddl_secret" in refused.value.hint
+    source.application.execute("drop role reader")
+
+
+def test_the_last_deleted_schema_removes_the_triggers_and_a_capture_then_warns(source: Source, north: str) -> None:
+    with session.connect(north) as owner:
+        PostgresTableLogging(owner).delete_schema("s")
+        assert not ddl_capture_sql.fires(owner)
+        told: list[str] = []
+        DdlWatch(lambda _: True, lambda _, code, __: told.append(code)).begin(owner)
+    assert told == ["GGS-00581"]
+    source.application.execute(ORDERS)
+    assert source.captured() == []
+
+
+def test_a_disabled_trigger_is_enabled_again_by_add_schematrandata(source: Source, north: str) -> None:
+    with session.connect(north) as owner:
+        owner.execute("alter event trigger ggshell_ddl disable")
+        assert not ddl_capture_sql.fires(owner)
+        PostgresTableLogging(owner).add_schema("s", all_columns=False)
+        assert ddl_capture_sql.fires(owner)
+
+
+def test_names_in_other_schemas_are_captured_too(source: Source) -> None:
+    source.application.execute("create schema other create table t (a int)")
+    (found,) = statements(source.captured())
+    assert found.main.name in (TableName("", "other"), TableName("other", "t"))
