@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from ggshell.connectors.postgres import ddl_rows_sql
 from ggshell.connectors.postgres.schema_trandata_sql import OWN
 from ggshell.connectors.postgres.session import OWN_DDL, execute, transaction
 from ggshell.errors import DatabaseError
@@ -142,15 +143,18 @@ INSTALL: Final = (
     f"INSERT INTO {SECRET} SELECT gen_random_uuid()::text || gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {SECRET})",
     CREATE_WRITE,
     CREATE_NOTE,
+    *ddl_rows_sql.FUNCTIONS,
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC",
     f"GRANT EXECUTE ON FUNCTION {WRITE} (text, text, text, jsonb) TO PUBLIC",
 )
 TRIGGERS: Final = {
     END_TRIGGER: f"CREATE EVENT TRIGGER {END_TRIGGER} ON ddl_command_end EXECUTE FUNCTION {NOTE} ()",
     DROP_TRIGGER: f"CREATE EVENT TRIGGER {DROP_TRIGGER} ON sql_drop EXECUTE FUNCTION {NOTE} ()",
+    **ddl_rows_sql.TRIGGERS,
 }
 REMOVE: Final = (
     *(f"DROP EVENT TRIGGER IF EXISTS {name}" for name in TRIGGERS),
+    *ddl_rows_sql.REMOVE,
     f"DROP FUNCTION IF EXISTS {NOTE} ()",
     f"DROP FUNCTION IF EXISTS {WRITE} (text, text, text, jsonb)",
     f"DROP TABLE IF EXISTS {SECRET}",

@@ -265,3 +265,52 @@ def test_names_in_other_schemas_are_captured_too(source: Source) -> None:
     source.application.execute("create schema other create table t (a int)")
     (found,) = statements(source.captured())
     assert found.main.name in (TableName("", "other"), TableName("other", "t"))
+
+
+KEYED = "create table t (id int primary key, v text default 'x')"
+PLAIN = "create table t (id int, v text default 'x')"
+
+
+@pytest.mark.parametrize(
+    ("table", "statement", "rows"),
+    [
+        (KEYED, "alter table t add c uuid default gen_random_uuid()", ["FIELD_COMP"] * 2),
+        (KEYED, "alter table t add c timestamptz default now()", ["FIELD_COMP"] * 2),
+        (KEYED, "alter table t add c timestamptz default current_timestamp", ["FIELD_COMP"] * 2),
+        (KEYED, "alter table t add c int generated always as identity", ["FIELD_COMP"] * 2),
+        (KEYED, "alter table t alter v type text using v || clock_timestamp()", ["FIELD_COMP"] * 2),
+        (PLAIN, "alter table t add c uuid default gen_random_uuid()", ["PURGE_DATA", "INSERT", "INSERT"]),
+        (f"{KEYED}; alter table t replica identity full", "alter table t add c serial", ["FIELD_COMP"] * 2),
+        (KEYED, "alter table t add c int default 5", []),
+        (KEYED, "alter table t alter id type bigint", []),
+        (KEYED, "alter table t alter v type varchar(20) using upper(v)", []),
+        (KEYED, "alter table t add c timestamptz", []),
+        (KEYED, "alter table t alter v set default now()::text", []),
+    ],
+)
+def test_rows_that_a_statement_computes_are_in_the_log_if_a_replicat_would_compute_others(
+    source: Source, table: str, statement: str, rows: list[str]
+) -> None:
+    source.application.execute(table)
+    source.application.execute("insert into t values (1), (2)")
+    source.application.execute(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise 'fired'; end $$"
+    )
+    source.application.execute("create trigger refuses before update on t execute function refuse()")
+    source.application.execute(statement)
+    found = texts(source.captured())
+    place = len(found) - 1 - found[::-1].index(statement)
+    assert found[place + 1 :] == rows
+
+
+def test_the_rows_of_a_partitioned_table_are_repeated(source: Source) -> None:
+    source.application.execute(
+        "create table t (id int primary key) partition by range (id); create table low partition of t for values from (0)"
+        " to (10); create table high partition of t for values from (10) to (20); insert into t values (1), (11)"
+    )
+    source.application.execute("alter table t add c uuid default gen_random_uuid()")
+    assert texts(source.captured())[-3:] == [
+        "alter table t add c uuid default gen_random_uuid()",
+        "FIELD_COMP",
+        "FIELD_COMP",
+    ]

@@ -1,0 +1,108 @@
+"""What ADD SCHEMATRANDATA installs to write the rows to the log again that a DDL statement has computed.
+
+The log does not contain the rows that a statement rewrites, because a Replicat executes the same statement. It computes the
+same rows, unless they depend on the moment, the session or a sequence: ``ADD COLUMN c uuid DEFAULT gen_random_uuid()``,
+``DEFAULT now()``, an identity column, ``ALTER … USING`` with such a function. An event trigger then writes the table's rows
+after the statement: updates where the rows have a key, otherwise a TRUNCATE and inserts. User triggers and foreign keys do
+not fire for them (``session_replication_role``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ggshell.connectors.postgres.schema_trandata_sql import OWN, SCHEMA
+from ggshell.connectors.postgres.slot import PUBLICATION
+
+NOTE: Final = f"{SCHEMA}.note_rewrite"
+REPEAT: Final = f"{SCHEMA}.repeat_rows"
+UNSTABLE: Final = f"{SCHEMA}.depends_on_moment"
+REWRITE_TRIGGER, ROWS_TRIGGER = "ggshell_rewrite", "ggshell_rows"
+
+CREATE_NOTE: Final = f"""
+CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+  PERFORM set_config('{SCHEMA}.rewritten', coalesce(current_setting('{SCHEMA}.rewritten', true), '') || ','
+    || pg_event_trigger_table_rewrite_oid() || ':' || pg_event_trigger_table_rewrite_reason(), true);
+END $body$"""
+
+CREATE_UNSTABLE: Final = f"""
+CREATE OR REPLACE FUNCTION {UNSTABLE} (expression text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $body$
+-- Whether a text may call a function whose result is not the same in every session. A column of the same name counts too.
+SELECT EXISTS (
+  SELECT FROM regexp_matches(lower(expression), '[a-z_][a-z0-9_$]*', 'g') AS word (parts)
+   WHERE parts[1] ~ '^(current_|localtime|session_user|user$)'
+      OR EXISTS (SELECT FROM pg_proc f WHERE f.proname = parts[1] AND f.provolatile <> 'i'))
+$body$"""
+
+CREATE_REPEAT: Final = f"""
+CREATE OR REPLACE FUNCTION {REPEAT} () RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET session_replication_role = replica AS $body$
+DECLARE
+  rewritten text := coalesce(current_setting('{SCHEMA}.rewritten', true), '');
+  publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
+  top oid;
+  whole boolean;
+  keyed boolean;
+  chosen name;
+BEGIN
+  PERFORM set_config('{SCHEMA}.rewritten', '', true);
+  IF publication IS NULL OR 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
+    RETURN;
+  END IF;
+  FOR top IN
+    SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
+      FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
+     WHERE c.relkind IN ('r', 'p') AND NOT e.in_extension
+  LOOP
+    CONTINUE WHEN NOT EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
+    CONTINUE WHEN NOT EXISTS (
+      WITH RECURSIVE family (member) AS (
+        SELECT top UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = member)
+      SELECT FROM family
+       WHERE EXISTS (SELECT FROM regexp_matches(rewritten, ',' || member || ':(\\d+)', 'g') AS found (reasons)
+                      WHERE reasons[1]::int & 2 <> 0
+                         OR reasons[1]::int & 4 <> 0 AND {UNSTABLE} (current_query()))
+          OR EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+                      WHERE a.attrelid = member AND a.atthasmissing AND NOT a.attisdropped
+                        AND a.xmin::text::bigint >= pg_current_xact_id()::text::numeric % 4294967296
+                        AND {UNSTABLE} (pg_get_expr(d.adbin, d.adrelid))));
+    PERFORM set_config('{OWN}', 'on', true);
+    SELECT relreplident = 'f' INTO whole FROM pg_class WHERE oid = top;
+    keyed := NOT whole OR EXISTS (SELECT FROM pg_index WHERE indrelid = top AND indisprimary);
+    SELECT attname INTO chosen FROM pg_attribute
+     WHERE attrelid = top AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity <> 'a' LIMIT 1;
+    IF keyed AND chosen IS NOT NULL THEN
+      IF whole THEN
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', top::regclass);  -- the row is logged as a whole
+      END IF;
+      EXECUTE format('UPDATE %s SET %2$I = %2$I', top::regclass, chosen);
+      IF whole THEN
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', top::regclass);
+      END IF;
+    ELSE
+      EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows ON COMMIT DROP AS TABLE %s', top::regclass);
+      EXECUTE format('TRUNCATE %s', top::regclass);
+      EXECUTE format('INSERT INTO %s (%2$s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM pg_temp.ggshell_rows', top::regclass,
+        (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+          WHERE attrelid = top AND attnum > 0 AND NOT attisdropped AND attgenerated = ''));
+      DROP TABLE pg_temp.ggshell_rows;
+    END IF;
+    PERFORM set_config('{OWN}', 'off', true);
+  END LOOP;
+END $body$"""
+
+FUNCTIONS: Final = (CREATE_NOTE, CREATE_UNSTABLE, CREATE_REPEAT)
+TRIGGERS: Final = {
+    REWRITE_TRIGGER: f"CREATE EVENT TRIGGER {REWRITE_TRIGGER} ON table_rewrite EXECUTE FUNCTION {NOTE} ()",
+    ROWS_TRIGGER: f"CREATE EVENT TRIGGER {ROWS_TRIGGER} ON ddl_command_end WHEN TAG IN ('ALTER TABLE')"
+    f" EXECUTE FUNCTION {REPEAT} ()",
+}
+"""Triggers of one event fire in the order of their names: the statement first (``ggshell_ddl``), then its rows."""
+REMOVE: Final = (
+    f"DROP FUNCTION IF EXISTS {NOTE} ()",
+    f"DROP FUNCTION IF EXISTS {REPEAT} ()",
+    f"DROP FUNCTION IF EXISTS {UNSTABLE} (text)",
+)
