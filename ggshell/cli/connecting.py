@@ -56,7 +56,7 @@ def connect(
         confirm = _confirmation(session) if session.interactive else None
         statement = _accepting(url, deployment, given)
         pins = Pins(required_folder(os.environ))
-        trust = Trust(url, pins, os.environ, confirm=confirm, accept=accept, statement=statement)
+        trust = Trust(url, pins, os.environ, keep=pins.add, confirm=confirm, accept=accept, statement=statement)
     connection = Connection(url, trust, proxy, session.clock)
     try:
         if url.is_secure:

@@ -11,18 +11,15 @@ from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, DiskError, GgsError, ProcessError, TrailError
 from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
-from ggshell.groups.receivers import access_of
+from ggshell.groups.receivers import access_of, sender_of
 from ggshell.groups.reconnecting import Backoff, connected
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
-from ggshell.home.identity import ensure_identity
 from ggshell.network.addresses import ReceiverAddress, parse_source
 from ggshell.network.dialing import dial
 from ggshell.network.frames import INVALID
 from ggshell.network.link import PING_SECONDS, Link
-from ggshell.network.proof import home_key
-from ggshell.network.remote_files import Sender
 from ggshell.network.trail_copy import CopyStart, TrailCopy, forget_reading
 from ggshell.trail.files import Transfer
 from ggshell.trail.name import TrailName
@@ -133,12 +130,13 @@ class Fetcher:
         link: Link | None = None
         try:
             self._arrived(copy)
-            link = dial(self._address, context.home, context.clock, access_of(context.home, context.checkpoint.options))
+            access = access_of(context.home, context.checkpoint.options)
+            link = dial(self._address, context.home, context.clock, access)
             with self._turn:
                 self._link, self._copy = link, copy
             if self._stop.is_set():
                 return
-            reader = reader_of(context.home, context.group, context.clock)
+            reader = sender_of(context.home, context.group, context.clock, access)
             copy.open(link, self.where, self._address.trail, reader, self._start)
             self.source_end = self.source_end or copy.source_end
             self._state.opened()
@@ -183,17 +181,14 @@ class Fetcher:
             self._context.report.event(severity, code, text)
 
 
-def reader_of(home: Home, group: str, clock: Clock) -> Sender:
-    """Return what a path says to the source about itself. Raises StoreError, DiskError."""
-    return Sender(ensure_identity(home.root).id, group, home_key(home, clock))
-
-
 def forget_at_source(home: Home, group: str, options: GroupOptions, clock: Clock) -> None:
     """Tell the source of a path that the path needs the trail no longer. Raises GgsError if it cannot be told."""
     address = parse_source(options.source)
-    link = dial(address, home, clock, access_of(home, options))
+    access = access_of(home, options)
+    link = dial(address, home, clock, access)
     try:
-        forget_reading(link, address.where, address.trail, reader_of(home, group, clock))
+        reader = sender_of(home, group, clock, access)
+        forget_reading(link, address.where, address.trail, reader)
     finally:
         link.close()
 

@@ -18,10 +18,11 @@ from ggshell.links import LINKS, Link, Seen
 from ggshell.network.addresses import TARGETS, ReceiverAddress, parse_receiver
 from ggshell.network.dialing import DEFAULT_SOCKET, Access, SocketOptions, dial
 from ggshell.network.frames import LONGEST_DATA, Compression
+from ggshell.network.handshake import Sender
 from ggshell.network.link import SILENCE_SECONDS
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key
-from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles, Sender
+from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles
 from ggshell.network.trail_owner import require_no_sender
 from ggshell.parameters.loading import load_manager, load_service
 from ggshell.parameters.remote_hosts import MANAGER_PORT, RemoteHost
@@ -104,7 +105,7 @@ class Receivers:
     @property
     def sender(self) -> Sender:
         """Who this group is for a receiver."""
-        return Sender(ensure_identity(self._home.root).id, self._group, home_key(self._home, self._clock))
+        return sender_of(self._home, self._group, self._clock, self._access())
 
     def connect(self, target: WriteCheckpoint) -> tuple[NetworkLink, ReceiverAddress]:
         """Connect to the receiver of a trail. Raises ConnectionLostError, ProcessError."""
@@ -119,6 +120,14 @@ class Receivers:
 
     def _access(self) -> Access:
         return access_of(self._home, self._options)
+
+
+def sender_of(home: Home, group: str, clock: Clock, access: Access) -> Sender:
+    """Return what a group says about itself to other homes. Raises StoreError, DiskError.
+
+    One that signs in as a user or with a client certificate signs no proof: it need not know which home it gives that to."""
+    signs_in = access.login is not None or access.certificate is not None
+    return Sender(ensure_identity(home.root).id, group, None if signs_in else home_key(home, clock))
 
 
 def access_of(home: Home, options: GroupOptions) -> Access:

@@ -12,11 +12,13 @@ from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, StoreError
+from ggshell.home.certificate import fingerprint_of
 from ggshell.home.credential import Login
 from ggshell.home.home import Home
-from ggshell.home.peers import Peers
+from ggshell.home.peers import AUTHORITY, Peers
 from ggshell.network.addresses import ReceiverAddress
 from ggshell.network.link import LOST, SILENCE_SECONDS, Link
+from ggshell.network.proof import ExpectedHome, peer_name
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
 
@@ -68,7 +70,7 @@ def dial(
             plain = address._replace(service=service._replace(scheme="http"))
             return dial(plain, home, clock, access, options, environment)
         raise _unreachable(address.where, error) from error
-    link = Link(stream, address.where, clock, options.silence)
+    link = Link(stream, address.where, clock, options.silence, _expected(service, home, stream))
     try:
         link.upgrade(address.uri, _headers(access))
     except BaseException:
@@ -82,8 +84,8 @@ def _secured(
 ) -> socket.socket:
     if not service.is_secure:
         return _connected(service, options)
-    statement = f"ADD PEER {_peer_name(service)}, ADDRESS {service.place}, FINGERPRINT {{fingerprint}}"
-    trust = Trust(service, PeerPins(Peers(home)), environment, statement=statement)
+    peers = Peers(home)
+    trust = Trust(service, PeerPins(peers), environment, statement=_trusting(service, peers))
 
     def handshake(context: ssl.SSLContext) -> ssl.SSLSocket:
         if access.certificate is not None:
@@ -99,6 +101,21 @@ def _secured(
             raise
 
     return trust.open(handshake)
+
+
+def _expected(service: ServiceUrl, home: Home, stream: socket.socket) -> ExpectedHome:
+    """Return which home must answer over a connection whose certificate is trusted. Raises StoreError."""
+    peer = Peers(home).by_address(service.host, service.port)
+    shown = fingerprint_of(stream.getpeercert(binary_form=True) or b"") if isinstance(stream, ssl.SSLSocket) else ""
+    return ExpectedHome(service.place, peer.fingerprint if peer is not None else shown, shown, peer)
+
+
+def _trusting(service: ServiceUrl, peers: Peers) -> str:
+    """Return the statement that trusts a certificate whose fingerprint is inserted."""
+    peer = peers.by_address(service.host, service.port)
+    if peer is not None:
+        return f"ALTER PEER {peer.name}, PROXY {{fingerprint}}"
+    return f"ADD PEER {peer_name(service.place)}, ADDRESS {service.place}, FINGERPRINT {{fingerprint}}"
 
 
 def _answers_without_tls(service: ServiceUrl, home: Home, error: OSError) -> bool:
@@ -124,10 +141,6 @@ def _headers(access: Access) -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
-def _peer_name(service: ServiceUrl) -> str:
-    return service.host.replace(":", "-")
-
-
 def _unreachable(where: str, error: OSError) -> ConnectionLostError:
     if isinstance(error, ssl.SSLError):
         reason = f"TLS: {error.reason or error}"
@@ -143,7 +156,7 @@ def _unreachable(where: str, error: OSError) -> ConnectionLostError:
 
 
 class PeerPins:
-    """The peers of a home as pins."""
+    """The peers of a home as pins: each certificate belongs to a home, or to the reverse proxy in front of one."""
 
     changed_hint = (
         "if the peer has a new certificate, compare it with INFO PEER there, then ALTER PEER … FINGERPRINT here"
@@ -153,10 +166,17 @@ class PeerPins:
         self._peers = peers
 
     def find(self, place: str) -> Pin | None:
-        host, _, port = place.rpartition(":")
-        found = self._peers.by_address(host.strip("[]"), int(port))
-        return None if found is None else Pin(found.fingerprint, f"peer {found.name}")
+        """Return the certificate of the peer that has an address; None also if an authority verifies that of its proxy."""
+        found = self._peers.by_address(*_split(place))
+        if found is None or found.proxy == AUTHORITY:
+            return None
+        return Pin(found.proxy or found.fingerprint, f"peer {found.name}")
 
-    def add(self, place: str, fingerprint: str) -> None:
-        """A process never accepts a certificate by itself."""
-        raise NotImplementedError(f"{place} {fingerprint}: a peer is added with ADD PEER")
+    def others(self, place: str) -> frozenset[str]:
+        """A home has the same certificate at each port of its host."""
+        return frozenset(each.fingerprint for each in self._peers.on_host(_split(place)[0]))
+
+
+def _split(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    return host.strip("[]"), int(port)

@@ -16,7 +16,7 @@ from ggshell.errors import TrailError
 from ggshell.trail.durable import DurableMark
 from ggshell.types import Csn, TrailPosition
 
-PROTOCOL: Final = "ggshell-trail-1"
+PROTOCOL: Final = "ggshell-trail-2"
 """The WebSocket subprotocol; another version of the frames has another name."""
 LONGEST_DATA: Final = 256 << 10
 """The most bytes of trail data in one frame: on a line of 10 kB/s, one takes 26 seconds."""

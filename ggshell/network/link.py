@@ -30,6 +30,7 @@ from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.home.events import flat
 from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import LONGEST_TEXT
+from ggshell.network.proof import ExpectedHome
 
 SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
@@ -44,13 +45,22 @@ _ADDRESSES: Final = (
     "check the address: a target ends with /services/v2/targets?trail=NAME,"
     " a source with /services/v2/sources?trail=NAME"
 )
+ANY_HOME: Final = ExpectedHome()
 
 
 class Link:
     """A WebSocket connection to ``where`` (for messages). Raises ConnectionLostError (GGS-00950) once it is lost."""
 
-    def __init__(self, stream: socket.socket, where: str, clock: Clock, silence: float = SILENCE_SECONDS) -> None:
-        """``silence``: the seconds without any message after which the connection counts as lost."""
+    def __init__(
+        self,
+        stream: socket.socket,
+        where: str,
+        clock: Clock,
+        silence: float = SILENCE_SECONDS,
+        home: ExpectedHome = ANY_HOME,
+    ) -> None:
+        """``silence``: the seconds without any message after which the connection counts as lost. ``home``: who must answer."""
+        self.home = home
         self._silence = silence
         self._ping_seconds = min(PING_SECONDS, silence / 3)
         self._stream = stream
@@ -304,6 +314,7 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
         return ConnectionLostError(f"{where} answers with status {status}", code=LOST)
     hints = {
         401: "check the alias of AUTHENTICATION, and its user in the other home",
+        426: "use the same release of ggshell in both homes",
         403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
     }
     said = flat((response.body or b"").decode(errors="replace"))[:_LONGEST_REASON]

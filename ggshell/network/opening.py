@@ -31,10 +31,11 @@ _Offset = Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)]
 
 
 class Challenge(msgspec.Struct, tag="challenge"):
-    """The receiver's first message. ``nonce``: the sender signs it."""
+    """The receiver's first message. The sender signs ``nonce`` and ``receiver``, the fingerprint of the receiving home."""
 
     nonce: str
     release: str
+    receiver: str
 
 
 class Opening(msgspec.Struct, tag="opening"):
@@ -48,7 +49,8 @@ class Opening(msgspec.Struct, tag="opening"):
     ``reads``: the trail is not sent, but read: its bytes are wanted from ``reached`` on, or from its first file. ``tail`` is
     then the digest of the bytes before that place (``trail_source.tail_digest``), ``wanted`` a later place that the trail must
     have, and ``at_end`` stands for the file with the trail's durable end instead of the first file. ``forgets``: the reader
-    needs the trail no longer, and nothing is sent.
+    needs the trail no longer, and nothing is sent. ``unchecked``: the sender does not know which home receives, because the
+    connection has no TLS.
     """
 
     trail: str
@@ -65,11 +67,12 @@ class Opening(msgspec.Struct, tag="opening"):
     wanted: tuple[_Sequence, _Offset] | None = None
     at_end: bool = False
     forgets: bool = False
+    unchecked: bool = False
 
     @property
-    def signed_trail(self) -> str:
-        """The trail as it is signed: a proof for reading a trail is not one for writing it."""
-        return f"source:{self.trail}" if self.reads else self.trail
+    def purpose(self) -> str:
+        """What the signature is for: a proof for reading a trail is not one for writing it."""
+        return _purpose("read" if self.reads else "write", self)
 
     def require_plain(self) -> None:
         """Raise TrailError (GGS-00955) for names that could forge a line of a log, or that no home sends."""
@@ -92,6 +95,12 @@ class TaskRequest(msgspec.Struct, tag="task"):
     load: str = ""
     certificate: str = ""
     signature: str = ""
+    unchecked: bool = False
+
+    @property
+    def purpose(self) -> str:
+        """What the signature is for."""
+        return _purpose(f"task {self.task} {self.load}", self)
 
     def require_plain(self) -> None:
         """Raise TrailError (GGS-00955) like an opening, and for a task that is not the name of a group."""
@@ -138,6 +147,10 @@ class Refusal(msgspec.Struct, tag="refusal"):
     again: bool = False
 
 
+def _purpose(text: str, message: Opening | TaskRequest) -> str:
+    return f"{text}, of any home without TLS" if message.unchecked else text
+
+
 def _require_plain(message: Opening | TaskRequest, *names: str) -> None:
     for name in names:
         text = getattr(message, name)
@@ -148,9 +161,9 @@ def _require_plain(message: Opening | TaskRequest, *names: str) -> None:
 Message = Challenge | Opening | TaskRequest | TaskAnswer | Opened | Refusal
 
 
-def new_challenge(release: str) -> Challenge:
-    """Return a challenge with a new nonce."""
-    return Challenge(base64.b64encode(random_bytes(24)).decode(), release)
+def new_challenge(release: str, receiver: str) -> Challenge:
+    """Return a challenge with a new nonce. ``receiver``: the fingerprint of this home."""
+    return Challenge(base64.b64encode(random_bytes(24)).decode(), release, receiver)
 
 
 def encode_message(message: Message) -> str:

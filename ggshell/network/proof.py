@@ -1,4 +1,28 @@
-"""Proof of a home's identity: its certificate's key signs the receiver's challenge. Works through a reverse proxy too."""
+"""Proof of a home's identity: its certificate's key signs the challenge of the home that it connects to.
+
+A home *dials* the service of another home, to send a trail or to read one. Two proofs are needed.
+
+Who answers: TLS shows the certificate of the service, and ``network.trust`` compares it with the peer's fingerprint, or has an
+authority verify it. Nothing is sent before that.
+
+Who dials: the answering service sends a challenge with a nonce and the fingerprint of its own home. The dialing home signs
+both, together with what it asks for (to read or to write, the trail, its id, the group). The service verifies the signature
+over its own fingerprint, whatever the signer saw, and finds the signer among its peers. The nonce makes the proof valid once.
+
+The fingerprint in the signed text stops a peer that relays: it dials a third home, passes that home's challenge on to the home
+that dials it, and could use the answer there. The dialing home therefore signs only for the home that must answer at the
+address that it dialed (``ExpectedHome``). A signature for the relaying peer is of no use in the third home, and one for the
+third home is not made. Which home must answer:
+
+- The peer that has the dialed address (ADD PEER … ADDRESS). A reverse proxy in front of it has another certificate, which
+  PROXY names; the challenge then comes from the home itself. A proxy that is not named looks like a peer
+  that relays, even if an authority issued its certificate: the authority says whose host it is, not which home answers there.
+- Without such a peer, the home whose certificate TLS has shown: the service itself answers, nobody is in between.
+- Without TLS (only on this machine) and without such a peer, the dialing home cannot know. The signed text says so, and only
+  a service that itself works without TLS accepts it.
+
+A user or a client certificate (AUTHENTICATION) replaces the second proof; nothing is signed then.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +32,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.clock import Clock
-from ggshell.errors import ProcessError, StoreError
+from ggshell.errors import ProcessError, StoreError, UsageError
 from ggshell.home.certificate import ensure_certificate, fingerprint_of
 from ggshell.home.home import Home
+from ggshell.home.peers import Peer, parse_fingerprint
+from ggshell.network.frames import PROTOCOL
+from ggshell.network.opening import Challenge, Opening, TaskRequest
 from ggshell.parameters.loading import load_service
 
 UNKNOWN_SENDER = "GGS-00951"
 """The code of a sender that is not a peer, or cannot prove who it is."""
+OTHER_HOME = "GGS-00963"
+"""The code of a service that belongs to another home than the one that must answer at its address."""
 
 
 class HomeKey(NamedTuple):
@@ -75,9 +104,59 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
     return fingerprint_of(der)
 
 
-def signed_text(nonce: str, trail: str, home: str, group: str) -> str:
-    """Return the text that a sender signs: what it asks for, and the receiver's nonce."""
-    return "\n".join(("ggshell-trail-1", nonce, trail, home, group))
+def signed_text(asked: Opening | TaskRequest, challenge: Challenge) -> str:
+    """Return the text that a dialing home signs: what it asks for, of which home, and the nonce."""
+    names = (asked.trail, asked.home, asked.group)
+    return "\n".join((PROTOCOL, challenge.receiver, challenge.nonce, asked.purpose, *names))
+
+
+class ExpectedHome(NamedTuple):
+    """The home that must answer at a dialed address. ``place``: host and port.
+
+    ``fingerprint``: that of the home, empty without TLS if no peer has the address. ``certificate``: the fingerprint that TLS
+    has shown. ``peer``: the peer with the address, or None.
+    """
+
+    place: str = ""
+    fingerprint: str = ""
+    certificate: str = ""
+    peer: Peer | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether any home may answer."""
+        return not self.fingerprint
+
+    def require(self, announced: str) -> None:
+        """Raise ProcessError (GGS-00963) unless the service is that of the expected home, by what it says about itself."""
+        try:
+            found = parse_fingerprint(announced)
+        except UsageError as error:
+            raise ProcessError(
+                f"the service at {self.place} does not say which home it belongs to", code=OTHER_HOME
+            ) from error
+        if self.is_unknown or found == self.fingerprint:
+            return
+        if self.peer is None:
+            expected = f"its certificate has {self.certificate}"
+            change = f"ADD PEER {peer_name(self.place)}, ADDRESS {self.place}, FINGERPRINT {found}, PROXY AUTHORITY"
+        else:
+            expected = f"peer {self.peer.name} has {self.fingerprint}"
+            is_proxy = self.certificate == self.fingerprint
+            change = (
+                f"ALTER PEER {self.peer.name}, FINGERPRINT {found}{f', PROXY {self.certificate}' if is_proxy else ''}"
+            )
+        raise ProcessError(
+            f"the service at {self.place} belongs to the home with the fingerprint {found}, but {expected}:"
+            " a reverse proxy, or a home that passes the connection on",
+            code=OTHER_HOME,
+            hint=f"if it is a reverse proxy, compare the fingerprint with INFO PEER in the other home, then run: {change}",
+        )
+
+
+def peer_name(place: str) -> str:
+    """Return a name for the peer at a host and port."""
+    return place.rpartition(":")[0].strip("[]").replace(":", "-")
 
 
 def home_key(home: Home, clock: Clock) -> HomeKey:

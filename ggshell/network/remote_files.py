@@ -6,14 +6,12 @@ Nothing is kept here but the marks that the receiver has not acknowledged yet. T
 from __future__ import annotations
 
 import base64
-import socket
 import struct
 from collections import deque
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from ggshell import __version__
-from ggshell.errors import ConnectionLostError, ProcessError, TrailError
+from ggshell.errors import ProcessError, TrailError
 from ggshell.network.frames import (
     INVALID,
     LONGEST_DATA,
@@ -24,9 +22,9 @@ from ggshell.network.frames import (
     decode_acknowledgement,
     encode_frame,
 )
-from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
-from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
-from ggshell.network.proof import HomeKey, signed_text
+from ggshell.network.handshake import Sender, open_trail, refused
+from ggshell.network.link import NOT_A_RECEIVER, Link
+from ggshell.network.opening import Opened, Refusal, decode_message
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import NOTHING_SHOWN, Transfer
@@ -35,20 +33,7 @@ from ggshell.types import Csn, TrailPosition
 
 WINDOW: Final = 32 << 20
 """Bytes of frames that may be under way before the sender waits: enough for 300 MB/s over a round trip of 100 ms."""
-ANSWER_SECONDS: Final = 60.0
-"""How long the receiver may take to open its trail: it may have to scan the last file."""
 ROUND_SECONDS: Final = 1.0
-
-
-_Answer = TypeVar("_Answer", Challenge, Opened)
-
-
-class Sender(NamedTuple):
-    """Who sends: the id of the home, the group, and the home's key (None: the connection itself signs in)."""
-
-    home: str
-    group: str
-    key: HomeKey | None
 
 
 class Pace(NamedTuple):
@@ -102,14 +87,10 @@ class RemoteTrailFiles:
         self._furthest = self._place
 
     def _open(self, trail: str, sender: Sender, reached: TrailPosition | None, purge: int | None) -> Opened:
-        challenge = self._answer(Challenge)
-        proof = ("", "")
-        if sender.key is not None:
-            proof = sender.key.proof(signed_text(challenge.nonce, trail, sender.home, sender.group))
-        place = (reached.seqno, reached.rba) if reached is not None and reached.rba else None
-        opening = Opening(trail, sender.home, socket.gethostname(), sender.group, __version__, place, *proof, purge)
-        self._link.send(encode_message(opening))
-        return self._answer(Opened)
+        opening = sender.opening(trail)
+        opening.reached = (reached.seqno, reached.rba) if reached is not None and reached.rba else None
+        opening.purge = purge
+        return open_trail(self._link, self._where, opening, sender.key)
 
     def _found(self) -> DurableMark | None:
         """Return the end of the trail that the receiver has opened. Raises ProcessError if that is not valid."""
@@ -124,17 +105,6 @@ class RemoteTrailFiles:
                 f"{self._where} does not answer as a receiver of trails: {error}", code=NOT_A_RECEIVER
             ) from error
         return end
-
-    def _answer(self, kind: type[_Answer]) -> _Answer:
-        message = self._link.receive(ANSWER_SECONDS)
-        if message is None:
-            raise ConnectionLostError(f"{self._where} does not answer", code=LOST)
-        found = decode_message(message) if isinstance(message, str) else None
-        if isinstance(found, Refusal):
-            raise self._refused(found)
-        if not isinstance(found, kind):
-            raise ProcessError(f"{self._where} does not answer as a receiver of trails", code=NOT_A_RECEIVER)
-        return found
 
     @property
     def transfer(self) -> Transfer:
@@ -229,7 +199,7 @@ class RemoteTrailFiles:
             if isinstance(message, str):
                 found = decode_message(message)
                 if isinstance(found, Refusal):
-                    raise self._refused(found)
+                    raise refused(self._where, found)
                 raise TrailError(f"{self._where} sends an opening again", code=INVALID)
             self._acknowledged(decode_acknowledgement(message))
             message = self._link.receive(0.0)
@@ -250,7 +220,3 @@ class RemoteTrailFiles:
                 f"{self._where} has taken everything up to {self._furthest}, but acknowledges {found.durable} only",
                 code=INVALID,
             )
-
-    def _refused(self, refusal: Refusal) -> ConnectionLostError | ProcessError:
-        kind = ConnectionLostError if refusal.again else ProcessError
-        return kind(f"{self._where}: {refusal.message}", code=refusal.code, hint=refusal.hint)

@@ -6,17 +6,14 @@ acknowledgement.
 
 from __future__ import annotations
 
-import socket
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from ggshell import __version__
 from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.network.frames import decode_frame
-from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
-from ggshell.network.opening import Challenge, Opened, Opening, Refusal, decode_message, encode_message
-from ggshell.network.proof import signed_text
+from ggshell.network.handshake import Sender, open_trail, refused
+from ggshell.network.link import LOST, Link
+from ggshell.network.opening import Opening, Refusal, decode_message
 from ggshell.network.receiver import ReceivedTrail
-from ggshell.network.remote_files import ANSWER_SECONDS, Sender
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.network.trail_source import AT_END, tail_digest
 from ggshell.trail.name import TrailName
@@ -24,7 +21,6 @@ from ggshell.types import TrailPosition
 
 MOST_AT_ONCE: Final = 4 << 20
 """Bytes of frames that are written before they are synced and acknowledged."""
-_Answer = TypeVar("_Answer", Challenge, Opened)
 
 
 class CopyStart(NamedTuple):
@@ -69,7 +65,7 @@ class TrailCopy:
         if start.wanted is not None:
             opening.wanted = (start.wanted.seqno, start.wanted.rba)
         opening.at_end = start.at_end
-        mark = _opened(link, where, opening, reader).mark
+        mark = open_trail(link, where, opening, reader.key).mark
         self.source_end = mark.position if mark is not None else None
         self.is_complete = self.source_end is None or (self.durable is not None and self.durable >= self.source_end)
 
@@ -116,43 +112,17 @@ def forget_reading(link: Link, where: str, trail: str, reader: Sender) -> None:
     """Tell a source that this reader needs its trail no longer. Raises ConnectionLostError, ProcessError."""
     opening = _opening(trail, reader)
     opening.forgets = True
-    _opened(link, where, opening, reader)
+    open_trail(link, where, opening, reader.key)
 
 
 def _opening(trail: str, reader: Sender) -> Opening:
-    return Opening(trail, reader.home, socket.gethostname(), reader.group, __version__, reads=True)
-
-
-def _opened(link: Link, where: str, opening: Opening, reader: Sender) -> Opened:
-    """Prove who reads, send the opening, and return the answer. Raises ConnectionLostError, ProcessError, StoreError."""
-    challenge = _answer(link, where, Challenge)
-    if reader.key is not None:
-        text = signed_text(challenge.nonce, opening.signed_trail, reader.home, reader.group)
-        opening.certificate, opening.signature = reader.key.proof(text)
-    link.send(encode_message(opening))
-    return _answer(link, where, Opened)
-
-
-def _answer(link: Link, where: str, kind: type[_Answer]) -> _Answer:
-    message = link.receive(ANSWER_SECONDS)
-    if message is None:
-        raise ConnectionLostError(f"{where} does not answer", code=LOST)
-    if isinstance(message, str):
-        found = decode_message(message)
-        if isinstance(found, kind):
-            return found
-        if isinstance(found, Refusal):
-            raise _refusal(where, found)
-    raise ProcessError(f"{where} does not answer as a source of trails", code=NOT_A_RECEIVER)
+    opening = reader.opening(trail)
+    opening.reads = True
+    return opening
 
 
 def _refused(where: str, message: str) -> ConnectionLostError | ProcessError:
     found = decode_message(message)
     if isinstance(found, Refusal):
-        return _refusal(where, found)
+        return refused(where, found)
     return ConnectionLostError(f"{where} sends an opening again", code=LOST)
-
-
-def _refusal(where: str, refusal: Refusal) -> ConnectionLostError | ProcessError:
-    kind = ConnectionLostError if refusal.again else ProcessError
-    return kind(f"{where}: {refusal.message}", code=refusal.code, hint=refusal.hint)

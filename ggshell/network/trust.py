@@ -31,6 +31,8 @@ Handshake = Callable[[ssl.SSLContext], ssl.SSLSocket]
 """Connects and negotiates TLS with these settings. Raises OSError."""
 Confirm = Callable[[str], bool]
 """Asks the user whether a fingerprint is right."""
+Keep = Callable[[str, str], None]
+"""Pins the certificate of a host and port by its fingerprint. Raises DiskError, StoreError."""
 
 
 class Pin(NamedTuple):
@@ -49,16 +51,16 @@ class Pins(Protocol):
     def find(self, place: str) -> Pin | None:
         """Return the pin of a host and port, or None. Raises StoreError."""
 
-    def add(self, place: str, fingerprint: str) -> None:
-        """Pin a certificate. Raises DiskError, StoreError."""
+    def others(self, place: str) -> frozenset[str]:
+        """Return the fingerprints that are trusted at a host and port without a pin of their own. Raises StoreError."""
 
 
 class Trust:
     """Decides whether the certificate of one service is trusted.
 
-    ``confirm``: asks the user about a certificate that is not pinned; None if nobody can be asked. ``accept``: pin a
-    certificate that is not pinned without asking. ``statement``: the statement that does so, for the message; ``{fingerprint}``
-    stands for the certificate's.
+    ``keep``: pins a certificate that the user accepts; None if nobody may accept one. ``confirm``: asks the user; None if
+    nobody can be asked. ``accept``: accept without asking. ``statement``: the statement that does so, for the message;
+    ``{fingerprint}`` stands for the certificate's.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Trust:
         pins: Pins,
         environment: Mapping[str, str],
         *,
+        keep: Keep | None = None,
         confirm: Confirm | None = None,
         accept: bool = False,
         statement: str = "",
@@ -74,10 +77,10 @@ class Trust:
         self._url = url
         self._pins = pins
         self._environment = environment
+        self._keep = keep
         self._confirm = confirm
         self._accept = accept
         self._statement = statement
-        self._fingerprint = ""
 
     def open(self, handshake: Handshake) -> ssl.SSLSocket:
         """Return a connection whose certificate is trusted.
@@ -86,7 +89,7 @@ class Trust:
         """
         pin = self._pins.find(self._url.place)
         if pin is None:
-            trusted = self._of_authority(handshake)
+            trusted = self._of_others(handshake) or self._of_authority(handshake)
             if trusted is not None:
                 return trusted
         connection = handshake(_unverified())
@@ -101,7 +104,8 @@ class Trust:
         """Compare a fingerprint with the pinned one, or pin it. Raises ProcessError."""
         if pin is None:
             self._require_confirmation(fingerprint)
-            self._pins.add(self._url.place, fingerprint)
+            if self._keep is not None:
+                self._keep(self._url.place, fingerprint)
         elif not hmac.compare_digest(pin.fingerprint, fingerprint):
             raise ProcessError(
                 f"the certificate of {self._url.place} HAS CHANGED: pinned is {pin.fingerprint}, presented is {fingerprint}. "
@@ -110,6 +114,17 @@ class Trust:
                 where=pin.where,
                 hint=self._pins.changed_hint,
             )
+
+    def _of_others(self, handshake: Handshake) -> ssl.SSLSocket | None:
+        """Return a connection if its certificate is trusted without a pin, None if it is not."""
+        others = self._pins.others(self._url.place)
+        if not others:
+            return None
+        connection = handshake(_unverified())
+        if fingerprint_of(connection.getpeercert(binary_form=True) or b"") in others:
+            return connection
+        connection.close()
+        return None
 
     def _of_authority(self, handshake: Handshake) -> ssl.SSLSocket | None:
         """Return a connection if a trusted authority issued the certificate, None if none did."""

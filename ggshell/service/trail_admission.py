@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from functools import cached_property
 from typing import Final
 
 from starlette.responses import Response
@@ -12,11 +13,20 @@ from starlette.websockets import WebSocket
 
 from ggshell import __version__
 from ggshell.errors import ConflictError, GgsError, HttpError, ProcessError, TrailError, UsageError
+from ggshell.home.certificate import read_certificate
 from ggshell.home.events import Severity
 from ggshell.home.peers import Peers
 from ggshell.network.frames import INVALID, PROTOCOL
-from ggshell.network.opening import Opening, Refusal, TaskRequest, decode_message, encode_message, new_challenge
-from ggshell.network.proof import UNKNOWN_SENDER, proven_fingerprint, signed_text
+from ggshell.network.opening import (
+    Challenge,
+    Opening,
+    Refusal,
+    TaskRequest,
+    decode_message,
+    encode_message,
+    new_challenge,
+)
+from ggshell.network.proof import UNKNOWN_SENDER, home_key, proven_fingerprint, signed_text
 from ggshell.parameters.access_rules import Program
 from ggshell.service.addresses import parse_address
 from ggshell.service.named_files import is_outside
@@ -56,8 +66,11 @@ class TrailAdmission:
         if "origin" in websocket.headers:
             raise HttpError(403, "a page of a browser cannot send trails")
         if PROTOCOL not in websocket.scope["subprotocols"]:
+            offered = ", ".join(websocket.scope["subprotocols"])[:_LONGEST_REASON] or "nothing"
             raise HttpError(
-                426, f"this receiver understands {PROTOCOL} only", hint="use the same release of ggshell on both sides"
+                426,
+                f"this home exchanges trails with {PROTOCOL}, the other one offers {offered}: use the same release of ggshell"
+                " in both homes",
             )
         client = (websocket.client.host, websocket.client.port) if websocket.client is not None else None
         host = client[0] if client is not None else "local"
@@ -71,7 +84,7 @@ class TrailAdmission:
         """Return the opening of a peer, or of a user who has signed in. Raises GgsError.
 
         ``reads``: whether the endpoint is the one where trails are read."""
-        challenge = new_challenge(__version__)
+        challenge = new_challenge(__version__, self._own_fingerprint)
         await websocket.send_text(encode_message(challenge))
         try:
             async with asyncio.timeout(OPENING_SECONDS):
@@ -84,11 +97,16 @@ class TrailAdmission:
         opening.require_plain()
         if _reads(opening) is not reads:
             raise TrailError("the opening belongs to the other endpoint of trails", code=INVALID)
-        self._require_known(opening, challenge.nonce, principal)
+        self._require_known(opening, challenge, principal)
         websocket.state.sender = f"{opening.group} {opening.trail}"
         return opening
 
-    def _require_known(self, opening: Opening | TaskRequest, nonce: str, principal: Principal | None) -> None:
+    @cached_property
+    def _own_fingerprint(self) -> str:
+        """The fingerprint of this home, as its TLS shows it since the service started."""
+        return read_certificate(home_key(self._state.home, self._state.clock).certificate).fingerprint
+
+    def _require_known(self, opening: Opening | TaskRequest, challenge: Challenge, principal: Principal | None) -> None:
         """Raise ProcessError (GGS-00951) unless a peer or a user who signed in sent the opening."""
         if principal is not None:
             return
@@ -101,9 +119,11 @@ class TrailAdmission:
                 code=UNKNOWN_SENDER,
                 hint=f"make the {other} home a peer with ADD PEER",
             )
-        trail = opening.signed_trail if isinstance(opening, Opening) else opening.trail
-        text = signed_text(nonce, trail, opening.home, opening.group)
-        fingerprint = proven_fingerprint(opening.certificate, opening.signature, text)
+        fingerprint = proven_fingerprint(opening.certificate, opening.signature, signed_text(opening, challenge))
+        if opening.unchecked and not self._state.settings.plaintext:
+            raise ProcessError(
+                f"the {who} does not know this home", code=UNKNOWN_SENDER, hint="use wss:// in the address"
+            )
         if Peers(self._state.home).by_fingerprint(fingerprint) is None:
             raise ProcessError(
                 f"this home does not know the {who} {opening.group} on {opening.host}",

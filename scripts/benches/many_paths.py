@@ -16,8 +16,9 @@ from ggshell.home.identity import ensure_identity
 from ggshell.network.addresses import parse_receiver
 from ggshell.network.dialing import dial
 from ggshell.network.frames import LONGEST_DATA
+from ggshell.network.handshake import Sender
 from ggshell.network.proof import home_key
-from ggshell.network.remote_files import Pace, RemoteTrailFiles, Sender
+from ggshell.network.remote_files import Pace, RemoteTrailFiles
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.opened import open_file
 from ggshell.types import Csn, TrailPosition

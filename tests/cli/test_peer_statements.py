@@ -32,6 +32,19 @@ def test_peers_are_added_altered_shown_and_deleted(shell: Shell) -> None:
     assert [row[0] for row in answer["rows"][1:]] == ["south"]
 
 
+def test_a_peer_has_several_addresses_and_a_reverse_proxy(shell: Shell) -> None:
+    added = shell.batch(
+        f"ADD PEER south, ADDRESS south:7810, 10.0.0.1:443, FINGERPRINT {ONE}, PROXY {TWO.lower()}",
+        f"ADD PEER east, FINGERPRINT {ONE}, PROXY authority, ADDRESS east:443",
+    )
+    assert (added.code, added.err) == (0, "")
+    both = Peer("south", "south:7810, 10.0.0.1:443", ONE, TWO)
+    assert Peers(shell.home).all() == [Peer("east", "east:443", ONE, "AUTHORITY"), both]
+    assert re.search(rf"south +south:7810, 10.0.0.1:443 +{ONE}\n +proxy {TWO}\n", shell.batch("INFO PEER").out)
+    assert shell.batch('ALTER PEER south, PROXY ""').code == 0
+    assert Peers(shell.home).by_address("10.0.0.1", 443) == both._replace(proxy="")
+
+
 def test_the_printed_statement_adds_this_home_to_another_one(shell: Shell) -> None:
     shell.home.ensure()
     shell.home.parameters("service").write_text("PORT 7819\nADDRESS ::\n")

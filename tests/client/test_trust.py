@@ -108,7 +108,7 @@ def opened(folder: Path, server: TlsServer, authorities: str = "", **options: ob
         plain = socket.create_connection(("127.0.0.1", server.port), 10)
         return context.wrap_socket(plain, server_hostname="127.0.0.1")
 
-    Trust(url, pins, environment, statement="CONNECT …", **options).open(handshake).close()  # type: ignore[arg-type]
+    Trust(url, pins, environment, keep=pins.add, statement="CONNECT …", **options).open(handshake).close()  # type: ignore[arg-type]
     return pins
 
 

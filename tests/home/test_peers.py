@@ -66,7 +66,21 @@ def test_an_address_belongs_to_one_peer_and_a_fingerprint_may_have_several_addre
     with pytest.raises(ConflictError, match="peer south already exists"):
         peers.add("south", "", TWO)
     assert peers.by_address("", 7810) is None
+    peers.add("third", "a:1, B:2,a:1", TWO, "authority")
+    assert peers.by_address("b", 2) == Peer("third", "a:1, b:2", TWO, "AUTHORITY")
+    with pytest.raises(ConflictError, match="peer third already has the address b:2"):
+        peers.alter("other", address="c:3, b:2")
+    assert peers.alter("third", address="", proxy="") == Peer("third", "", TWO)
+    peers.delete("third")
     assert [peer.name for peer in peers.all()] == ["other", "south"]
+
+
+def test_peers_are_found_by_their_host(home: Home) -> None:
+    peers = Peers(home)
+    peers.add("south", "south:7810, [::1]:7810", ONE)
+    peers.add("other", "south2:7810", TWO)
+    assert [each.name for each in peers.on_host("SOUTH")] == [each.name for each in peers.on_host("::1")] == ["south"]
+    assert peers.on_host("sout") == []
 
 
 def test_a_peer_is_altered_and_deleted(home: Home) -> None:

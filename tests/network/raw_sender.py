@@ -14,6 +14,7 @@ from ggshell.clock import SystemClock
 from ggshell.home.home import Home
 from ggshell.home.identity import ensure_identity
 from ggshell.network.frames import PROTOCOL
+from ggshell.network.opening import Challenge, Opening
 from ggshell.network.proof import home_key, signed_text
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -104,12 +105,15 @@ class RawSender:
         return goodbye
 
     def open(self, root: Path, trail: str = "da", **changes: Any) -> dict[str, Any]:
-        """Send the opening of a home and return the answer. ``changes``: fields that differ from a right opening."""
-        challenge = self.message()
+        """Send the opening of a home and return the answer. ``changes``: fields that differ from a right opening.
+
+        ``receiver``: the fingerprint that is signed instead of the one that the receiver announces."""
+        heard = self.message()
+        challenge = Challenge(heard["nonce"], heard["release"], changes.pop("receiver", heard["receiver"]))
         identity = ensure_identity(root).id
-        certificate, signature = home_key(Home(root), SystemClock()).proof(
-            signed_text(challenge["nonce"], f"source:{trail}" if changes.get("reads") else trail, identity, "DP1")
-        )
+        reads, unchecked = bool(changes.get("reads")), bool(changes.get("unchecked"))
+        signed = Opening(trail, identity, "here", "DP1", "1", reads=reads, unchecked=unchecked)
+        certificate, signature = home_key(Home(root), SystemClock()).proof(signed_text(signed, challenge))
         opening = {
             "type": "opening",
             "trail": trail,

@@ -20,15 +20,16 @@ from websockets.server import ServerProtocol
 from ggshell.clock import FakeClock, SystemClock
 from ggshell.errors import ConnectionLostError, GgsError, ProcessError, TrailError
 from ggshell.network.frames import PROTOCOL, Acknowledgement, FrameKind, decode_frame, encode_acknowledgement
+from ggshell.network.handshake import Sender
 from ggshell.network.link import Link
 from ggshell.network.opening import Challenge, Opened, encode_message
-from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.network.remote_files import RemoteTrailFiles
 from ggshell.trail.writer import TrailWriter
 from ggshell.types import TrailPosition
 
 Answer = Callable[[bytes, int, TrailPosition], "str | bytes | None"]
 """What a receiver answers to a frame: given the frame, the bytes taken with it, and the place that is durable with it."""
-CHALLENGE = encode_message(Challenge("nonce", "1"))
+CHALLENGE = encode_message(Challenge("nonce", "1", ""))
 OPENED = encode_message(Opened("/tmp/target", "da"))  # noqa: S108 (nothing is written there)
 
 

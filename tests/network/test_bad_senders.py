@@ -75,7 +75,11 @@ def sender(homes: TwoHomes) -> Iterator[RawSender]:
 @pytest.mark.parametrize(
     ("change", "status", "code"),
     [
-        ({"protocol": "ggshell-trail-2"}, 426, "ggshell-trail-1 only"),
+        (
+            {"protocol": "ggshell-trail-1"},
+            426,
+            "trails with ggshell-trail-2, the other one offers ggshell-trail-1: use the",
+        ),
         ({"headers": "Origin: https://example.com\r\n"}, 403, "browser"),
         ({"path": "/services/v2/extracts"}, 404, "GGS-00902"),
         ({"path": "/services/v2/targets/%0a2026-01-01%20ERROR"}, 404, "GGS-00902"),
@@ -143,6 +147,10 @@ def test_a_trail_outside_the_folders_for_trails_is_refused(
         {"signature": "AAAA"},
         {"certificate": "", "signature": ""},
         {"group": "DP2"},
+        {"receiver": ":".join(["0F"] * 32)},
+        {"receiver": ""},
+        {"reads": True},
+        {"unchecked": True},
     ],
     ids=repr,
 )

@@ -17,10 +17,11 @@ from websockets.server import ServerProtocol
 from ggshell.clock import FakeClock, SystemClock
 from ggshell.errors import ConnectionLostError
 from ggshell.network.frames import PROTOCOL
+from ggshell.network.handshake import Sender
 from ggshell.network.link import Link
 from ggshell.network.opening import Challenge, encode_message
 from ggshell.network.receiver import ReceivedTrail
-from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.network.remote_files import RemoteTrailFiles
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
@@ -54,7 +55,7 @@ class Receiver:
     def _take(self, event: object) -> None:
         if isinstance(event, Request):
             self._protocol.send_response(self._protocol.accept(event))
-            self._protocol.send_text(encode_message(Challenge("nonce", "1")).encode())
+            self._protocol.send_text(encode_message(Challenge("nonce", "1", "")).encode())
         elif isinstance(event, Frame) and event.opcode == 1:
             self._trail = ReceivedTrail(self._name, TrailOwner("home", "host", "DP1"), None)
             self._protocol.send_text(encode_message(self._trail.opened).encode())

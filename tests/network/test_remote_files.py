@@ -15,8 +15,9 @@ from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.home.home import Home
 from ggshell.network.addresses import parse_receiver
 from ggshell.network.dialing import dial
+from ggshell.network.handshake import Sender
 from ggshell.network.proof import home_key
-from ggshell.network.remote_files import RemoteTrailFiles, Sender
+from ggshell.network.remote_files import RemoteTrailFiles
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
 

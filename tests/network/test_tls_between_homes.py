@@ -106,9 +106,11 @@ def test_a_path_goes_through_a_reverse_proxy(
         pytest.skip("this machine has no nginx, and Debian's package cannot be downloaded")
     if by == "authority":
         monkeypatch.setenv("OGG_CLIENT_TLS_CAPATH", str(other.certificate))
+    own, address = fingerprint(homes.target.home), f"127.0.0.1:{homes.target.port}"
     with reverse_proxy(program, tmp_path / "nginx", homes.target.port, other.certificate, other.key) as port:
-        if by == "peer":
-            Peers(Home(homes.source)).add("nginx", f"127.0.0.1:{port}", fingerprint(tmp_path / "other"))
+        proxy = "AUTHORITY" if by == "authority" else fingerprint(tmp_path / "other")
+        homes.run(f"DELETE PEER target{homes.target.port}")
+        homes.run(f"ADD PEER target, ADDRESS {address}, 127.0.0.1:{port}, FINGERPRINT {own}, PROXY {proxy}")
         homes.write(200)
         homes.start_path(port)
         homes.until_equal()

@@ -76,8 +76,6 @@ class TwoHomes(CopiedTrail):
         self.read, self.written = TrailName(self.source / "dirdat", "ea"), TrailName(self.target.home / "dirdat", "da")
         if self.target.tls:
             self.trust(self.target.port)
-            if manager_port:
-                self.trust(self.manager_port)
         Peers(Home(self.target.home)).add("source", "", fingerprint(self.source))
 
     def trust(self, port: int) -> None:

@@ -17,19 +17,27 @@ from ggshell.parameters.service_parameters import ServiceParameters
 
 
 @command("ADD PEER")
-def add_peer(session: Session, *, peer_name: str, fingerprint: str, address: str = "") -> Message:
+def add_peer(
+    session: Session, *, peer_name: str, fingerprint: str, address: tuple[str, ...] = (), proxy: str = ""
+) -> Message:
     """Add a peer."""
     session.home.ensure()
-    peer = Peers(session.home).add(peer_name, address, fingerprint)
+    peer = Peers(session.home).add(peer_name, ", ".join(address), fingerprint, proxy)
     return Message((f"Peer {peer.name} added.",), apart=True)
 
 
 @command("ALTER PEER")
 def alter_peer(
-    session: Session, *, peer_name: str, address: str | None = None, fingerprint: str | None = None
+    session: Session,
+    *,
+    peer_name: str,
+    address: tuple[str, ...] | None = None,
+    fingerprint: str | None = None,
+    proxy: str | None = None,
 ) -> Message:
-    """Change the address or the fingerprint of a peer; the address ``""`` removes it."""
-    peer = Peers(session.home).alter(peer_name, address=address, fingerprint=fingerprint)
+    """Change the addresses, the fingerprint or the proxy of a peer; ``""`` removes addresses and proxy."""
+    addresses = None if address is None else ", ".join(address)
+    peer = Peers(session.home).alter(peer_name, address=addresses, fingerprint=fingerprint, proxy=proxy)
     return Message((f"Peer {peer.name} altered.",), apart=True)
 
 
@@ -49,8 +57,9 @@ def info_peer(session: Session, *, peer_name: str = "*") -> Listing:
         raise NotFoundError(f"peer {peer_name} does not exist", hint="list the peers with INFO PEER")
     settings = load_service(session.home.parameters("service"))
     own = Peer(_own_name(), place_of(settings), _own_fingerprint(session, settings))
-    rows: list[tuple[object, ...]] = [(*own, _addition(own)), *((*peer, None) for peer in peers)]
-    return Listing(("peer", "address", "fingerprint", "statement"), rows, _layout(own, settings, peers))
+    rows: list[tuple[object, ...]] = [(*own[:3], _addition(own), None)]
+    rows += [(*peer[:3], None, peer.proxy or None) for peer in peers]
+    return Listing(("peer", "address", "fingerprint", "statement", "proxy"), rows, _layout(own, settings, peers))
 
 
 def _addition(peer: Peer) -> str:
@@ -87,5 +96,7 @@ def _layout(own: Peer, settings: ServiceParameters, peers: list[Peer]) -> str:
     width = max(9, *(len(peer.name) + 2 for peer in peers))
     second = max(9, *(len(peer.address) + 2 for peer in peers))
     table = [Peer("Peer", "Address", "Fingerprint"), *peers]
-    lines += [f"{each.name:<{width}}{each.address:<{second}}{each.fingerprint}" for each in table]
+    for each in table:
+        lines.append(f"{each.name:<{width}}{each.address:<{second}}{each.fingerprint}")
+        lines += [f"{'':<{width}}{'':<{second}}proxy {each.proxy}"] if each.proxy else []
     return "\n".join([*lines, ""])
