@@ -15,7 +15,6 @@ from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.checkpoint import AdditionalRows, GroupOptions, ReplicatKind
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ReplicatParameters
-from ggshell.parameters.table_patterns import matches
 from ggshell.pipeline.apply.applier import Answers, Applier, NamingApplier, Turns
 from ggshell.pipeline.apply.checkpoint_table import names_gone
 from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
@@ -34,6 +33,7 @@ from ggshell.pipeline.apply.target import (
 )
 from ggshell.pipeline.apply.threads import Router, ThreadRule, thread_rule
 from ggshell.record.definition import TableDefinition
+from ggshell.record.name_patterns import matches
 from ggshell.types import TableName
 
 AnyDelivery = Delivery | ParallelDelivery | CoordinatedDelivery

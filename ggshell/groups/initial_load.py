@@ -32,9 +32,10 @@ from ggshell.home.checkpoint import ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.home.events import Severity
 from ggshell.home.identity import ensure_identity
 from ggshell.parameters.process_parameters import ExtractParameters
-from ggshell.parameters.table_patterns import TableFilter, keycols_of, matches
+from ggshell.parameters.table_patterns import TableFilter, keycols_of
 from ggshell.plurals import counted
 from ggshell.record.change import ChangeBatch
+from ggshell.record.name_patterns import matches
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
 from ggshell.trail.removing import remove_from

@@ -61,7 +61,6 @@ from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.process_parameters import ReplicatParameters
-from ggshell.parameters.table_patterns import matches
 from ggshell.pipeline.apply.checkpoint_table import uncertain
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
@@ -72,6 +71,7 @@ from ggshell.pipeline.apply.target import CheckpointRow, GroupTarget, TableMappi
 from ggshell.pipeline.heartbeat.hops import ARRIVED_NAME
 from ggshell.pipeline.transform.environment import Environment
 from ggshell.record.change import ChangeBatch
+from ggshell.record.name_patterns import matches
 from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import require_reachable

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from ggshell.errors import StatementError
 from ggshell.parameters.process_parameters import TableStatement
-from ggshell.parameters.table_patterns import matches
 from ggshell.pipeline.apply.mapping import target_name
 from ggshell.pipeline.transform.environment import Environment
 from ggshell.pipeline.transform.projection import projected
@@ -15,6 +14,7 @@ from ggshell.pipeline.transform.stage import Programs, Stage
 from ggshell.pipeline.transform.tokens import Tokens, TokenStage, compile_tokens
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
+from ggshell.record.name_patterns import matches
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName
 

@@ -172,6 +172,16 @@ def _sql_text(text: str) -> str:
     return text[1:-1].replace(text[0] * 2, text[0])
 
 
+def _replaced_text(text: str) -> str:
+    """A text in quotes, in which doubled quotes stand for one, or a word without quotes."""
+    return _sql_text(text) if text[0] in "\"'" else text
+
+
+def _object_name(text: str) -> str:
+    """A name whose parts may be quoted, or such a name with quotes around all of it."""
+    return text[1:-1] if _compiled(_QUOTED).fullmatch(text) else text
+
+
 def _trail(text: str) -> str:
     """A trail's name. Raises ValueError for a login or a URL; the message does not repeat the text."""
     plain = unquoted(text)
@@ -192,6 +202,8 @@ NAMES = SlotType(PARENTHESISED, _names, "names in parentheses")
 REST = SlotType(r"[^\n]+", str.strip, "text")
 QUOTED = SlotType(_QUOTED, unquoted, "a quoted text")
 SQL = SlotType(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", _sql_text, "SQL in quotes")
+REPLACED_TEXT = SlotType(rf"{SQL.pattern}|{_PLAIN}", _replaced_text, "a text in quotes")
+OBJECT_NAME = SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART}){{1,2}}|{_QUOTED}|{_PLAIN}", _object_name, "a name")
 FILE = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a file")
 DIRECTORY = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a directory")
 TRAIL = SlotType(f"{_QUOTED}|{_PLAIN}", _trail, "a trail")
@@ -267,6 +279,8 @@ SLOTS: dict[str, SlotType] = {
     "target_table": TABLE,
     "checkpoint_table": TABLE,
     "schema": SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART})?", str, "a schema"),
+    "source_schema": SlotType(rf"{TABLE_PART}", str, "a schema"),
+    "target_schema": SlotType(rf"{TABLE_PART}", str, "a schema"),
     "container": SlotType(TABLE_PART, unquoted, "a container"),
     "column": SlotType(TABLE_PART, str, "a column"),
     "columns": NAMES,
@@ -276,6 +290,9 @@ SLOTS: dict[str, SlotType] = {
     "rest": REST,
     "command_text": REST,
     "quoted": QUOTED,
+    "search_text": REPLACED_TEXT,
+    "replacement": REPLACED_TEXT,
+    "object_name": OBJECT_NAME,
     "sql": SQL,
     "when": WHEN,
     "until": WHEN,

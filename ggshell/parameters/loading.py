@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ggshell.errors import GgsError, ParameterError, StatementError
 from ggshell.parameters.access_rules import access_rule
+from ggshell.parameters.ddl_rules import check_ddl
 from ggshell.parameters.lines import Parameter, ParameterStatement, file_text, first_of, located, statements
 from ggshell.parameters.process_parameters import (
     ExtractParameters,
@@ -284,5 +285,9 @@ _READERS: dict[str, Callable[[Parameter], object]] = {
     "GGSCHEMA": _schema,
     "CHECKPOINTTABLE": _checkpoint_table,
     "ACCESSRULE": access_rule,
+    "DDL": check_ddl,
+    "DDLERROR": check_ddl,
+    "DDLOPTIONS": check_ddl,
+    "DDLSUBST": check_ddl,
 }
 """The parsers, by parameter, of the values that the grammar does not define."""

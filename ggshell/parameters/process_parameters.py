@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ggshell.durations import DAY, HOUR, MINUTE
 from ggshell.errors import ParameterError
 from ggshell.parameters.access_rules import AccessRules, access_rules
+from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, ddl_rules, ddl_substitutions
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.reperror import ReperrorRule, rules_of_map
 from ggshell.parameters.row_clauses import with_clauses
@@ -21,6 +22,8 @@ from ggshell.parameters.transaction_rules import (
 )
 from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
 from ggshell.quantities import Timestamp
+from ggshell.record.ddl_responses import DdlErrors, DdlSubstitutions
+from ggshell.record.ddl_rules import ALL_DDL, DdlRules
 from ggshell.record.image_rules import ImageRules, Unified
 from ggshell.record.operation import OPERATIONS
 
@@ -100,7 +103,7 @@ class ExtractParameters(NamedTuple):
     ``log_retention``: for how many seconds the source keeps log that is already captured (CHECKPOINTRETENTIONTIME);
     ``ends_at_unreadable``: TRANLOGOPTIONS UNREADABLEREDO ABEND; ``adds_trandata``: DDLOPTIONS ADDTRANDATA;
     ``needs_trandata``: the same with ABEND; ``idle_encryption``: the positions of ENCRYPTTRAIL lines that do not encrypt any
-    trail.
+    trail; ``ddl``: the statements to capture, None to capture none.
     """
 
     group: str
@@ -123,6 +126,10 @@ class ExtractParameters(NamedTuple):
     idle_encryption: tuple[str, ...] = ()
     adds_trandata: bool = False
     needs_trandata: bool = False
+    ddl: DdlRules | None = None
+    ddl_errors: DdlErrors = DdlErrors()
+    ddl_substitutions: DdlSubstitutions = DdlSubstitutions()
+    ddl_options: DdlOptions = DdlOptions()
 
 
 class BatchStatement(NamedTuple):
@@ -139,7 +146,7 @@ class ReplicatParameters(NamedTuple):
 
     ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM;
     ``full_serialization``: COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``: SUPPRESSTRIGGERS and
-    DEFERREFCONST of DBOPTIONS; ``special``: SPECIALRUN.
+    DEFERREFCONST of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all.
     """
 
     group: str
@@ -161,6 +168,10 @@ class ReplicatParameters(NamedTuple):
     suppress_triggers: bool = False
     defer_constraints: bool = False
     special: bool = False
+    ddl: DdlRules = ALL_DDL
+    ddl_errors: DdlErrors = DdlErrors()
+    ddl_substitutions: DdlSubstitutions = DdlSubstitutions()
+    ddl_options: DdlOptions = DdlOptions()
 
 
 class RestartRule(NamedTuple):
@@ -233,6 +244,10 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         end=run_end(found),
         adds_trandata=bool(adding),
         needs_trandata=any(item == "ABEND" for item in adding),
+        ddl=ddl_rules(found),
+        ddl_errors=ddl_errors(found),
+        ddl_substitutions=ddl_substitutions(found),
+        ddl_options=ddl_options(found),
     )
     result = result._replace(
         bounded=bounded_parameters(found, result.checkpoint_seconds),
@@ -292,6 +307,10 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         suppress_triggers=_suppresses(found),
         defer_constraints=any("deferrefconst" in item.args for item in _named(found, "DBOPTIONS")),
         special=bool(_named(found, "SPECIALRUN")),
+        ddl=ddl_rules(found) or ALL_DDL,
+        ddl_errors=ddl_errors(found),
+        ddl_substitutions=ddl_substitutions(found),
+        ddl_options=ddl_options(found),
     )
 
 

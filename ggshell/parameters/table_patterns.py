@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from ggshell.parameters.process_parameters import TableStatement
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
+from ggshell.record.name_patterns import matches
 from ggshell.record.operation import NO_OPERATIONS
-from ggshell.types import TableName, split_name
-
-
-@lru_cache(maxsize=256)
-def _matcher(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    owner, name = split_name(pattern)[-2:]
-    return _part(owner), _part(name)
-
-
-def _part(text: str) -> re.Pattern[str]:
-    escaped = re.escape(text).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.compile(escaped)
-
-
-def matches(pattern: str, table: TableName) -> bool:
-    """Whether a table matches ``owner.name`` with wildcards; unquoted parts are folded to lower case as in PostgreSQL."""
-    owner, name = _matcher(pattern)
-    return owner.fullmatch(table.owner) is not None and name.fullmatch(table.name) is not None
+from ggshell.types import TableName
 
 
 def keycols_of(tables: Sequence[TableStatement], name: TableName) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ggshell.connectors.postgres import describe, schema_trandata_sql, trandata
 from ggshell.connectors.postgres.relations import TableObserver
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, NotFoundError
 from ggshell.home.events import Severity
-from ggshell.parameters.table_patterns import matches
+from ggshell.record.name_patterns import matches
 from ggshell.types import TableName, split_name
 
 CHECK_SECONDS = 10.0
