@@ -151,6 +151,47 @@ def _require_key(key: Path, certificate: Path) -> None:
     )
 
 
+def load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """Present a client certificate over connections with these settings. Raises StoreError if a file is not valid."""
+    try:
+        missing = next((each for each in (certificate, key) if not each.exists()), None)
+        if missing is None:
+            context.load_cert_chain(certificate, key, password=lambda: "")
+            return
+        reason = f"{missing} does not exist"
+    except OSError as error:
+        reason = _reason(error)
+    raise StoreError(
+        f"the client certificate {certificate} cannot be used: {reason}",
+        hint="place the certificate and its private key in dirwlt, as NAME.crt and NAME.key in PEM format without a password",
+    )
+
+
+class _Told(ssl.SSLObject):
+    """A connection that is refused during the handshake learns why.
+
+    asyncio closes a connection at once when its handshake fails, without sending OpenSSL's alert. So a handshake that fails
+    because of the client seems to want to read: asyncio sends the alert, and the error is raised when the client answers.
+    """
+
+    _refused: ssl.SSLError | None = None
+
+    def do_handshake(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+        try:
+            super().do_handshake()
+        except ssl.SSLError as error:
+            if error.reason not in _REFUSALS:
+                raise
+            self._refused = error
+            raise ssl.SSLWantReadError("the alert is sent first") from error
+
+
+_REFUSALS = frozenset({"CERTIFICATE_VERIFY_FAILED", "PEER_DID_NOT_RETURN_A_CERTIFICATE", "UNSUPPORTED_PROTOCOL"})
+"""OpenSSL's reasons to refuse a client that speaks TLS."""
+
+
 def server_context(certificate: Path, key: Path, authority: Path | None, *, required: bool) -> ssl.SSLContext:
     """Return the TLS settings of a server: TLS 1.2 or newer. Raises StoreError if a file is not valid.
 
@@ -158,6 +199,7 @@ def server_context(certificate: Path, key: Path, authority: Path | None, *, requ
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.sslobject_class = _Told
     _require_key(key, certificate)
     try:
         context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL asks at the terminal

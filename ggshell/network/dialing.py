@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
-from ggshell.errors import ConnectionLostError, StoreError
-from ggshell.home.certificate import fingerprint_of
+from ggshell.errors import ConnectionLostError
+from ggshell.home.certificate import fingerprint_of, load_client_certificate
 from ggshell.home.credential import Login
 from ggshell.home.home import Home
 from ggshell.home.peers import AUTHORITY, Peers
 from ggshell.network.addresses import ReceiverAddress
-from ggshell.network.link import LOST, SILENCE_SECONDS, Link
+from ggshell.network.certificate_refusals import certificate_refusal
+from ggshell.network.link import LOST, NOT_A_RECEIVER, SILENCE_SECONDS, Link
 from ggshell.network.proof import ExpectedHome, peer_name
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
@@ -69,7 +70,8 @@ def dial(
         if options.plain and _answers_without_tls(service, home, error):
             plain = address._replace(service=service._replace(scheme="http"))
             return dial(plain, home, clock, access, options, environment)
-        raise _unreachable(address.where, error) from error
+        refusal = certificate_refusal(address.where, error, NOT_A_RECEIVER)
+        raise refusal or _unreachable(address.where, error) from error
     link = Link(stream, address.where, clock, options.silence, _expected(service, home, stream))
     try:
         link.upgrade(address.uri, _headers(access))
@@ -89,10 +91,7 @@ def _secured(
 
     def handshake(context: ssl.SSLContext) -> ssl.SSLSocket:
         if access.certificate is not None:
-            try:
-                context.load_cert_chain(access.certificate, access.key)
-            except OSError as error:
-                raise StoreError(f"the certificate {access.certificate} cannot be used: {error}") from error
+            load_client_certificate(context, access.certificate, access.key or access.certificate)
         plain = _connected(service, options)
         try:
             return context.wrap_socket(plain, server_hostname=service.host)

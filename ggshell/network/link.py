@@ -28,6 +28,7 @@ from websockets.uri import parse_uri
 from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.home.events import flat
+from ggshell.network.certificate_refusals import certificate_refusal
 from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
 from ggshell.network.opening import LONGEST_TEXT
 from ggshell.network.proof import ExpectedHome
@@ -238,7 +239,8 @@ class Link:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return
         except OSError as error:
-            raise self._lost(error.strerror or str(error)) from error
+            refusal = certificate_refusal(self._where, error, NOT_A_RECEIVER)
+            raise refusal or self._lost(error.strerror or str(error)) from error
         if not data:
             protocol.receive_eof()
             self._take(protocol)
@@ -313,7 +315,8 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
     if status >= 500 or status == 429:
         return ConnectionLostError(f"{where} answers with status {status}", code=LOST)
     hints = {
-        401: "check the alias of AUTHENTICATION, and its user in the other home",
+        401: "check AUTHENTICATION here, and its user in the other home with INFO USER; a user for a client certificate has the"
+        " name in the certificate: ADD USER name, ROLE DISTRIBUTION, CERTIFICATE",
         426: "use the same release of ggshell in both homes",
         403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
     }

@@ -109,7 +109,7 @@ class SignIn:
                 raise HttpError(
                     401,
                     f"the certificate's name {certificate[:80]} is not a user",
-                    hint="use the certificate of a user, or add a user with this name",
+                    hint="use the certificate of a user, or ADD USER name, ROLE role, CERTIFICATE with this name",
                     headers=CHALLENGE,
                 )
             if not user.certificate:
