@@ -10,7 +10,6 @@ from ggshell.types import LAST_OFFSET, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.cli.session import Session
-    from ggshell.trail.name import TrailName
 
 
 def begin_time(text: str, now: int) -> int:
@@ -40,35 +39,11 @@ def starting_position(session: Session, trail: str, begin: str, seqno: int | Non
             raise UsageError("EXTSEQNO or EXTRBA is too large", hint=f"they are at most {LAST_FILE} and {LAST_OFFSET}")
         return TrailPosition(seqno or 0, rba or 0)
     if begin and begin.upper() != "NOW":
+        from ggshell.trail.positions import first_since
+
         return first_since(name, begin_time(begin, session.clock.now()))
     reader = TrailReader(name)
     try:
         return (reader.end() or reader.position) if begin else reader.position
-    finally:
-        reader.close()
-
-
-def first_since(name: TrailName, moment: int) -> TrailPosition:
-    """Return the first transaction of a trail that committed at or after a time, or else the trail's end.
-
-    Files before it are skipped by the time of their first record. Raises TrailError for damage.
-    """
-    from ggshell.trail.positions import read_position_time
-    from ggshell.trail.reader import TrailReader
-
-    sequences = name.sequences()
-    start = sequences[0] if sequences else 0
-    for seqno in sequences:
-        time = read_position_time(name, TrailPosition(seqno, 0))
-        if time is None or time >= moment:
-            break
-        start = seqno
-    reader = TrailReader(name, TrailPosition(start, 0))
-    try:
-        while (batch := reader.read()) is not None:
-            for piece in batch.pieces:
-                if piece.begins and piece.header.commit_time >= moment:
-                    return TrailPosition(batch.seqno, int(batch.rba[piece.first]))
-        return reader.position
     finally:
         reader.close()

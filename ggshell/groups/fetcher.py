@@ -51,8 +51,9 @@ class Fetcher:
         self._thread = threading.Thread(target=self._run, name="fetcher", daemon=True)
         self.durable: TrailPosition | None = None
         """The end of the copy; None while it has no file."""
-        self.source_end: TrailPosition | None = None
-        """The end of the source trail at the first connection; None before it, or if the trail had no file."""
+        self.begin: TrailPosition | None = None
+        """Where a path with BEGIN begins, as the source said at the first connection; None before it, or for a trail without a
+        file."""
 
         self.is_copied = False
         """Whether the copy is being copied to the target trail, from the position in the checkpoint on."""
@@ -130,15 +131,16 @@ class Fetcher:
         link: Link | None = None
         try:
             self._arrived(copy)
-            access = access_of(context.home, context.checkpoint.options)
+            options = context.checkpoint.options
+            access = access_of(context.home, options)
             link = dial(self._address, context.home, context.clock, access)
             with self._turn:
                 self._link, self._copy = link, copy
             if self._stop.is_set():
                 return
             reader = sender_of(context.home, context.group, context.clock, access)
-            copy.open(link, self.where, self._address.trail, reader, self._start)
-            self.source_end = self.source_end or copy.source_end
+            copy.open(link, self.where, self._address.trail, reader, self._start, options.compression)
+            self.begin = self.begin or copy.begin
             self._state.opened()
             with suppress(DiskError):  # the report cannot be written: that must not end the fetching
                 connected(context, backoff)

@@ -41,12 +41,12 @@ FLUSH_PAUSE = 0.005
 def run(home: Home, group: str) -> int:
     """Run a distribution path until it is stopped; return the exit code."""
     return run_group(
-        home, group, GroupKind.PATH, lambda context: forward(context, _wanted(context), 10, TrailForms(home))
+        home, group, GroupKind.PATH, lambda context: forward(context, wanted_tables(context), 10, TrailForms(home))
     )
 
 
-def _wanted(context: GroupContext) -> TableFilter:
-    """Return the tables that a path sends: by the rule of ALTER DISTPATH, or all."""
+def wanted_tables(context: GroupContext) -> TableFilter:
+    """Return the tables that a path sends: by the rule of ALTER DISTPATH or RECVPATH, or all."""
     options = context.checkpoint.options
     if not options.rule_objects:
         return TableFilter(["*.*"])

@@ -12,13 +12,12 @@ from typing import Any, Final
 from ggshell.errors import DiskError
 from ggshell.groups.fetcher import Fetcher
 from ggshell.groups.lifecycle import GroupContext, run_group
-from ggshell.groups.path import forward
+from ggshell.groups.path import forward, wanted_tables
 from ggshell.groups.trail_forms import TrailForms
 from ggshell.home.checkpoint import AddedAt, GroupKind
 from ggshell.home.home import Home
 from ggshell.network.addresses import parse_source
 from ggshell.network.trail_copy import CopyStart
-from ggshell.parameters.table_patterns import TableFilter
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -41,7 +40,8 @@ def receive(context: GroupContext) -> None:
     place = _begin(context)
     if place is None or place.seqno not in copy.sequences():
         remove_copy(copy)  # a new path, or one that was moved, or a copy that was removed: it is fetched again
-    start = CopyStart(place, at_end=checkpoint.begin == _AT_END)
+    since = 0 if checkpoint.begin == _AT_END else checkpoint.begin_time
+    start = CopyStart(place, at_end=checkpoint.begin == _AT_END, since=since if place is None else 0)
     fetcher = Fetcher(context, copy, parse_source(checkpoint.options.source), start)
     context.runner.every(CHECK_SECONDS, fetcher.check)
     fetcher.start()
@@ -50,10 +50,10 @@ def receive(context: GroupContext) -> None:
             _settle_begin(context, fetcher, copy)
             fetcher.is_copied = True
             context.runner.every(REMOVE_SECONDS, lambda: _remove_passed(context, copy))
-            filter_ = TableFilter(["*.*"])
+            wanted = wanted_tables(context)
             forward(
                 context,
-                filter_,
+                wanted,
                 _SAVE,
                 TrailForms(context.home),
                 complete=lambda: fetcher.is_complete,
@@ -87,8 +87,8 @@ def _wait_for_rows(context: GroupContext, fetcher: Fetcher, place: TrailPosition
         fetcher.drain()
         fetcher.check()
         durable, wanted = fetcher.durable, place
-        if place is None and context.checkpoint.begin == _AT_END:
-            wanted = fetcher.source_end
+        if place is None and context.checkpoint.begin:
+            wanted = fetcher.begin
         if durable is not None and (wanted is None or durable >= wanted):
             return True
         context.runner.wait([fetcher.fileno()], CHECK_SECONDS)
@@ -96,13 +96,13 @@ def _wait_for_rows(context: GroupContext, fetcher: Fetcher, place: TrailPosition
 
 
 def _settle_begin(context: GroupContext, fetcher: Fetcher, copy: TrailName) -> None:
-    """Save the position at which a new path begins: the copy's first file, or the end of the source for BEGIN NOW."""
+    """Save the position at which a new path begins: the copy's first file, or what the source said for BEGIN."""
     if _begin(context) is not None:
         return
     checkpoint = context.checkpoint
     place = TrailPosition(copy.sequences()[0], 0)
-    if checkpoint.begin == _AT_END and fetcher.source_end is not None:
-        place = fetcher.source_end
+    if checkpoint.begin and fetcher.begin is not None:
+        place = fetcher.begin
     read = checkpoint.read._replace(startup=place, recovery=place, current=place)
     context.save(checkpoint._replace(read=read, options=checkpoint.options._replace(added=None)))
 

@@ -49,8 +49,9 @@ class Opening(msgspec.Struct, tag="opening"):
     ``reads``: the trail is not sent, but read: its bytes are wanted from ``reached`` on, or from its first file. ``tail`` is
     then the digest of the bytes before that place (``trail_source.tail_digest``), ``wanted`` a later place that the trail must
     have, and ``at_end`` stands for the file with the trail's durable end instead of the first file. ``forgets``: the reader
-    needs the trail no longer, and nothing is sent. ``unchecked``: the sender does not know which home receives, because the
-    connection has no TLS.
+    needs the trail no longer, and nothing is sent. ``since``: begin with the first transaction that committed at this time or
+    later (microseconds since 1970; 0: no such time). ``compress``: compress frames with at least this many bytes of data.
+    ``unchecked``: the sender does not know which home receives, because the connection has no TLS.
     """
 
     trail: str
@@ -67,6 +68,8 @@ class Opening(msgspec.Struct, tag="opening"):
     wanted: tuple[_Sequence, _Offset] | None = None
     at_end: bool = False
     forgets: bool = False
+    since: int = 0
+    compress: Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)] | None = None
     unchecked: bool = False
 
     @property
@@ -121,7 +124,8 @@ class Opened(msgspec.Struct, tag="opened"):
 
     ``folder`` and ``prefix``: its name there. ``end``: the end of its last whole transaction (sequence number, RBA, CSN,
     table definitions), None if it has no file. ``transactions``: the ids of the transactions of that CSN. ``header``: the
-    header record of its last file in Base64. To a reader, ``end`` is the durable end of the source trail.
+    header record of its last file in Base64. To a reader, ``end`` is the durable end of the source trail, and ``begin``
+    the place of the first transaction ``since`` a time.
     """
 
     folder: str
@@ -129,6 +133,7 @@ class Opened(msgspec.Struct, tag="opened"):
     end: tuple[int, int, str, int] | None = None
     transactions: list[str] = []
     header: str = ""
+    begin: tuple[int, int] | None = None
 
     @property
     def mark(self) -> DurableMark | None:

@@ -26,10 +26,12 @@ MOST_AT_ONCE: Final = 4 << 20
 class CopyStart(NamedTuple):
     """Where a copy without files begins: at the beginning of a file, which contains a ``wanted`` place.
 
-    None: at the first file of the source, or with ``at_end`` at the file of its durable end."""
+    None: at the first file of the source, with ``at_end`` at the file of its durable end, with ``since`` at that of the first
+    transaction that committed at this time or later (microseconds since 1970)."""
 
     wanted: TrailPosition | None
     at_end: bool = False
+    since: int = 0
 
 
 class TrailCopy:
@@ -46,12 +48,17 @@ class TrailCopy:
         """Whether the copy had everything that the source had when it was last heard."""
         self.source_end: TrailPosition | None = None
         """The durable end of the source trail when the connection was made; None if it had no file."""
+        self.begin: TrailPosition | None = None
+        """Where the rows begin that ``CopyStart`` asks for: since a time, or at ``source_end``."""
         self.on_line = 0
         """Bytes of the messages that have arrived over this connection."""
         self._answer: bytes | None = None
 
-    def open(self, link: Link, where: str, trail: str, reader: Sender, start: CopyStart) -> None:
+    def open(
+        self, link: Link, where: str, trail: str, reader: Sender, start: CopyStart, compress: int | None = None
+    ) -> None:
         """Ask for what is missing. ``where``: the service, for messages; ``trail``: the source trail as it is named there.
+        ``compress``: the smallest data in bytes that the service is to compress; None: none.
 
         Raises ConnectionLostError, and ProcessError if the service refuses.
         """
@@ -64,9 +71,11 @@ class TrailCopy:
             opening.tail = tail_digest(self.name, reached) if reached.rba else ""
         if start.wanted is not None:
             opening.wanted = (start.wanted.seqno, start.wanted.rba)
-        opening.at_end = start.at_end
-        mark = open_trail(link, where, opening, reader.key).mark
+        opening.at_end, opening.since, opening.compress = start.at_end, start.since, compress
+        opened = open_trail(link, where, opening, reader.key)
+        mark = opened.mark
         self.source_end = mark.position if mark is not None else None
+        self.begin = TrailPosition(*opened.begin) if opened.begin is not None else self.source_end
         self.is_complete = self.source_end is None or (self.durable is not None and self.durable >= self.source_end)
 
     def take(self, link: Link, where: str, timeout: float, *, has_room: bool) -> None:

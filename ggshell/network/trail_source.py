@@ -21,6 +21,7 @@ from ggshell.trail.decode import damaged, good_records
 from ggshell.trail.durable import DurableMark, Listener
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.positions import first_since
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import VisibleEnd
 from ggshell.types import TrailPosition
@@ -71,6 +72,11 @@ class TrailSource:
         """The durable end of the trail when it was last read; None if it has no file."""
         if reached is None and opening.at_end and self.end is not None:
             self._place = TrailPosition(self.end.seqno, 0)
+        self.begin: TrailPosition | None = None
+        """The place of the first transaction since the time that was asked for; None if no time was."""
+        if reached is None and opening.since:
+            self.begin = first_since(name, opening.since)
+            self._place = TrailPosition(self.begin.seqno, 0)
         self._listener = Listener(name)
 
     def fileno(self) -> int:

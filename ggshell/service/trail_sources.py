@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import DiskError, TrailError
 from ggshell.home.events import Severity
-from ggshell.network.frames import INVALID, Frame, decode_acknowledgement, encode_frame
+from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
 from ggshell.network.opening import Opened, Opening, encode_message, position_text
 from ggshell.network.trail_readers import TrailReaderNote, forget_reader, note_reader
 from ggshell.network.trail_source import TrailSource
@@ -32,7 +32,11 @@ LOOK_SECONDS: Final = 1.0
 class Reading:
     """One trail that another home reads over one connection."""
 
-    def __init__(self, source: TrailSource, note: TrailReaderNote, address: str, since: int) -> None:
+    def __init__(
+        self, source: TrailSource, note: TrailReaderNote, address: str, since: int, compress: int | None
+    ) -> None:
+        """``compress``: frames with at least this many bytes of data are compressed; None: no frame is."""
+        self.compression = Compression(compress) if compress is not None else None
         self.source = source
         self.note = note
         self.address = address
@@ -112,11 +116,12 @@ class TrailSources:
         try:
             await self._in_thread(note_reader, name, note)
             mark = position_text(DurableMark(end, None)) if end is not None else None
-            await websocket.send_text(encode_message(Opened(str(name.folder), name.prefix, mark)))
+            answer = Opened(str(name.folder), name.prefix, mark, begin=source.begin)
+            await websocket.send_text(encode_message(answer))
         except BaseException:
             source.close()
             raise
-        return Reading(source, note, client, now)
+        return Reading(source, note, client, now, opening.compress)
 
     async def _send_all(self, websocket: WebSocket, reading: Reading) -> None:
         """Send what the trail has and what it gets until the connection ends. Raises GgsError, WebSocketDisconnect."""
@@ -126,9 +131,8 @@ class TrailSources:
             while not answers.done():
                 reading.changed.clear()
                 room = reading.sent - reading.taken < WINDOW
-                frame = await self._in_thread(self._next, reading.source) if room else None
-                if frame is not None:
-                    message = encode_frame(frame)
+                message = await self._in_thread(self._next, reading) if room else None
+                if message is not None:
                     reading.sent += len(message)
                     await websocket.send_bytes(message)
                     continue
@@ -154,9 +158,10 @@ class TrailSources:
                 reading.note = reading.note._replace(seqno=durable.seqno, updated=self._state.clock.now())
                 await self._in_thread(note_reader, reading.source.name, reading.note)
 
-    def _next(self, source: TrailSource) -> Frame | None:
-        with _as_disk_errors(str(source.name)):
-            return source.next()
+    def _next(self, reading: Reading) -> bytes | None:
+        with _as_disk_errors(str(reading.source.name)):
+            frame = reading.source.next()
+        return encode_frame(frame, reading.compression) if frame is not None else None
 
     async def _in_thread(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)

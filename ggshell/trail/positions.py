@@ -108,3 +108,26 @@ def _first_time(file: OpenedFile, place: int, limit: int) -> int | None:
             raise decode.damaged(file.path, place, "a complete record before the durable end of the trail")
         place += records.end
     return None
+
+
+def first_since(name: TrailName, moment: int) -> TrailPosition:
+    """Return the first transaction of a trail that committed at or after a time, or else the trail's end.
+
+    Files before it are skipped by the time of their first record. Raises TrailError for damage.
+    """
+    sequences = name.sequences()
+    start = sequences[0] if sequences else 0
+    for seqno in sequences:
+        time = read_position_time(name, TrailPosition(seqno, 0))
+        if time is None or time >= moment:
+            break
+        start = seqno
+    reader = TrailReader(name, TrailPosition(start, 0))
+    try:
+        while (batch := reader.read()) is not None:
+            for piece in batch.pieces:
+                if piece.begins and piece.header.commit_time >= moment:
+                    return TrailPosition(batch.seqno, int(batch.rba[piece.first]))
+        return reader.position
+    finally:
+        reader.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from command_line import run_ggshell
 from processes import until
 from reading_homes import ReadingHomes
+from trail_kit import A, read_all, small
 from two_homes import Line
 
-from ggshell.clock import SystemClock
+from ggshell.clock import SystemClock, local_text
 from ggshell.home.home import Home
 from ggshell.service.group_snapshot import snapshots
 from ggshell.service.transfer_metrics import sent_metrics
@@ -66,3 +68,32 @@ def test_a_receiver_path_shows_its_connection_and_its_lag_grows_without_one(read
 
 def _line(reading: ReadingHomes) -> str:
     return next(line for line in reading.run("INFO ALL").splitlines() if "RP1" in line)
+
+
+def test_a_receiver_path_fetches_compressed_and_writes_the_tables_of_its_rule(reading: ReadingHomes) -> None:
+    reading.write(300, max_bytes=20_000)
+    reading.add_path()
+    reading.run("ALTER RECVPATH rp1 TARGET COMPRESSION THRESHOLD 0; ALTER RECVPATH rp1 TARGET SIZEMB 1")
+    reading.run(f"ALTER RECVPATH rp1 RULE FILTER OBJECTNAMES {A.name} ACTION EXCLUDE; START RECVPATH rp1")
+    until("everything was read", lambda: "At EOF" in reading.run("SEND RECVPATH rp1 STATUS"))
+    assert reading.rows() == []
+    shown = reading.run("INFO RECVPATH rp1")
+    found = re.search(r"Received .* (\d+)% of them on the line", shown)
+    assert found is not None
+    assert int(found[1]) < 90
+    reading.run("STOP RECVPATH rp1; ALTER RECVPATH rp1 RULE PASSTHRU; ALTER RECVPATH rp1 BEGIN SEQNO 0 RBA 0")
+    reading.run("START RECVPATH rp1")
+    reading.until_equal()
+
+
+def test_a_receiver_path_begins_at_a_time(reading: ReadingHomes) -> None:
+    reading.write(20)
+    reading.write(20)
+    times = [small(csn, 1).pieces[0].header.commit_time for csn in (1, 2)]
+    reading.add_path()
+    altered = reading.run(f"ALTER RECVPATH rp1 BEGIN {local_text(times[1], '%Y-%m-%d %H:%M:%S.%f')}")
+    assert "the first transaction of the source trail since" in altered
+    reading.run("START RECVPATH rp1")
+    wanted = read_all(reading.read)
+    until("the rows since then arrived", lambda: bool(reading.rows()) and reading.rows()[-1] == wanted[-1])
+    assert reading.rows() == wanted[2:]

@@ -1,4 +1,4 @@
-"""ALTER DISTPATH: the position, the target, the rules and the connection of a stopped path."""
+"""ALTER DISTPATH and ALTER RECVPATH: the position, the target, the rules and the connection of a stopped path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
 from ggshell.cli.commands.path import signing_in, target_trail
-from ggshell.cli.groups import PATH, View, require_stopped, select
+from ggshell.cli.groups import PATH, RECVPATH, Kinds, View, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -17,7 +17,7 @@ from ggshell.groups.progress import without_completed
 from ggshell.home.checkpoint import Checkpoint, GroupOptions, WriteCheckpoint
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
-_ALTERED = "Distribution path altered."
+_ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
 
 
 @command("ALTER DISTPATH BEGIN")
@@ -40,10 +40,11 @@ def alter_begin(
         lines.append(f"{found.name} continues at {place}.")
         return without_completed(found.checkpoint)._replace(read=read, begin=begin, record_time=0, caught_up=0)
 
-    return _altered(session, path_name, moved, lines)
+    return _altered(session, PATH, path_name, moved, lines)
 
 
 @command("ALTER DISTPATH TARGET")
+@command("ALTER DISTPATH TARGET URI")
 def alter_target(session: Session, *, path_name: str, url: str) -> Message:
     """Send to another trail. It continues after what it contains, and otherwise begins at the path's position."""
     writes, receiver = target_trail(url)
@@ -59,37 +60,51 @@ def alter_target(session: Session, *, path_name: str, url: str) -> Message:
             target = before
         return found.checkpoint._replace(write=(target,), options=found.checkpoint.options._replace(target=url))
 
-    return _altered(session, path_name, redirected)
+    return _altered(session, PATH, path_name, redirected)
 
 
-@command("ALTER DISTPATH TARGET SIZEMB")
-def alter_size(session: Session, *, path_name: str, megabytes: int) -> Message:
+@command("ALTER DISTPATH TARGET SIZEMB", PATH)
+@command("ALTER RECVPATH TARGET SIZEMB", RECVPATH)
+def alter_size(session: Session, kinds: Kinds, *, path_name: str, megabytes: int) -> Message:
     """Set the size of future files of the target trail."""
 
     def resized(found: View) -> Checkpoint:
         targets = tuple(each._replace(megabytes=megabytes) for each in found.checkpoint.write)
         return found.checkpoint._replace(write=targets)
 
-    return _altered(session, path_name, resized)
+    return _altered(session, kinds, path_name, resized)
 
 
-@command("ALTER DISTPATH TARGET COMPRESSION")
+@command("ALTER DISTPATH TARGET COMPRESSION", PATH)
+@command("ALTER RECVPATH TARGET COMPRESSION", RECVPATH)
 def alter_compression(
-    session: Session, *, path_name: str, on: bool = False, off: bool = False, threshold: int = COMPRESS_THRESHOLD
+    session: Session,
+    kinds: Kinds,
+    *,
+    path_name: str,
+    on: bool = False,
+    off: bool = False,
+    threshold: int = COMPRESS_THRESHOLD,
 ) -> Message:
-    """Compress what is sent to another home, from a size on, or do not."""
-    return _with_options(session, path_name, lambda options: options._replace(compression=None if off else threshold))
+    """Compress what is sent between homes, from a size on, or do not."""
+    return _with_options(
+        session, kinds, path_name, lambda options: options._replace(compression=None if off else threshold)
+    )
 
 
-@command("ALTER DISTPATH RULE PASSTHRU")
-def alter_rule_passthru(session: Session, *, path_name: str, action: str = "INCLUDE") -> Message:
+@command("ALTER DISTPATH RULE PASSTHRU", PATH)
+@command("ALTER RECVPATH RULE PASSTHRU", RECVPATH)
+def alter_rule_passthru(session: Session, kinds: Kinds, *, path_name: str, action: str = "INCLUDE") -> Message:
     """Send every table again."""
-    return _with_options(session, path_name, lambda options: options._replace(rule_objects=(), rule_excludes=False))
+    return _with_options(
+        session, kinds, path_name, lambda options: options._replace(rule_objects=(), rule_excludes=False)
+    )
 
 
-@command("ALTER DISTPATH RULE FILTER")
+@command("ALTER DISTPATH RULE FILTER", PATH)
+@command("ALTER RECVPATH RULE FILTER", RECVPATH)
 def alter_rule_filter(
-    session: Session, *, path_name: str, objectnames: tuple[str, ...] = (), action: str = "INCLUDE"
+    session: Session, kinds: Kinds, *, path_name: str, objectnames: tuple[str, ...] = (), action: str = "INCLUDE"
 ) -> Message:
     """Send only some tables, or all but some. The rule replaces the one before."""
     if not objectnames:
@@ -97,7 +112,7 @@ def alter_rule_filter(
     _require_patterns(objectnames)
     excludes = action == "EXCLUDE"
     return _with_options(
-        session, path_name, lambda options: options._replace(rule_objects=objectnames, rule_excludes=excludes)
+        session, kinds, path_name, lambda options: options._replace(rule_objects=objectnames, rule_excludes=excludes)
     )
 
 
@@ -108,32 +123,37 @@ def _require_patterns(names: tuple[str, ...]) -> None:
         require_pattern(name)
 
 
-@command("ALTER DISTPATH AUTHENTICATION")
+@command("ALTER DISTPATH AUTHENTICATION", PATH)
+@command("ALTER RECVPATH AUTHENTICATION", RECVPATH)
 def alter_authentication(
-    session: Session, *, path_name: str, certificate: str = "", useridalias: str | tuple[str, ...] = ""
+    session: Session, kinds: Kinds, *, path_name: str, certificate: str = "", useridalias: str | tuple[str, ...] = ""
 ) -> Message:
     """Change how the path signs in to the other home."""
     login = (useridalias,) if isinstance(useridalias, str) else useridalias
     given = ("CERTIFICATE", certificate) if certificate else ("USERIDALIAS", *login)
-    return _with_options(session, path_name, lambda options: signing_in(options, given))
+    return _with_options(session, kinds, path_name, lambda options: signing_in(options, given))
 
 
-def _with_options(session: Session, pattern: str, change: Callable[[GroupOptions], GroupOptions]) -> Message:
-    return _altered(session, pattern, lambda found: found.checkpoint._replace(options=change(found.checkpoint.options)))
+def _with_options(
+    session: Session, kinds: Kinds, pattern: str, change: Callable[[GroupOptions], GroupOptions]
+) -> Message:
+    return _altered(
+        session, kinds, pattern, lambda found: found.checkpoint._replace(options=change(found.checkpoint.options))
+    )
 
 
 def _altered(
-    session: Session, pattern: str, change: Callable[[View], Checkpoint], lines: list[str] | None = None
+    session: Session, kinds: Kinds, pattern: str, change: Callable[[View], Checkpoint], lines: list[str] | None = None
 ) -> Message:
     """Save what ``change`` makes of each path. All must be stopped, since a running process owns its checkpoint.
 
     ``lines``: what ``change`` says about a path is added to it.
     """
     told = [] if lines is None else lines
-    found, errors = select(session, PATH, pattern)
+    found, errors = select(session, kinds, pattern)
     for each in found:
         require_stopped(each, "altered")
     for each in found:
         registrations.save(session, change(each))
-        told.append(_ALTERED)
+        told.append(_ALTERED[kinds])
     return Message(tuple(told), tuple(errors))

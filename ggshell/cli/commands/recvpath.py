@@ -5,12 +5,14 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 from ggshell.cli import registrations
+from ggshell.cli.begin import begin_time
 from ggshell.cli.commands.path import signing_in
 from ggshell.cli.groups import RECVPATH, View, matching, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.cli.trails import require_unwritten
+from ggshell.clock import local_text
 from ggshell.errors import GgsError, UsageError
 from ggshell.groups.progress import without_completed
 from ggshell.home.checkpoint import (
@@ -87,11 +89,7 @@ def alter_recvpath(
     """Set a stopped path to another position of its source trail. What the target trail holds is not written again."""
     from ggshell.groups.recvpath import remove_copy
 
-    if when:
-        raise UsageError(
-            "a time is not a valid position of a RECVPATH: its source trail is in another home",
-            hint="use SEQNO and RBA; TRAIL ASOF TIME in the source home shows them",
-        )
+    moment = begin_time("NOW" if now else when, session.clock.now())
     lines: list[str] = []
     found, errors = select(session, RECVPATH, path_name)
     for each in found:
@@ -100,12 +98,13 @@ def alter_recvpath(
         place = TrailPosition(int(seqno[0]), int(seqno[-1])) if seqno else _FIRST
         read = each.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
         changed = without_completed(each.checkpoint)._replace(
-            read=read, begin="NOW" if now else "", record_time=0, caught_up=0
+            read=read, begin="NOW" if now else when, begin_time=moment, record_time=0, caught_up=0
         )
-        pending = AddedAt.FIRST if now else None
+        pending = AddedAt.FIRST if now or when else None
         remove_copy(TrailName.parse(read.trail, session.home.root))
         registrations.save(session, changed._replace(options=changed.options._replace(added=pending)))
         at = "the end that the source trail has when the path connects" if now else str(place)
+        at = f"the first transaction of the source trail since {local_text(moment)}" if when else at
         lines += [f"{each.name} continues at {at}.", "Receiver path altered."]
     return Message(tuple(lines), tuple(errors))
 
