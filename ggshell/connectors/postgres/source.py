@@ -7,6 +7,7 @@ from typing import Any
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session, slot, trandata
+from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.history import History
 from ggshell.connectors.postgres.log import PostgresLog
 from ggshell.connectors.postgres.open_transactions import open_transactions
@@ -21,6 +22,8 @@ from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
+from ggshell.record.ddl import DdlStatement
+from ggshell.record.ddl_rules import scope_of
 from ggshell.record.image_rules import ImageRules
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
@@ -47,6 +50,7 @@ class PostgresSource(SourceDatabase):
             abends=parameters.needs_trandata,
             truncates=parameters.truncates,
         )
+        self._ddl = None if parameters.ddl is None else DdlWatch(self._takes_ddl, context.report.event)
         self._streams, self._whole_until = True, -1
         self._control: Any = None
         self._database: dict[str, str] = {}
@@ -91,6 +95,8 @@ class PostgresSource(SourceDatabase):
         """Check the tables and the slot, and start reading after the last transaction in the trail."""
         with session.connect(self._conninfo) as connection:
             self._check_tables(connection)
+            if self._ddl is not None:
+                self._ddl.begin(connection)
             status = slot.slot_status(connection, self._slot)
             read = self._context.checkpoint.read.current
             first = not (isinstance(read, LogPosition) and read.csn) and self._context.checkpoint.options.at_csn is None
@@ -125,11 +131,16 @@ class PostgresSource(SourceDatabase):
             streams=self._streams,
             observer=self._tables,
             begin=begin.value if after == begin else None,
+            ddl=self._ddl,
         )
         self._report_timeline(log.history)
         text = f"Capture begins after CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
+
+    def _takes_ddl(self, statement: DdlStatement) -> bool:
+        rules = self._parameters.ddl
+        return rules is not None and rules.takes(statement, scope_of(statement, self._wanted))
 
     def _report_timeline(self, history: History) -> None:
         """Report a new timeline that continues after everything that was captured."""
