@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from amounts import QUICK_PROFILE
 from hypothesis import settings
 
 FIXTURES = {
@@ -25,9 +26,6 @@ FIXTURES = {
 
 QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
 """What ``--quick`` selects, as an expression for ``-m``."""
-
-settings.register_profile("quick", max_examples=30)
-"""Fewer examples for property tests that do not say how many they need; the whole suite uses the default of 100."""
 
 MEMORY = Path("/dev/shm")  # noqa: S108 (pytest makes private folders there)
 """The file system in memory, on Linux."""
@@ -50,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
-        settings.load_profile("quick")
+        settings.load_profile(QUICK_PROFILE)
         if TEMPORARY not in os.environ and _memory_has_room():
             os.environ[TEMPORARY] = str(MEMORY)
         config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from command_line import run_ggshell
 from processes import until
 
 from ggshell.clock import SystemClock
+from ggshell.files import write_atomically
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
 from ggshell.parameters.service_parameters import ServiceParameters
@@ -91,17 +94,32 @@ def free_port() -> int:
 
 
 def add_users(root: Path) -> None:
-    """Add a user of each role to a home."""
-    home = Home(root)
-    home.ensure()
-    for name, role in (
-        ("admin", Role.SECURITY),
-        ("jane", Role.ADMINISTRATOR),
-        ("otto", Role.OPERATOR),
-        ("uma", Role.USER),
-        ("dora", Role.DISTRIBUTION),
-    ):
-        Users(home).add(name, role, PASSWORD)
+    """Add a user of each role to a home, with the password ``PASSWORD``."""
+    Home(root).ensure()
+    for name, content in _stored_users().items():
+        write_atomically(root / name, content, mode=0o600)
+
+
+@cache
+def _stored_users() -> dict[str, bytes]:
+    """Return the files of a home that contain these users, by their places in the home.
+
+    They are made once for each worker: hashing five passwords takes a third of a second by design.
+    """
+    with tempfile.TemporaryDirectory(prefix="ggs-users-") as folder:
+        home = Home(Path(folder))
+        home.ensure()
+        before = {path for path in home.root.rglob("*") if path.is_file()}
+        for name, role in (
+            ("admin", Role.SECURITY),
+            ("jane", Role.ADMINISTRATOR),
+            ("otto", Role.OPERATOR),
+            ("uma", Role.USER),
+            ("dora", Role.DISTRIBUTION),
+        ):
+            Users(home).add(name, role, PASSWORD)
+        made = {path for path in (home.root / "dirwlt").iterdir() if path.is_file()} - before
+        return {path.relative_to(home.root).as_posix(): path.read_bytes() for path in made}
 
 
 @contextmanager

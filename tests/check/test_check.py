@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from amounts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -273,7 +274,7 @@ def test_a_missing_or_binary_file_is_a_clear_error(tmp_path: Path, capsys: pytes
     assert "line 2 is not valid UTF-8" in said
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(max_size=80), st.sampled_from(["x.oby", "x.prm", "GLOBALS"]))
 @pytest.mark.slow
 def test_any_content_of_a_file_is_checked(text: str, name: str) -> None:
@@ -282,6 +283,7 @@ def test_any_content_of_a_file_is_checked(text: str, name: str) -> None:
         form(report)
 
 
+@pytest.mark.slow
 def test_ten_thousand_lines_take_about_ten_times_as_long_as_a_thousand() -> None:
     """The limit is generous; the bench measures exactly."""
     block = "".join(f"ADD EXTRACT e{n}, TRANLOG, BEGIN NOW\nINFO EXTRACT e{n}, DETAIL\n" for n in range(500))

@@ -328,6 +328,7 @@ def test_the_catalog_has_the_aliases_but_no_secret(shell: Shell) -> None:
     assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_what_the_catalog_cannot_record(shell: Shell) -> None:
     """Regression: the statement failed, and the group or the alias was there."""
     shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea", "ALTER CREDENTIALSTORE ADD USER u PASSWORD x ALIAS one")

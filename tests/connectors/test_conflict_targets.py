@@ -96,6 +96,7 @@ def test_postgresql_resolves_conflicts_by_the_rules(request: pytest.FixtureReque
     assert found > 3 * rounds(request)
 
 
+@pytest.mark.slow
 def test_duckdb_resolves_conflicts_by_the_rules(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     login = duckdb_session.login_of(tmp_path / "t.duckdb")
     connection = duckdb_session.connect(login)

@@ -125,6 +125,7 @@ for number in range(12):
     assert len(Catalog(home).trandata("north")) == 24
 
 
+@pytest.mark.slow
 def test_concurrent_threads_of_one_process_lose_no_entry(home: Home) -> None:
     Catalog(home).groups()
 
@@ -185,6 +186,7 @@ def test_a_damaged_catalog_is_reported_with_the_remedy(home: Home, content: byte
     assert "move" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_flipped_bytes_are_reported_as_damage_and_not_as_a_lock(home: Home) -> None:
     catalog = Catalog(home)
     for number in range(12):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from amounts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,7 +103,7 @@ def test_invalid_statements_are_refused_at_the_right_column(text: str, column: i
     assert part in str(raised.value)
 
 
-@settings(max_examples=400, deadline=1000)
+@settings(max_examples=examples(400), deadline=1000)
 @given(st.one_of(st.text(max_size=60), st.sampled_from([example for _, _, example in EXAMPLES]).flatmap(
     lambda text: st.tuples(st.just(text), st.integers(0, len(text)), st.text(max_size=3)).map(
         lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + 1 :]

@@ -33,6 +33,7 @@ def read_everything(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_flipped_bits_cuts_and_moved_blocks_never_give_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def test_a_missing_archive_is_empty(tmp_path: Path) -> None:
     assert lag_archive.spreads(tmp_path / "none", "DAY", 0) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3 * 86_400), st.floats(-5, 500)), min_size=1, max_size=40, unique=True))
 def test_percentiles_of_the_archive_are_those_of_its_rows(

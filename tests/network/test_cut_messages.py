@@ -83,6 +83,7 @@ def send(name: TrailName, limit: int) -> int:
     return receiver.taken
 
 
+@pytest.mark.slow
 def test_a_connection_that_ends_after_any_byte_of_a_message_loses_nothing(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

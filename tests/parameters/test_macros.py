@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from amounts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,7 @@ def test_an_error_in_a_macro_names_the_call() -> None:
     assert (errors[0].where, "in macro #o, called at r.prm:3:3" in errors[0].hint) == ("r.prm:1:16", True)
 
 
+@pytest.mark.slow
 def test_endless_macro_expansion_is_stopped() -> None:
     text = "".join(f"MACRO #m{n} PARAMS (#a) BEGIN #m{n + 1} (#a #a) #m{n + 1} (#a) END;\n" for n in range(40))
     errors: list[ParameterError] = []
@@ -138,7 +140,7 @@ def test_endless_macro_expansion_is_stopped() -> None:
     assert errors
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -41,6 +41,7 @@ def basic(name: str, password: str) -> dict[str, str]:
     return {"authorization": f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}"}
 
 
+@pytest.mark.slow
 def test_guesses_that_are_already_queued_must_wait_too(sign_in: SignIn) -> None:
     guesses = [basic("uma", f"guess-{number}") for number in range(2 * FREE_FAILURES)]
     assert [sign_in.quick(guess, "h", "") for guess in guesses] == [None] * len(guesses)

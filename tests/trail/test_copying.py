@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
+from amounts import seeds
 from trail_kit import PRODUCER, open_writer, read_all, small
 
 from ggshell.clock import FakeClock
@@ -118,7 +119,7 @@ def tear(name: TrailName, dice: random.Random) -> None:
         os.truncate(path, dice.randint(mark.position.rba, path.stat().st_size))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_copies_are_equal_after_any_kills(names: tuple[TrailName, TrailName], seed: int) -> None:
     source, target = names
     dice = random.Random(seed)
@@ -140,7 +141,7 @@ def test_copies_are_equal_after_any_kills(names: tuple[TrailName, TrailName], se
     assert digest(target) == digest(source)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120))
 def test_every_row_arrives_once_however_copying_and_encoding_alternate(
     names: tuple[TrailName, TrailName], seed: int
 ) -> None:

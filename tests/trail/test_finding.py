@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amounts import examples
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def transaction_begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     csns=st.lists(st.integers(1, 400), min_size=1, max_size=60, unique=True).map(sorted),
     wanted=st.integers(0, 410),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from amounts import examples
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,7 +66,7 @@ PLANS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PLANS, st.integers(400, 90_000))
 def test_an_independent_reader_reads_random_trails_as_written(
     plan: list[tuple[list[Sent], str]], max_bytes: int

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from amounts import examples
 from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,7 +73,7 @@ def test_rows_are_read_back_and_their_values_appear_nowhere_in_the_file(tmp_path
     assert b"a secret" not in sealed.file(0).read_bytes()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows=st.lists(hand_made_rows(), min_size=1, max_size=40))
 def test_random_rows_are_read_back(rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> None:
     name = TrailName(tmp_path_factory.mktemp("trail"), "ea")

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from amounts import examples
 from batches import Row, Tx, make_batch, read_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ plans = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(plans, st.integers(200, 4000), st.integers(100, 3000))
 def test_random_transactions_with_rollovers_and_restarts_are_read_back_unchanged(
     plan: list[tuple[list[Row], str]], max_bytes: int, chunk: int
@@ -106,6 +107,7 @@ def test_a_long_data_area_is_split_into_fragments_and_read_back_whole(tmp_path: 
     assert open_writer(name).last_csn == Csn(2)
 
 
+@pytest.mark.slow
 def test_after_a_cut_at_any_length_every_whole_transaction_is_kept_and_the_writer_resumes(tmp_path: Path) -> None:
     name = TrailName(tmp_path / "t", "ea")
     writer = open_writer(name)
@@ -137,6 +139,7 @@ def test_after_a_cut_at_any_length_every_whole_transaction_is_kept_and_the_write
         assert read_all(name) == expected
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_an_error_with_file_and_rba_and_never_a_wrong_row(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
     writer = open_writer(name)

@@ -63,6 +63,7 @@ def write_the_rest(name: TrailName) -> None:
         writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True], ids=["nothing written", "half written"])
 def test_an_error_at_any_call_ends_the_writer_and_the_next_one_resumes(tmp_path: Path, half: bool) -> None:
     for place in range(200):

@@ -89,6 +89,7 @@ def test_any_sequence_of_changes_gives_the_rows_of_the_source(deliveries: DuckDB
     assert deliveries.content() == rows
 
 
+@pytest.mark.slow
 def test_after_a_crash_at_any_point_everything_is_applied_once(deliveries: DuckDBDeliveries) -> None:
     transactions, rows = workload(7, 60)
     batches = trail(transactions, rows_a_batch=11)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pipeline.capture.crashing_disk import CrashingDisk, Fuse
 
 from ggshell.clock import FakeClock
@@ -73,6 +74,7 @@ class Run:
             self.log.pause_time = self.bounded.log_due
 
 
+@pytest.mark.slow
 def test_the_example_of_the_manual_with_its_own_numbers(tmp_path: Path) -> None:
     write_figure(tmp_path / "log")
     disk = CrashingDisk(Fuse())

@@ -6,6 +6,7 @@ import itertools
 import struct
 
 import pytest
+from amounts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def received(stream: bytes, cuts: list[int]) -> tuple[list[bytes], list[int]]:
     return found, others
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(messages, min_size=1, max_size=60),
     st.lists(st.integers(0, 1 << 30), max_size=12),

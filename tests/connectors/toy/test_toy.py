@@ -41,6 +41,7 @@ def _write(log: list[Entry], first: int, *values: bytes) -> None:
             log.append(Entry(number * 3 + step, MOMENT, kind, number, number * 10 if kind == "K" else 0, row))
 
 
+@pytest.mark.slow
 def test_a_kind_with_a_folder_and_a_registry_line_replicates(toy: Shell) -> None:
     added = toy.batch(
         LOGIN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pipeline.capture.list_log import Entry
 from pipeline.capture.small_extract import FOLDER, Machine, SmallExtract
 
@@ -62,6 +63,7 @@ def _figure() -> list[Entry]:
     return found.log
 
 
+@pytest.mark.slow
 def test_the_example_of_the_manual(tmp_path: Path) -> None:
     machine = Machine(tmp_path, interval=FOUR, log=_figure(), step_records=1)
     extract = SmallExtract(machine)

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import pytest
+from amounts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ TABLES = st.dictionaries(st.tuples(st.text("ab", max_size=3)), st.tuples(st.samp
 
 
 # On a busy machine, drawing the first text is slow by itself, as it loads the character tables.
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(TABLES, TABLES, st.integers(1, 5), st.integers(1, 5))
 def test_exactly_the_differing_rows_are_found(source: Table, target: Table, range_rows: int, buckets: int) -> None:
     pair = Pair(Rows(source), Rows(target))
