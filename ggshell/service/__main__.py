@@ -6,7 +6,7 @@ import importlib.util
 import sys
 
 from ggshell.errors import ProcessError
-from ggshell.groups.__main__ import run_as
+from ggshell.groups.__main__ import run_as, without_collection
 from ggshell.home.home import Home
 
 _LIBRARIES = ("starlette", "uvicorn", "msgspec", "prometheus_client")
@@ -25,8 +25,8 @@ def _run(kind: str, home: Home, group: str) -> int:
             code="GGS-00913",
             hint="pip install -e '.[service]' in the clone of ggshell",
         )
-    from ggshell.service import process
-
+    with without_collection():
+        from ggshell.service import process
     return process.run(home)
 
 
