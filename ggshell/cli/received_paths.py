@@ -53,9 +53,16 @@ class ReceivedPath(NamedTuple):
         return "CONNECTED" if self.connected else "NOT CONNECTED"
 
 
-def received_paths(home: Home) -> list[ReceivedPath]:
-    """Return every trail that arrives in a home. Raises StoreError for a file that cannot be read, DiskError."""
-    owners = [(place, owner) for place in sent_trails(home.root.resolve()) if (owner := owner_of(place)) and owner.home]
+def received_paths(home: Home, *, deleted: bool = False) -> list[ReceivedPath]:
+    """Return every trail that arrives in a home. ``deleted``: also those whose sender DELETE RECVPATH has deleted.
+
+    Raises StoreError for a file that cannot be read, DiskError."""
+    found_owners = ((place, owner_of(place)) for place in sent_trails(home.root.resolve()))
+    owners = [
+        (place, owner)
+        for place, owner in found_owners
+        if owner is not None and owner.home and (deleted or not owner.deleted)
+    ]
     answer = _asked(home)
     figures = {each["trail"]: each for each in answer or ()}
     found = [_path(home, place, owner, figures.get(str(place)), known=answer is not None) for place, owner in owners]
@@ -66,9 +73,9 @@ def received_paths(home: Home) -> list[ReceivedPath]:
     return sorted(unique, key=lambda each: (each.name, each.trail))
 
 
-def select_paths(home: Home, wanted: str) -> list[ReceivedPath]:
+def select_paths(home: Home, wanted: str, *, deleted: bool = False) -> list[ReceivedPath]:
     """Return the paths whose name, sender or trail matches a name or a wildcard. Raises NotFoundError, StoreError."""
-    found = [each for each in received_paths(home) if _matches(home, each, wanted)]
+    found = [each for each in received_paths(home, deleted=deleted) if _matches(home, each, wanted)]
     if not found:
         raise NotFoundError(
             f"receiver path {wanted[:80]} does not exist.", hint="list the trails with INFO RECVPATH ALL"

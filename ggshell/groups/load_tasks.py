@@ -7,10 +7,11 @@ result of the same load instead of starting the task again.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from ggshell.errors import GgsError, StateError
+from ggshell.errors import ConflictError, DiskError, GgsError, StateError
 from ggshell.files import locked
 from ggshell.groups.control import request
 from ggshell.groups.ending import Ending
@@ -19,11 +20,10 @@ from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
 from ggshell.home.home import Home
 from ggshell.home.process_file import ALIVE, ProcessState, state_of
-from ggshell.network.trail_owner import release
+from ggshell.network.trail_owner import delete_owner
 from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.trail_statements import task_trail
 from ggshell.trail.name import TrailName
-from ggshell.trail.removing import remove_from
 from ggshell.types import TrailPosition
 
 CANNOT_RUN: Final = "GGS-00972"
@@ -51,8 +51,7 @@ def prepare_task(home: Home, group: str) -> None:
         )
     _manager(home)
     name = TrailName.parse(task_trail(group), home.root)
-    remove_from(name, 0)
-    release(name)
+    delete_owner(name, purge=True)
 
 
 def start_task(home: Home, group: str, load: str) -> None:
@@ -101,15 +100,22 @@ class TaskEnding(Ending):
 
 
 def run_task(context: GroupContext, ending: TaskEnding, run: Callable[[], None]) -> None:
-    """Run a task's Replicat and keep its result. Raises StateError (GGS-00972) if no Extract has started it."""
+    """Run a task's Replicat and keep its result; remove the load if it was applied.
+
+    Raises StateError (GGS-00972) if no Extract has started it.
+    """
     options = context.checkpoint.options
     if not options.task.get("load") or "ended" in options.task:
         raise started_by_extract(context.group)
     try:
         run()
     except GgsError as error:
-        _keep(context, ended=True, error=f"{error.code} {error.message}")
+        kept = f"its load is kept in {task_trail(context.group)} until the next one"
+        _keep(context, ended=True, error=f"{error.code} {error.message}; {kept}")
         raise
+    if ending.is_reached:
+        with contextlib.suppress(ConflictError, DiskError, OSError):  # the next load removes it
+            delete_owner(TrailName.parse(task_trail(context.group), context.home.root), purge=True)
     _keep(context, **({"ended": True} if ending.is_reached else {}))
 
 

@@ -36,10 +36,10 @@ STOP_PATIENCE: Final = 2.0
 def receiver_of(home: Home, host: RemoteHost | None, trail: str) -> str:
     """Return the URL of the receiver of a remote trail; empty if the trail is a local one.
 
-    A loopback address with a port of this home means this home: published parameter files use RMTHOST localhost for
-    trails on the same machine. Raises ParameterError, StoreError.
+    A loopback address with a port of this home, or without a port, means this home: published parameter files use RMTHOST
+    localhost for trails on the same machine. Raises ParameterError, StoreError.
     """
-    if host is None or (host.is_loopback and host.port in own_ports(home)):
+    if host is None or (host.is_loopback and (not host.port or host.port in own_ports(home))):
         return ""
     return f"wss://{host.place}{TARGETS}?trail={quote(trail, safe='/.')}"
 

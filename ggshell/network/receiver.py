@@ -11,16 +11,16 @@ import struct
 import threading
 from collections.abc import Sequence
 
-from ggshell.errors import TrailError
+from ggshell.errors import ConflictError, TrailError
 from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
-from ggshell.network.trail_owner import TrailOwner, claim, owner_of, require_sender
+from ggshell.network.trail_owner import TrailOwner, claim, require_sender
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import LAST_FILE, TrailName
 from ggshell.trail.opened import open_file
-from ggshell.trail.removing import remove_from
+from ggshell.trail.removing import remove_held
 from ggshell.types import TrailPosition
 
 
@@ -38,10 +38,7 @@ class ReceivedTrail:
         Raises ConflictError if another process or sender writes the trail, TrailError if it has lost data, DiskError.
         """
         self.name = name
-        require_sender(name, sender)  # before the lock, which the other sender may hold
-        if purge is not None and owner_of(name) is not None:
-            _remove(name, purge)
-        self._files = LocalTrailFiles.open(name)
+        self._files = _claimed(name, sender, purge)
         self._guard = threading.Lock()
         self._closed = False
         self._taken = 0
@@ -50,7 +47,6 @@ class ReceivedTrail:
         self._place: TrailPosition | None = None
         self._end: DurableMark | None = None
         try:
-            claim(name, sender)
             self.opened = self._recover(reached)
         except OSError as error:
             self._files.close()
@@ -162,11 +158,18 @@ class ReceivedTrail:
         )
 
 
-def _remove(name: TrailName, first: int) -> None:
+def _claimed(name: TrailName, sender: TrailOwner, purge: int | None) -> LocalTrailFiles:
+    """Open the files of a trail after recording whose it is, and removing those that its sender writes again."""
+
+    def prepare() -> None:
+        if claim(name, sender) is not None and purge is not None:
+            remove_held(name, purge)
+
     try:
-        remove_from(name, first)
-    except OSError as error:
-        raise unwritable(name, error) from error
+        return LocalTrailFiles.open(name, prepare)
+    except ConflictError:
+        require_sender(name, sender)  # another sender may hold the lock: then the error names it
+        raise
 
 
 def _require_header(frame: Frame) -> None:

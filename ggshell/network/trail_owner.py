@@ -1,33 +1,31 @@
 """Who writes a trail that arrives from another home: a small file beside the trail.
 
 A trail has one writer for its whole life. Two paths into one trail, or a path into the trail of an Extract, would mix
-transactions that the readers cannot tell apart.
+transactions that the readers cannot tell apart. A sender that was deleted here (DELETE RECVPATH) stays recorded while the trail
+has files: it can continue them, nobody else can.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from ggshell.errors import ConflictError, StoreError
 from ggshell.files import read_json, write_atomically
+from ggshell.network.remote_group import RemoteGroup
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_held, trail_lock
 
 OTHER_WRITER = "GGS-00954"
 
 
-class TrailOwner(NamedTuple):
-    """The home (its id), its machine, and the group or path there that writes a trail. ``since``: microseconds since 1970."""
+@dataclass(frozen=True)
+class TrailOwner(RemoteGroup):
+    """The group that writes a trail. ``since``: microseconds since 1970. ``deleted``: it was deleted by DELETE RECVPATH."""
 
-    home: str
-    host: str
-    group: str
     since: int = 0
-
-    @property
-    def text(self) -> str:
-        return f"{self.group} of home {self.home} on {self.host}"
+    deleted: bool = False
 
 
 def owner_path(name: TrailName) -> Path:
@@ -36,10 +34,13 @@ def owner_path(name: TrailName) -> Path:
 
 
 def owner_of(name: TrailName) -> TrailOwner | None:
-    """Return the owner of a trail that arrives from another home; None for any other trail. Raises StoreError."""
+    """Return the owner of a trail that arrives from another home; None for any other trail. Raises StoreError.
+
+    A deleted owner of a trail without files is none any more.
+    """
     path = owner_path(name)
     try:
-        return TrailOwner(**read_json(path.read_bytes()))
+        found = TrailOwner(**read_json(path.read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
@@ -48,26 +49,30 @@ def owner_of(name: TrailName) -> TrailOwner | None:
             f"the file {path}, which names the sender of trail {name}, cannot be read: {reason}",
             hint="restore it from a backup; if the trail has no other writer, remove it and its sender is recorded again",
         ) from error
+    return None if found.deleted and not name.sequences() else found
 
 
-def claim(name: TrailName, sender: TrailOwner) -> None:
-    """Record the sender of a new trail, or check that it is the trail's own sender.
+def claim(name: TrailName, sender: TrailOwner) -> TrailOwner | None:
+    """Record the sender of a trail, or check that it is the trail's own sender; return the owner before.
 
     The caller holds the trail's lock. Raises ConflictError (GGS-00954) if something else writes the trail, StoreError,
     DiskError.
     """
-    require_sender(name, sender)
-    if owner_of(name) is None:
-        if name.sequences():
-            raise _refused(name, "it has files that did not arrive from another home")
-        write_atomically(owner_path(name), json.dumps(sender._asdict()).encode(), mode=0o640)
+    owner = owner_of(name)
+    if owner is not None:
+        _require(name, owner, sender)
+    elif name.sequences():
+        raise _refused(name, "it has files that did not arrive from another home")
+    if owner is None or owner.deleted:
+        _save(name, sender)
+    return owner
 
 
 def require_sender(name: TrailName, sender: TrailOwner) -> None:
     """Raise ConflictError (GGS-00954) if another sender writes a trail; StoreError."""
     owner = owner_of(name)
-    if owner is not None and (owner.home, owner.group.upper()) != (sender.home, sender.group.upper()):
-        raise _refused(name, f"{owner.text} writes it")
+    if owner is not None:
+        _require(name, owner, sender)
 
 
 def require_no_sender(name: TrailName) -> None:
@@ -75,15 +80,34 @@ def require_no_sender(name: TrailName) -> None:
     owner = owner_of(name)
     if owner is not None:
         raise ConflictError(
-            f"trail {name} belongs to its sender: {owner.text} writes it",
+            f"trail {name} belongs to its sender: {owner.text} {'wrote' if owner.deleted else 'writes'} it",
             code=OTHER_WRITER,
-            hint="use another trail name; if its sender is gone, use DELETE RECVPATH",
+            hint="use another trail name; if its sender is gone, use DELETE RECVPATH … PURGE",
         )
 
 
-def release(name: TrailName) -> None:
-    """Forget the sender of a trail."""
-    owner_path(name).unlink(missing_ok=True)
+def delete_owner(name: TrailName, *, purge: bool = False) -> None:
+    """Delete the sender of a trail, which keeps its files, or remove the files too; under the trail's lock.
+
+    Raises ConflictError while a sender is connected, StoreError, DiskError, OSError.
+    """
+    with trail_lock(name):
+        if purge:
+            remove_held(name, 0)
+        owner = owner_of(name)
+        if owner is None or not name.sequences():
+            owner_path(name).unlink(missing_ok=True)
+        else:
+            _save(name, replace(owner, deleted=True))
+
+
+def _save(name: TrailName, owner: TrailOwner) -> None:
+    write_atomically(owner_path(name), json.dumps(asdict(owner)).encode(), mode=0o640)
+
+
+def _require(name: TrailName, owner: TrailOwner, sender: TrailOwner) -> None:
+    if not owner.is_same(sender):
+        raise _refused(name, f"{owner.text} {'wrote' if owner.deleted else 'writes'} it")
 
 
 def _refused(name: TrailName, why: str) -> ConflictError:

@@ -8,30 +8,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from ggshell.errors import DiskError, StoreError
 from ggshell.files import read_json, write_atomically
+from ggshell.network.remote_group import RemoteGroup
 from ggshell.trail.name import TrailName
 
 _FILE = re.compile(r"\.(..)\.reader-[0-9a-f]{16}")
 
 
-class TrailReaderNote(NamedTuple):
-    """A reader: its home's id, its machine, its path there, and the sequence number of the first file that it needs.
+@dataclass(frozen=True)
+class TrailReader(RemoteGroup):
+    """A path that reads a trail, and the sequence number of the first file that it needs.
 
     ``updated``: microseconds since 1970."""
 
-    home: str
-    host: str
-    group: str
     seqno: int
     updated: int
-
-    @property
-    def text(self) -> str:
-        return f"{self.group} of home {self.home} on {self.host}"
 
 
 def _path(name: TrailName, home: str, group: str) -> Path:
@@ -39,9 +34,9 @@ def _path(name: TrailName, home: str, group: str) -> Path:
     return name.folder / f".{name.prefix}.reader-{key}"
 
 
-def note_reader(name: TrailName, note: TrailReaderNote) -> None:
+def note_reader(name: TrailName, reader: TrailReader) -> None:
     """Record how far a reader is. Raises DiskError."""
-    write_atomically(_path(name, note.home, note.group), json.dumps(note._asdict()).encode(), mode=0o640)
+    write_atomically(_path(name, reader.home, reader.group), json.dumps(asdict(reader)).encode(), mode=0o640)
 
 
 def forget_reader(name: TrailName, home: str, group: str) -> None:
@@ -53,12 +48,12 @@ def forget_reader(name: TrailName, home: str, group: str) -> None:
         raise DiskError(f"cannot remove {path}: {error.strerror}") from error
 
 
-def readers_of(name: TrailName) -> list[TrailReaderNote]:
+def readers_of(name: TrailName) -> list[TrailReader]:
     """Return the readers of a trail. Raises StoreError for a file that cannot be read."""
     return [each for trail, each in readers_in(name.folder) if trail.prefix == name.prefix]
 
 
-def readers_in(folder: Path) -> list[tuple[TrailName, TrailReaderNote]]:
+def readers_in(folder: Path) -> list[tuple[TrailName, TrailReader]]:
     """Return the readers of the trails of a folder. Raises StoreError."""
     if not folder.is_dir():
         return []
@@ -66,10 +61,10 @@ def readers_in(folder: Path) -> list[tuple[TrailName, TrailReaderNote]]:
     return [(TrailName(folder, match[1]), _read(path)) for path, match in found if match]
 
 
-def _read(path: Path) -> TrailReaderNote:
+def _read(path: Path) -> TrailReader:
     try:
-        found = TrailReaderNote(**read_json(path.read_bytes()))
-        found = found._replace(seqno=int(found.seqno))
+        found = TrailReader(**read_json(path.read_bytes()))
+        found = replace(found, seqno=int(found.seqno))
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
         raise StoreError(

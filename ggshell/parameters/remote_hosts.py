@@ -13,7 +13,9 @@ COMPRESS_THRESHOLD: Final = 1000
 
 
 class RemoteHost(NamedTuple):
-    """RMTHOST. ``compress_threshold``: the smallest data that is compressed, in bytes; None without COMPRESS.
+    """RMTHOST. ``port``: 0 for a loopback address without PORT and MGRPORT.
+
+    ``compress_threshold``: the smallest data that is compressed, in bytes; None without COMPRESS.
 
     ``send_buffer``: TCPBUFSIZE in bytes, 0 for the system's own. ``most_data``: TCPFLUSHBYTES, the most bytes of a trail in
     one message, 0 for the sender's own. ``streams``: false with NOSTREAMING. ``silence``: TIMEOUT, the seconds without any
@@ -42,10 +44,11 @@ class RemoteHost(NamedTuple):
 def remote_host(item: Parameter) -> RemoteHost:
     """Return the settings of an RMTHOST line."""
     given: dict[str, Any] = item.args
-    port = given.get("mgrport") or given.get("port") or COLLECTOR_PORT
+    host = str(given["host"])
+    port = given.get("mgrport") or given.get("port") or (0 if is_loopback(host) else COLLECTOR_PORT)
     threshold = int(given.get("compressthreshold", COMPRESS_THRESHOLD)) if "compress" in given else None
     return RemoteHost(
-        str(given["host"]),
+        host,
         int(port),
         threshold,
         send_buffer=int(given.get("tcpbufsize", 0)),

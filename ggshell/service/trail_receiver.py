@@ -113,7 +113,7 @@ class TrailReceivers:
         name = trail_here(self._state, opening.trail, written=True)
         sender = TrailOwner(opening.home, opening.host, opening.group, self._state.clock.now())
         earlier = self.arrivals.get(name)
-        if earlier is not None and earlier.sender[:3] == sender[:3]:
+        if earlier is not None and earlier.sender.is_same(sender):
             await self._replace(earlier)
         reached = TrailPosition(*opening.reached) if opening.reached is not None else None
         loop = asyncio.get_running_loop()

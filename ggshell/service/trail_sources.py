@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -16,7 +17,7 @@ from ggshell.errors import DiskError, TrailError
 from ggshell.home.events import Severity
 from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
 from ggshell.network.opening import Opened, Opening, encode_message, position_text
-from ggshell.network.trail_readers import TrailReaderNote, forget_reader, note_reader
+from ggshell.network.trail_readers import TrailReader, forget_reader, note_reader
 from ggshell.network.trail_source import TrailSource
 from ggshell.service.state import ServiceState
 from ggshell.service.trail_admission import TrailAdmission, trail_here
@@ -32,9 +33,7 @@ LOOK_SECONDS: Final = 1.0
 class Reading:
     """One trail that another home reads over one connection."""
 
-    def __init__(
-        self, source: TrailSource, note: TrailReaderNote, address: str, since: int, compress: int | None
-    ) -> None:
+    def __init__(self, source: TrailSource, note: TrailReader, address: str, since: int, compress: int | None) -> None:
         """``compress``: frames with at least this many bytes of data are compressed; None: no frame is."""
         self.compression = Compression(compress) if compress is not None else None
         self.source = source
@@ -111,7 +110,7 @@ class TrailSources:
         source: TrailSource = await self._in_thread(opened)
         end, now = source.end, self._state.clock.now()
         first = opening.reached[0] if opening.reached is not None else 0
-        note = TrailReaderNote(opening.home, opening.host, opening.group, first, now)
+        note = TrailReader(opening.home, opening.host, opening.group, first, now)
         client = websocket.client.host if websocket.client is not None else "local"
         try:
             await self._in_thread(note_reader, name, note)
@@ -155,7 +154,7 @@ class TrailSources:
             durable, reading.taken = decode_acknowledgement(bytes(data))
             reading.changed.set()
             if durable.seqno != reading.note.seqno and durable.rba:
-                reading.note = reading.note._replace(seqno=durable.seqno, updated=self._state.clock.now())
+                reading.note = replace(reading.note, seqno=durable.seqno, updated=self._state.clock.now())
                 await self._in_thread(note_reader, reading.source.name, reading.note)
 
     def _next(self, reading: Reading) -> bytes | None:

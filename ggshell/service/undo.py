@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """How one step is undone."""
+    """How one step is undone.
+
+    ``apply`` of each class does that. It returns what was done, an empty text if there was nothing to undo. Raises GgsError.
+    """
 
     def require_unused(self, home: Home, *, later: bool) -> None:
         """Raise StateError if nothing may be undone, because a group is in use.
 
         ``later``: after the request was interrupted; somebody may have started the group and stopped it again.
         """
-
-    def apply(self, call: Call) -> str:
-        """Undo the step; return what was done, an empty text if there was nothing to undo. Raises GgsError."""
-        raise NotImplementedError
 
 
 class AddedGroup(Undo, frozen=True, tag="added group"):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ggshell.errors import DiskError, TrailError
-from ggshell.files import locked, sync_directory
+from ggshell.files import sync_directory
 from ggshell.trail.blocks import BlockWriter, begin_file, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter, Waker
 from ggshell.trail.finding import transactions_of
@@ -21,6 +22,7 @@ from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reach import MISSING, RESTORE
 from ggshell.trail.recover import find_end
+from ggshell.trail.removing import trail_lock
 from ggshell.types import Csn, TrailPosition
 
 NOTHING_SHOWN = DurableMark(TrailPosition(-1, -1), None)
@@ -118,12 +120,16 @@ class LocalTrailFiles:
         holds.callback(self._waker.close)
 
     @classmethod
-    def open(cls, name: TrailName) -> LocalTrailFiles:
-        """Take the trail's lock. Raises ConflictError if another process writes the trail, DiskError."""
+    def open(cls, name: TrailName, prepare: Callable[[], None] | None = None) -> LocalTrailFiles:
+        """Take the trail's lock; call ``prepare`` before a file is opened.
+
+        Raises ConflictError if another process writes the trail, DiskError, and what ``prepare`` raises."""
         with contextlib.ExitStack() as holds:
             try:
                 name.folder.mkdir(parents=True, exist_ok=True)
-                holds.enter_context(locked(name.folder / f".{name.prefix}.lock", f"trail {name}"))
+                holds.enter_context(trail_lock(name))
+                if prepare is not None:
+                    prepare()
                 files = cls(name, holds)
             except OSError as error:
                 raise unwritable(name, error) from error

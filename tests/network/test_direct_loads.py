@@ -13,6 +13,7 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState
+from ggshell.trail.name import TrailName
 
 LOAD, TASK = ("LOAD1", GroupKind.EXTRACT), ("RLOAD", GroupKind.REPLICAT)
 ROWS = 5000
@@ -47,6 +48,11 @@ def prepare(homes: TwoHomes, north: str, south: str, hosts: str) -> None:
     homes.run("ADD EXTRACT load1, SOURCEISTABLE")
 
 
+def task_files(homes: TwoHomes) -> list[int]:
+    """The files of the load in the target home."""
+    return TrailName(homes.target.home / "dirtmp" / "task-RLOAD", "tk").sequences()
+
+
 def report(homes: TwoHomes) -> str:
     return Home(homes.source).report("LOAD1").read_text()
 
@@ -65,6 +71,7 @@ def test_the_extract_starts_the_task_and_ends_with_its_result(
     assert f"Task REPLICAT RLOAD at 127.0.0.1:{line.port} has applied 5,000 rows" in report(homes).replace("\n", " ")
     assert "Task (SPECIALRUN)" in homes.target.run("INFO REPLICAT rload")
     assert "RLOAD" not in homes.target.run("INFO REPLICAT *")
+    assert task_files(homes) == []
 
 
 def test_a_line_that_is_cut_while_the_task_applies_does_not_start_it_twice(
@@ -94,11 +101,14 @@ def test_a_task_that_cannot_apply_gives_the_extract_its_error(
     until_state(Home(homes.source), *LOAD, ProcessState.ABENDED)
     assert "GGS-00973" in report(homes)
     assert "duplicate key" in report(homes)
+    assert "its load is kept in ./dirtmp/task-RLOAD/tk" in " ".join(report(homes).split())
+    assert task_files(homes)
     with psycopg.connect(south, autocommit=True) as target:
         target.execute("TRUNCATE b.items")
     homes.run("START EXTRACT load1")
     until_state(Home(homes.source), *LOAD, ProcessState.STOPPED)
     assert count() == ROWS
+    assert task_files(homes) == []
 
 
 def test_what_is_missing_in_the_target_home_is_named(

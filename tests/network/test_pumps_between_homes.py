@@ -141,3 +141,10 @@ def test_rmthost_with_this_homes_own_port_stays_here(homes: TwoHomes) -> None:
     add_pump(homes, "localhost, MGRPORT 7809")
     homes.written = TrailName(homes.source / "dirdat", "da")
     homes.until_equal()
+
+
+def test_a_loopback_address_without_a_port_is_this_home(homes: TwoHomes) -> None:
+    homes.write(5)
+    add_pump(homes, "localhost")
+    until("the pump has written a trail here", lambda: bool(local_files(homes)))
+    assert "GGS-00950" not in report(homes)

@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterable
 
 from command_line import run_ggshell
-from processes import until
+from processes import until, until_state
 from prometheus_client.core import Metric
 from two_homes import TwoHomes
 
 from ggshell.clock import SystemClock
 from ggshell.home.certificate import CERTIFICATE
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.home.process_file import ProcessState
 from ggshell.service.group_snapshot import snapshots
 from ggshell.service.transfer_metrics import received_metrics, sent_metrics
+from ggshell.trail.removing import trail_lock
 
 
 def on_target(homes: TwoHomes, statement: str, code: int = 0) -> str:
@@ -45,7 +48,33 @@ def test_arrivals_are_listed_counted_and_forgotten(homes: TwoHomes) -> None:
     assert "a confirmation is required" in on_target(homes, "DELETE RECVPATH dp1", code=1)
     assert "Deleted RECVPATH DP1" in on_target(homes, "DELETE RECVPATH dp1 !")
     assert "No trails arrive" in on_target(homes, "INFO RECVPATH ALL")
-    on_target(homes, "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/xx; ADD EXTTRAIL ./dirdat/da, EXTRACT pmp1")
+
+
+def test_a_deleted_sender_continues_its_trail_and_purge_frees_the_name(homes: TwoHomes) -> None:
+    homes.write(10)
+    homes.start_path()
+    homes.until_equal()
+    homes.run("STOP DISTPATH dp1; DELETE DISTPATH dp1")
+    until("the connection has ended", lambda: "NOT CONNECTED" in on_target(homes, "INFO RECVPATH dp1"))
+    assert "the same sender can continue it" in on_target(homes, "DELETE RECVPATH dp1 !")
+    on_target(homes, "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/xx")
+    local = "ADD EXTTRAIL ./dirdat/da, EXTRACT pmp1"
+    assert "wrote it" in on_target(homes, local, code=1)
+    homes.run(f"ADD DISTPATH dp2, SOURCE ./dirdat/ea, TARGET {homes.url()}; START DISTPATH dp2")
+    until_state(Home(homes.source), "DP2", GroupKind.PATH, ProcessState.ABENDED)
+    assert "GGS-00954" in Home(homes.source).report("DP2").read_text()
+    homes.write(10)
+    homes.start_path()
+    homes.until_equal()
+    assert "is connected" in on_target(homes, "DELETE RECVPATH dp1 PURGE !", code=1)
+    homes.run("STOP DISTPATH dp1")
+    until("the connection has ended", lambda: "NOT CONNECTED" in on_target(homes, "INFO RECVPATH dp1"))
+    on_target(homes, "DELETE RECVPATH dp1 !")
+    with trail_lock(homes.written):
+        assert "is locked by another process" in on_target(homes, "DELETE RECVPATH dp1 PURGE !", code=1)
+    assert "is removed" in on_target(homes, "DELETE RECVPATH dp1 PURGE !")
+    assert homes.written.sequences() == []
+    on_target(homes, local)
 
 
 def test_arrivals_are_targets_of_the_rest_api_and_metrics(homes: TwoHomes) -> None:

@@ -15,8 +15,8 @@ from ggshell.cli.results.groups import InfoGroups, ManagerStatus
 from ggshell.cli.results.received import ReceivedPaths
 from ggshell.cli.results.statistics import Stats
 from ggshell.cli.session import Session
-from ggshell.errors import StateError
-from ggshell.network.trail_owner import release
+from ggshell.errors import DiskError, StateError
+from ggshell.network.trail_owner import delete_owner
 
 
 @command("INFO RECVPATH")
@@ -45,12 +45,15 @@ def stats_received(session: Session, *, trail: str) -> ReceivedPaths | Stats:
 
 
 @command("DELETE RECVPATH")
-def delete_received(session: Session, *, trail: str, force: bool = False) -> Message:
-    """Delete paths that this home starts, forget the senders of trails, which keep their files, or forget readers."""
-    done = delete_own(session, trail, force=force)
+def delete_received(session: Session, *, trail: str, purge: bool = False, force: bool = False) -> Message:
+    """Delete paths that this home starts, delete the senders of trails, or forget readers.
+
+    ``purge``: also remove the files of the trails. Without it only the same sender can continue them.
+    """
+    done = None if purge else delete_own(session, trail, force=force)
     if done is not None:
         return done
-    found = select_paths(session.home, trail)
+    found = select_paths(session.home, trail, deleted=purge)
     for each in found:
         if each.connected:
             raise StateError(
@@ -59,12 +62,11 @@ def delete_received(session: Session, *, trail: str, force: bool = False) -> Mes
             )
     if not force:
         what = f"{len(found)} trails" if is_wildcard(trail) else f"trail {found[0].trail}"
-        session.confirm(f"Forget who sends {what}, so that no sender can continue it")
+        session.confirm(f"Delete the files of {what}" if purge else f"Delete the sender of {what}")
     for each in found:
-        release(each.place)
-    return Message(
-        tuple(
-            f"Deleted RECVPATH {each.name}. Trail {each.trail} is kept; its name is free when its files are removed."
-            for each in found
-        )
-    )
+        try:
+            delete_owner(each.place, purge=purge)
+        except OSError as error:
+            raise DiskError(f"cannot remove {error.filename}: {error.strerror}", where=str(each.place)) from error
+    kept = "is removed" if purge else "is kept: the same sender can continue it, PURGE removes it"
+    return Message(tuple(f"Deleted RECVPATH {each.name}. Trail {each.trail} {kept}." for each in found))

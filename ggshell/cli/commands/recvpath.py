@@ -25,7 +25,7 @@ from ggshell.home.checkpoint import (
     WriteCheckpoint,
 )
 from ggshell.network.addresses import parse_source
-from ggshell.network.trail_readers import TrailReaderNote, forget_reader, readers_in
+from ggshell.network.trail_readers import TrailReader, forget_reader, readers_in
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -144,7 +144,7 @@ def _deleted(session: Session, found: View) -> list[str]:
     return lines
 
 
-def _readers(session: Session, name: str) -> list[tuple[TrailName, TrailReaderNote]]:
+def _readers(session: Session, name: str) -> list[tuple[TrailName, TrailReader]]:
     """Return the paths of other homes, by name, that read trails of this home."""
     root = session.home.root
     names = [path for path in (root / "dirdat", *(root / "dirdat").glob("*/")) if path.is_dir()]
@@ -152,7 +152,7 @@ def _readers(session: Session, name: str) -> list[tuple[TrailName, TrailReaderNo
     return [each for each in found if each[1].group.upper() == name.upper()]
 
 
-def _forgotten(readers: list[tuple[TrailName, TrailReaderNote]]) -> Message:
+def _forgotten(readers: list[tuple[TrailName, TrailReader]]) -> Message:
     for name, note in readers:
         forget_reader(name, note.home, note.group)
     return Message(

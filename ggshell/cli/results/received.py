@@ -45,7 +45,16 @@ class ReceivedPaths(NamedTuple):
     def _received_rows(self) -> list[Row]:
         return [
             (
-                *(each.name, each.trail, each.status, *each.sender[:3], each.address or None, moment(each.since)),
+                *(
+                    each.name,
+                    each.trail,
+                    each.status,
+                    each.sender.home,
+                    each.sender.host,
+                    each.sender.group,
+                    each.address or None,
+                    moment(each.since),
+                ),
                 *each.position,
                 *((each.bytes, each.messages, each.syncs, each.connections) if each.known else (None,) * 4),
                 moment(each.last),
