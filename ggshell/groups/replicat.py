@@ -44,7 +44,7 @@ from ggshell.groups.load_tasks import TaskEnding, run_task
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import row_environment
-from ggshell.groups.row_stage import BatchTransform, LeftTruncates, error_rules, map_rules, replicat_stage
+from ggshell.groups.row_stage import LeftTruncates, error_rules, map_rules, replicat_stage
 from ggshell.groups.start_position import (
     ANYWHERE,
     BEYOND_TRAIL,
@@ -62,6 +62,7 @@ from ggshell.home.home import Home
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.process_parameters import ReplicatParameters
 from ggshell.pipeline.apply.checkpoint_table import uncertain
+from ggshell.pipeline.apply.ddl_parts import ddl_parts, is_ddl
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.mapping import Mapper
@@ -70,6 +71,7 @@ from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import CheckpointRow, GroupTarget, TableMapping
 from ggshell.pipeline.heartbeat.hops import ARRIVED_NAME
 from ggshell.pipeline.transform.environment import Environment
+from ggshell.pipeline.transform.stage import Stage
 from ggshell.record.change import ChangeBatch
 from ggshell.record.name_patterns import matches
 from ggshell.trail.misplaced import require_placed
@@ -156,7 +158,7 @@ class Replicat:
         self._delivery: AnyDelivery | None = None
         self._reader: TrailReader | None = None
         self._environment: Environment | None = None
-        self._transform: BatchTransform = lambda batch: batch
+        self._stage: Stage | None = None
         self._look_for_truncates: Callable[[ChangeBatch], None] = lambda batch: None
         self._asked: TrailPosition | None = None
         self._least: Csn | None = None
@@ -216,7 +218,7 @@ class Replicat:
         self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
         self._note_opened(delivery)
         self._environment = environment = row_environment(context, self._trail, target.database_facts, self._login)
-        self._transform = replicat_stage(
+        self._stage = replicat_stage(
             parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
         )
         return delivery, reader
@@ -433,8 +435,8 @@ class Replicat:
             if batch is not None:
                 self._progress.taken(batch.pieces[0].header.commit_time)
                 self._look_for_truncates(batch)
-                batch = self._transform(self._heartbeats.stamp(batch))
-                delivery.feed(batch if self._skipped is None else self._skipped.left(batch))
+                for part in ddl_parts(batch):
+                    self._apply(delivery, part)
                 if reader.caught_up():
                     delivery.advance()
                 unsaved = True
@@ -460,6 +462,16 @@ class Replicat:
                 runner.wait([], 0)
         delivery.flush()
         self._heartbeats.applied(delivery.applied)
+
+    def _apply(self, delivery: AnyDelivery, part: ChangeBatch) -> None:
+        """Apply rows, or one DDL statement, after which clauses are compiled again for tables that may have changed."""
+        changes = is_ddl(part)
+        if not changes:
+            part = self._heartbeats.stamp(part)
+            part = part if self._stage is None else self._stage.run(part)
+        delivery.feed(part if self._skipped is None else self._skipped.left(part))
+        if changes and self._stage is not None:
+            self._stage.forget()
 
     def _read(self, reader: TrailReader) -> ChangeBatch | None:
         """Read the next batch; skip transactions below the CSN that START asked for, which may not be in the trail yet."""

@@ -23,7 +23,6 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
 
 Count = Callable[[str, str], int | None]
-BatchTransform = Callable[[ChangeBatch], ChangeBatch]
 
 
 def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
@@ -49,15 +48,15 @@ def replicat_stage(
     environment: Environment,
     responses: Responses,
     discard: DiscardFile | None = None,
-) -> BatchTransform:
-    """Return the function that processes batches between trail and delivery.
+) -> Stage | None:
+    """Return the stage between trail and delivery; None if no MAP statement requires one.
 
     ``environment``: the values of @GETENV. ``flush``: applies the rows that are waiting in the delivery.
     """
     sources = [each.source.lower() for each in maps]
     acts = any(each.clauses.active or each.clauses.exception_target for each in maps)
     if not acts and len(set(sources)) == len(sources):
-        return lambda batch: batch
+        return None
     environment.database()  # queried now, while no transaction is in progress
     if environment.queries is not None:
         environment.queries.apply_pending = flush
@@ -66,7 +65,7 @@ def replicat_stage(
     environment.count = _with_conflicts(environment.count, resolver)
     responses.resolver = resolver
     responses.exceptions = RefusedRows(rows, environment)
-    return Stage(rows.programs, RaisedErrors(rows, environment, responses, discard)).run
+    return Stage(rows.programs, RaisedErrors(rows, environment, responses, discard))
 
 
 def _with_conflicts(count: Count, resolver: Resolver) -> Count:

@@ -19,8 +19,9 @@ from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_r
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
 from ggshell.pipeline.apply.error_rules import UNIQUE
-from ggshell.pipeline.apply.target import CheckpointRow, Refusal, TableMapping, TargetTable
+from ggshell.pipeline.apply.target import CheckpointRow, Noted, Refusal, TableMapping, TargetNames, TargetTable
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import DdlStatement
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -172,6 +173,21 @@ class DuckTarget:
         self._waiting += 1
         few = self._worked + self._rows < self._gather and self._bytes < GATHER_BYTES
         return None if few and now < self._since + GATHER_SECONDS else self._commit_whole()
+
+    def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
+        """Refuse every statement: DuckDB does not execute the text of another kind of database."""
+        return Refusal("DuckDB does not execute DDL statements of the source (SQLSTATE 0A000)", "0A000")
+
+    def runs_outside(self, statement: DdlStatement) -> bool:
+        return False
+
+    def execute_outside(
+        self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
+    ) -> Refusal | None:
+        return self.execute_ddl(statement, names, noted)
+
+    def forget_tables(self) -> None:
+        self._statements.clear()
 
     def await_answers(self) -> Refusal | None:
         return self._commit_whole() or self._work_open()

@@ -109,6 +109,12 @@ class ApplyPipeline:
         """Send one plain statement and wait for its result."""
         return self.send([ApplyStep(text)]) or self.collect()
 
+    def forget(self) -> Refusal | None:
+        """Deallocate all prepared statements: the tables that they use have changed. Everything must be collected."""
+        names = [*self._names.values(), *self._older.values()]
+        self._names, self._older = {}, {}
+        return self.run(";".join(f"DEALLOCATE {name.decode()}" for name in names)) if names else None
+
     def leave(self) -> None:
         """Leave pipeline mode, so that psycopg itself can use the connection."""
         if self._pipelined:

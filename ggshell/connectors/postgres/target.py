@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
 from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.connectors.postgres.apply_wire import ApplyPipeline, ApplyStep
+from ggshell.connectors.postgres.ddl_execution import DdlExecution
+from ggshell.connectors.postgres.ddl_outside import OutsideStatement, outside_statement
 from ggshell.connectors.postgres.target_tables import fetch_row, target_table
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, DatabaseError
 from ggshell.links import LINKS
@@ -23,12 +25,15 @@ from ggshell.pipeline.apply.target import (
     PLAIN_SESSION,
     BatchLimits,
     CheckpointRow,
+    Noted,
     Refusal,
     SessionOptions,
     TableMapping,
+    TargetNames,
     TargetTable,
 )
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import DdlStatement
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -229,6 +234,34 @@ class PostgresTarget:
         text = checkpoint_sql.update_text(table, shapes.columns(*one))
         return [ApplyStep(text, values, on_failure=self._gone, opening=shapes.opening(*one))]
 
+    def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
+        """Execute a DDL statement. The tables touched before are checked first, as they may change now."""
+        refusal = self._refused(self._wire.send(shapes.checks(self._maker.touched, prepared=False)) or self._collect())
+        if refusal is not None:
+            return refusal
+        self.forget_tables()
+        defers = self._options.defer_constraints
+        refusal = self._wire.run("SET CONSTRAINTS ALL IMMEDIATE") if defers else None
+        refusal = refusal or self._ddl.run(statement, names, noted, local=True)
+        return refusal or (self._wire.run("SET CONSTRAINTS ALL DEFERRED") if defers else None)
+
+    def runs_outside(self, statement: DdlStatement) -> bool:
+        return outside_statement(statement) is not None
+
+    def execute_outside(
+        self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
+    ) -> Refusal | None:
+        self.forget_tables()
+        found = outside_statement(statement)
+        if again and found is not None and OutsideStatement(found, statement, names).resume(self._idle()):
+            return None
+        return self._ddl.run(statement, names, noted, local=False)
+
+    def forget_tables(self) -> None:
+        self._maker, self._sent = StepMaker(self._limits.batch_rows or MOST_ROWS), {}
+        if not self._wire.in_transaction:
+            self._wire.forget()
+
     def await_answers(self) -> Refusal | None:
         refusal = (self._push() if self._steps else None) or self._collect()
         if refusal is None and self._owed:
@@ -362,6 +395,7 @@ class PostgresTarget:
         if self._options.suppress_triggers:
             self._suppress_triggers(connection)
         self.origin = applier_session.take_origin(connection, self._origin_name, self._key)
+        self._ddl = DdlExecution(connection, self._wire, captured=self.origin is not None)
 
     def _suppress_triggers(self, connection: psycopg.Connection[Any]) -> None:
         try:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ggshell.errors import ConnectionLostError
 from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.ddl_delivery import PLAIN_DDL, DdlDelivery, DdlSettings
+from ggshell.pipeline.apply.ddl_parts import is_ddl
 from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan, Mappings, TransactionGroup
@@ -47,6 +49,9 @@ class Delivery:
     6. after a lost connection everything unconfirmed is dropped: ``restart`` reads the checkpoint row, which alone shows
        whether the last commit succeeded, and reading continues at its position.
 
+    A DDL statement arrives as a batch of its own (``ddl_parts``). Its transaction is applied as a large one: alone, with a
+    savepoint before and after each statement.
+
     The last commit may still be pending when ``feed`` returns; ``flush`` waits for it.
     """
 
@@ -66,6 +71,7 @@ class Delivery:
         ignored: Counted | None = None,
         conflicts: Callable[[AnsweredOperation], None] | None = None,
         applier: bool = False,
+        ddl: DdlSettings = PLAIN_DDL,
     ) -> None:
         """Prepare delivery.
 
@@ -83,6 +89,7 @@ class Delivery:
         self._conflicts = conflicts
         self._applier = applier
         self._isolation = RefusalIsolation(target, discard, responses or Responses())
+        self._ddl = DdlDelivery(target, mapper, discard, self._isolation.responses, ddl)
         self.applied = position
         self._reset()
 
@@ -115,6 +122,10 @@ class Delivery:
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
+        if is_ddl(batch):
+            self._feed_ddl(BatchSpan(batch, pieces, {}))
+            return
+        self._first = False
         batch = groups.without_operations(
             batch, [self._mapper.ignored(table) | self._ignored for table in batch.tables]
         )
@@ -167,8 +178,11 @@ class Delivery:
         self._large = False
         self._begin: TrailPosition | None = None
         self._done = 0
+        self._first = True
         self._last = self.applied
-        self._accepted = AcceptedTransactions(None if self._applier else self.applied, forgetful=self._applier)
+        self._accepted: AcceptedTransactions = AcceptedTransactions(
+            None if self._applier else self.applied, forgetful=self._applier
+        )
         self._confirmed = self._target.confirmed
 
     def _mappings(self, batch: ChangeBatch) -> Mappings:
@@ -203,10 +217,14 @@ class Delivery:
                 return
             if sum(kept.size for kept in self._held) < groups.LARGE_BYTES:
                 return
-            self.flush()
-            self._large = True
-            self._set_savepoint()
+            self._open_alone()
         self._apply_large(span.ends)
+
+    def _open_alone(self) -> None:
+        """Commit what came before, and open a target transaction for one source transaction."""
+        self.flush()
+        self._large = True
+        self._set_savepoint()
 
     def _apply_large(self, ends: bool) -> None:
         held, self._held = self._held, []
@@ -220,11 +238,45 @@ class Delivery:
                 self._group.add(kept)
                 self._group.leave_out(self._isolation.pass_over([kept], verdict))
         if ends:
-            if self._isolation.responses.active:
-                self._await_answers()  # a refusal can be answered while the savepoint exists, not after the commit is sent
+            self._end_alone()
+
+    def _end_alone(self) -> None:
+        if self._isolation.responses.active:
+            self._await_answers()  # a refusal can be answered while the savepoint exists, not after the commit is sent
+        self._commit()
+        self._await_answers()
+        self._large = False
+
+    def _feed_ddl(self, span: BatchSpan) -> None:
+        """Execute a DDL statement in its place; the rows before it in its transaction are held or applied."""
+        first, self._first = self._first, False
+        if self._ddl.outside(span):
+            self.flush()
+            self._close_ddl(span, self._ddl.execute_outside(span, again=first))
             self._commit()
             self._await_answers()
-            self._large = False
+            return
+        if self._max_operations is not None:
+            self._enter_split(span.batch, span.pieces[0])
+            self._commit()
+            self._await_answers()
+            self._done += 1
+        if not self._large:
+            self._open_alone()
+        self._apply_large(ends=False)
+        self._set_savepoint()
+        verdict = self._isolation.responses.whole.verdict(span.pieces[0].header)
+        answered = self._ddl.execute(span) if verdict is None else self._ddl.pass_over(span, verdict.refusal)
+        self._set_savepoint()
+        self._close_ddl(span, answered)
+        if span.ends or self._max_operations is not None:
+            self._end_alone()
+
+    def _close_ddl(self, span: BatchSpan, answered: AnsweredOperation | None) -> None:
+        self._group.add(span)
+        if answered is not None:
+            self._group.counts[answered.source, answered.target, answered.io_type] += 1
+            self._group.leave_out([answered])
 
     def _set_savepoint(self) -> None:
         """Set a savepoint in a large transaction to roll back to after a refusal; rows before it need not be kept in memory."""
@@ -242,13 +294,7 @@ class Delivery:
     ) -> None:
         """Apply transactions with a limit on operations per target transaction; longer ones are split (guarantee 2)."""
         for whole in pieces:
-            if whole.begins:
-                self._begin, self._done = groups.begin_of(batch, whole), 0
-            elif self._begin is None:
-                # The beginning was applied before a restart; the checkpoint row holds its position.
-                self._begin = self._last.position if self._last is not None else groups.begin_of(batch, whole)
-                split = self._last.split if self._last is not None else None
-                self._done = split.operations if split is not None else 0
+            self._enter_split(batch, whole)
             rest = whole
             while True:
                 room = limit - self._group.operations
@@ -260,6 +306,15 @@ class Delivery:
                 if part is rest:
                     break
                 rest = groups.without(rest, part.count)
+
+    def _enter_split(self, batch: ChangeBatch, whole: TransactionPiece) -> None:
+        if whole.begins:
+            self._begin, self._done = groups.begin_of(batch, whole), 0
+        elif self._begin is None:
+            # The beginning was applied before a restart; the checkpoint row holds its position.
+            self._begin = self._last.position if self._last is not None else groups.begin_of(batch, whole)
+            split = self._last.split if self._last is not None else None
+            self._done = split.operations if split is not None else 0
 
     def _take(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
         for span in groups.contiguous(batch, pieces, mappings):

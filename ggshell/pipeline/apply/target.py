@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.error_rules import ErrorRules
+from ggshell.record.ddl import DdlStatement
 from ggshell.record.definition import TableDefinition
 from ggshell.types import Csn, TableName, TrailPosition
 
@@ -164,6 +165,26 @@ class Refusal(NamedTuple):
         return cls(error.message, code=error.code, hint=error.hint)
 
 
+Noted = Callable[[str, str], None]
+"""Called with a message code and a text to report."""
+
+
+class TargetNames(Protocol):
+    """The names that objects of the source have in the target, by the MAP statements."""
+
+    def table(self, name: TableName) -> TableName:
+        """Return the target name of a table, or of another object that may hold rows."""
+        ...
+
+    def other(self, name: TableName) -> TableName:
+        """Return the target name of an object of another kind."""
+        ...
+
+    def schema(self, owner: str) -> str:
+        """Return the target name of a schema."""
+        ...
+
+
 class Target(Protocol):
     """A database to which rows are applied, one transaction at a time.
 
@@ -202,6 +223,28 @@ class Target(Protocol):
 
     def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
         """Write the checkpoint row, or the ids of the transactions that end here (``ids``), and commit with the rows."""
+        ...
+
+    def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
+        """Execute a DDL statement in the open transaction, after ``set_savepoint``, and wait for the answer.
+
+        Afterwards ``describe`` returns the new definitions, and rows need new mappings."""
+        ...
+
+    def runs_outside(self, statement: DdlStatement) -> bool:
+        """Whether a DDL statement can only be executed outside of a transaction."""
+        ...
+
+    def execute_outside(
+        self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
+    ) -> Refusal | None:
+        """Execute a DDL statement outside of a transaction; everything sent must be answered and committed.
+
+        ``again``: it may have been executed before, completely or in part; what it has left is completed or replaced."""
+        ...
+
+    def forget_tables(self) -> None:
+        """Forget what is known of tables: another connection has changed them. Everything sent must be answered."""
         ...
 
     def await_answers(self) -> Refusal | None:
