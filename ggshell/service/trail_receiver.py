@@ -13,7 +13,6 @@ from typing import Any, Final
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import TrailError
-from ggshell.home.events import Severity
 from ggshell.network.frames import INVALID, LONGEST_FRAME
 from ggshell.network.opening import (
     Opening,
@@ -25,6 +24,7 @@ from ggshell.network.trail_owner import TrailOwner
 from ggshell.service.state import ServiceState
 from ggshell.service.task_answers import answer_task
 from ggshell.service.trail_admission import TrailAdmission, allow_longer, trail_here
+from ggshell.service.trail_log import REPLACED, TrailLog, is_lost
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -60,7 +60,7 @@ class Arrival:
         self.counts = counts
         self.ended = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
-        self.is_replaced = False
+        self.is_replaced = self.is_lost = False
 
 
 class TrailReceivers:
@@ -72,9 +72,11 @@ class TrailReceivers:
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="receiver")
         self.arrivals: dict[TrailName, Arrival] = {}
         self._counts: dict[TrailName, Counts] = {}
+        self._log = TrailLog(admission.tell)
 
     def close(self) -> None:
         """Release the threads; the connections have ended by now."""
+        self._log.close()
         self._writers.shutdown(wait=True)
 
     def answer(self) -> dict[str, Any]:
@@ -100,10 +102,14 @@ class TrailReceivers:
             allow_longer(websocket, LONGEST_FRAME)
             await websocket.send_text(encode_message(arrival.trail.opened))
             await self._take_all(websocket, arrival)
+        except WebSocketDisconnect as error:
+            arrival.is_lost = is_lost(error.code)
+            raise
         except asyncio.CancelledError:
             if not arrival.is_replaced:
                 raise
-            raise WebSocketDisconnect(1012, "the sender has connected again") from None
+            arrival.is_lost = True
+            raise WebSocketDisconnect(REPLACED, "the sender has connected again") from None
         finally:
             await asyncio.shield(self._end(arrival))
 
@@ -122,7 +128,7 @@ class TrailReceivers:
         counts.connections += 1
         arrival = self.arrivals[name] = Arrival(trail, sender, client, self._state.clock.now(), counts)
         arrival.task = asyncio.current_task()
-        self._admission.tell(Severity.INFO, "GGS-00958", f"Trail {name} arrives from {sender.text} at {client}.")
+        self._log.begun(name, "GGS-00958", f"Trail {name} arrives from {sender.text} at {client}")
         return arrival
 
     async def _replace(self, earlier: Arrival) -> None:
@@ -143,8 +149,8 @@ class TrailReceivers:
             arrival.ended.set()
         durable = arrival.trail.durable
         place = f"ended at {durable}" if durable.rba >= 0 else "ended before its first transaction"
-        text = f"Trail {arrival.trail.name} from {arrival.sender.text} {place}."
-        self._admission.tell(Severity.INFO, "GGS-00959", text)
+        text = f"Trail {arrival.trail.name} from {arrival.sender.text} {place}"
+        self._log.ended(arrival.trail.name, "GGS-00959", text, lost=arrival.is_lost)
 
     async def _take_all(self, websocket: WebSocket, arrival: Arrival) -> None:
         """Write what arrives until the connection ends. Raises GgsError, WebSocketDisconnect."""

@@ -14,13 +14,13 @@ from typing import Any, Final
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import DiskError, TrailError
-from ggshell.home.events import Severity
 from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
 from ggshell.network.opening import Opened, Opening, encode_message, position_text
 from ggshell.network.trail_readers import TrailReader, forget_reader, note_reader
 from ggshell.network.trail_source import TrailSource
 from ggshell.service.state import ServiceState
 from ggshell.service.trail_admission import TrailAdmission, trail_here
+from ggshell.service.trail_log import REPLACED, TrailLog, is_lost
 from ggshell.trail.durable import DurableMark
 
 READERS: Final = 16
@@ -63,9 +63,11 @@ class TrailSources:
         self._admission = admission
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="source")
         self.readings: dict[tuple[str, str, str], Reading] = {}
+        self._log = TrailLog(admission.tell)
 
     def close(self) -> None:
         """Release the threads; the connections have ended by now."""
+        self._log.close()
         self._threads.shutdown(wait=True)
 
     async def serve(self, websocket: WebSocket, opening: Opening) -> None:
@@ -83,22 +85,25 @@ class TrailSources:
             earlier.task.cancel()
         self.readings[reading.key] = reading
         note, name = reading.note, reading.source.name
-        self._admission.tell(Severity.INFO, "GGS-00960", f"Trail {name} is read by {note.text} at {reading.address}.")
+        text, lost = f"Trail {name} is read by {note.text} at {reading.address}", False
+        self._log.begun(reading.key, "GGS-00960", text, again=earlier is not None)
         loop = asyncio.get_running_loop()
         loop.add_reader(reading.source.fileno(), reading.woken)
         try:
             await self._send_all(websocket, reading)
+        except WebSocketDisconnect as error:
+            lost = is_lost(error.code)
+            raise
         except asyncio.CancelledError:
             if not reading.is_replaced:
                 raise
-            raise WebSocketDisconnect(1012, "the reader has connected again") from None
+            raise WebSocketDisconnect(REPLACED, "the reader has connected again") from None
         finally:
             loop.remove_reader(reading.source.fileno())
             await asyncio.shield(self._in_thread(reading.source.close))
             if self.readings.get(reading.key) is reading:
                 del self.readings[reading.key]
-            text = f"Trail {name} is no longer read by {note.text}."
-            self._admission.tell(Severity.INFO, "GGS-00961", text)
+                self._log.ended(reading.key, "GGS-00961", f"Trail {name} is no longer read by {note.text}", lost=lost)
 
     async def _opened(self, websocket: WebSocket, opening: Opening) -> Reading:
         name = trail_here(self._state, opening.trail, written=False)

@@ -61,6 +61,14 @@ def test_a_connection_that_is_cut_after_any_number_of_bytes_loses_nothing(homes:
     homes.write(30)
     homes.start_path(line.port)
     homes.until_equal(180)
+    homes.run("STOP DISTPATH dp1")
+    until("the end is in the log", lambda: "GGS-00959" in (homes.target.home / "ggserr.log").read_text())
+    lines = [each for each in (homes.target.home / "ggserr.log").read_text().splitlines() if "Trail " in each]
+    arrivals = [each for each in lines if "GGS-00958" in each]
+    assert ["again, after the connection was lost" in each for each in arrivals] == [False] + [True] * (
+        len(arrivals) - 1
+    )
+    assert len(lines) == len(arrivals) + 1
 
 
 def test_an_unknown_sender_is_refused_with_the_statement_that_adds_it(homes: TwoHomes) -> None:
