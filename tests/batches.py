@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ggshell.record.change import Areas, ChangeBatch
+from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement, encode_ddl, object_definition
 from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
-from ggshell.types import Csn
+from ggshell.types import Csn, TableName
 
 
 class Row(NamedTuple):
@@ -23,6 +25,21 @@ class Row(NamedTuple):
     position: int = 1
     before: bool = False
     user: bytes = b""
+
+
+def ddl_statement(
+    tag: str, text: str, owner: str = "hr", name: str = "employees", *, columns: Sequence[DdlColumn] = ()
+) -> DdlStatement:
+    """A DDL statement on one object; the second word of its tag is the object's type."""
+    table = TableName(owner, name)
+    kind = tag.partition(" ")[2]
+    main = DdlObject(kind, table, table if kind == "TABLE" else None)
+    return DdlStatement(tag, text, (main,), "postgres", (("search_path", "hr, public"),), "app", tuple(columns))
+
+
+def ddl_row(statement: DdlStatement, position: int = 1) -> Row:
+    """A DDL statement as a row of a batch."""
+    return Row(object_definition(statement), IoType.DDL, encode_ddl(statement), position)
 
 
 class Tx(NamedTuple):

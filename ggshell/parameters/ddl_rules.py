@@ -19,6 +19,7 @@ from ggshell.record.ddl_responses import (
     DdlSubstitutions,
 )
 from ggshell.record.ddl_rules import DdlCondition, DdlRules, DdlScope
+from ggshell.record.name_patterns import is_name_pattern
 from ggshell.types import split_name
 
 RETRIES = 10
@@ -218,11 +219,7 @@ def _value(word: str, value: str, item: Parameter) -> str | tuple[str, ...]:
 
 def _name(value: str, item: Parameter) -> str:
     """A pattern of names of one or two quoted parts. Raises ParameterError."""
-    try:
-        parts = len(split_name(value))
-    except ValueError:
-        parts = 0
-    if parts not in (2, 3):
+    if not is_name_pattern(value):
         what = f"OBJNAME {value} is not a valid name"
         raise item.wrong(what, _argument(item), hint="write schema.name; * and ? are wildcards", page=item.name.lower())
     return value

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ggshell.errors import ConflictError, UsageError
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import join_pairs
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import TWO_IMAGES, IoType
@@ -89,7 +90,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[FrameRow]:
     )
     for owner, table, kind, columns, before, csn, xid, time, position in values:
         number = None if csn is None else _csn(csn)
-        name = TableName(_text(owner), _text(table))
+        name = TableName(owner or "", table or "") if kind == IoType.DDL else TableName(_text(owner), _text(table))
         yield FrameRow(name, kind, dict(columns or ()), dict(before or ()), number, xid or "", time, position or 0)
 
 
@@ -115,8 +116,8 @@ def _io_type(value: str | int | None) -> int:
         number = iotypes.io_type_number(str(value))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if number != IoType.DELETE and number not in _ONE_IMAGE and number not in TWO_IMAGES:
-        raise UsageError(f"operation {value} is not a change of a row")
+    if number not in (IoType.DELETE, IoType.DDL) and number not in _ONE_IMAGE and number not in TWO_IMAGES:
+        raise UsageError(f"operation {value} is not a change of a row or a DDL statement")
     return number
 
 
@@ -138,6 +139,8 @@ class RowDefinitions:
 
     def choose(self, row: FrameRow) -> tuple[TableDefinition, dict[str, int]]:
         """The definition, and the index of each column in it. Raises UsageError if none fits."""
+        if row.io_type == IoType.DDL:
+            return TableDefinition(row.table, (), ()), {}
         known = self._known.get(row.table, [])
         for each in known:
             if row.columns.keys() <= each[1].keys() and row.before.keys() <= each[1].keys():
@@ -150,7 +153,9 @@ class RowDefinitions:
 
 
 def image_of(row: FrameRow, places: dict[str, int]) -> bytes:
-    """The data area of a row."""
+    """The data area of a row, or of a DDL statement, whose columns are the pairs of its record."""
+    if row.io_type == IoType.DDL:
+        return join_pairs({name: value or "" for name, value in row.columns.items()})
     if row.io_type == IoType.DELETE:
         return _image(row.before or row.columns, places)
     if row.io_type in TWO_IMAGES:

@@ -135,12 +135,14 @@ def _definition(file: InspectedFile, seen: InspectedRecord | None, place: int) -
 def find_definitions(files: Iterable[Path], table: str) -> list[TableDefinition]:
     """Every definition of a table (``owner.table``) in files, the newest last.
 
-    Names are compared without case if no name matches exactly. Raises NotFoundError, with the existing tables, if there is
-    none.
+    Names are compared without case if no name matches exactly. Definitions without columns, which are those of DDL
+    statements, are left out. Raises NotFoundError, with the existing tables, if there is none.
     """
     every: dict[TableDefinition, None] = {}
     for path in files:
         for _, _, definition in metadata_records(path):
+            if not definition.columns:
+                continue
             every.pop(definition, None)
             every[definition] = None
     name = _parse(table)

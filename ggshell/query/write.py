@@ -31,6 +31,7 @@ from ggshell.query.rebuild import FrameRow, RowDefinitions, SeenColumns, rebuild
 from ggshell.query.splits import metadata_records
 from ggshell.query.trail_read import files_of
 from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
@@ -137,6 +138,8 @@ class TrailArrowWriter(spark.DataSourceArrowWriter):
 
 def _take_in(shapes: dict[TableName, SeenColumns], rows: Iterator[FrameRow]) -> None:
     for row in rows:
+        if row.io_type == IoType.DDL:  # its columns are those of its record, not of the table
+            continue
         shape = shapes.get(row.table)
         if shape is None:
             shape = shapes[row.table] = SeenColumns()

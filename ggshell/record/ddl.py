@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -110,15 +111,19 @@ def encode_ddl(statement: DdlStatement) -> bytes:
         "COLUMNS": _json([list(column) for column in statement.columns]) if statement.columns else "",
         "TEXT": statement.text,
     }
-    pairs = (f",{key}='{value.replace(chr(39), chr(39) * 2)}'," for key, value in values.items() if value)
-    return "".join(pairs).encode()
+    return join_pairs({key: value for key, value in values.items() if value})
+
+
+def join_pairs(pairs: Mapping[str, str]) -> bytes:
+    """The reverse of ``ddl_pairs``."""
+    return "".join(f",{key}='{value.replace(chr(39), chr(39) * 2)}'," for key, value in pairs.items()).encode()
 
 
 def decode_ddl(data: bytes | memoryview) -> DdlStatement:
     """Decode the data area of a DDL record. Raises ValueError if it is not in the form of ``encode_ddl``."""
     pairs = ddl_pairs(data)
     try:
-        objects = tuple(_object(fields) for fields in read_json(pairs.get("OBJECTS") or "[]"))
+        objects = ddl_objects(pairs.get("OBJECTS", ""))
         columns = tuple(DdlColumn(*fields) for fields in read_json(pairs.get("COLUMNS") or "[]"))
         settings = tuple(read_json(pairs.get("SETTINGS") or "{}").items())
         return DdlStatement(
@@ -134,7 +139,7 @@ def decode_ddl(data: bytes | memoryview) -> DdlStatement:
         raise ValueError(f"the DDL record is not complete: {error}") from error
 
 
-def ddl_pairs(data: bytes | memoryview) -> dict[str, str]:
+def ddl_pairs(data: bytes | bytearray | memoryview) -> dict[str, str]:
     """Split a data area into its pairs, in order. Raises ValueError if a part of it is not a pair."""
     raw, found, place = bytes(data), dict[str, str](), 0
     while place < len(raw):
@@ -144,6 +149,11 @@ def ddl_pairs(data: bytes | memoryview) -> dict[str, str]:
         found[match[1].decode()] = match[2].replace(b"''", b"'").decode()
         place = match.end()
     return found
+
+
+def ddl_objects(text: str) -> tuple[DdlObject, ...]:
+    """The objects in the pair OBJECTS. Raises ValueError, TypeError if the text is not valid."""
+    return tuple(_object(fields) for fields in read_json(text or "[]"))
 
 
 def _object(fields: list[Any]) -> DdlObject:

@@ -19,6 +19,14 @@ def _part(text: str) -> re.Pattern[str]:
     return re.compile(escaped, re.DOTALL)
 
 
+def is_name_pattern(text: str) -> bool:
+    """Whether a text is a pattern of an owner and a name, optionally after a catalog."""
+    try:
+        return len(split_name(text)) in (2, 3)
+    except ValueError:
+        return False
+
+
 def matches(pattern: str, table: TableName) -> bool:
     """Whether a table matches ``owner.name`` with wildcards; unquoted parts are folded to lower case as in PostgreSQL."""
     owner, name = _matcher(pattern)

@@ -168,6 +168,7 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("TRAIL ASOF TIME", "from_"): PlaceUse.READ,
     ("TRAIL COUNT", "from_"): PlaceUse.READ,
     ("TRAIL FIND CSN", "from_"): PlaceUse.READ,
+    ("TRAIL FIND DDL", "from_"): PlaceUse.READ,
     ("TRAIL FIND TABLE", "from_"): PlaceUse.READ,
     ("TRAIL FIND TRANSACTION", "from_"): PlaceUse.READ,
     ("TRAIL GAPS", "from_"): PlaceUse.READ,

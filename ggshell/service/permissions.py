@@ -47,7 +47,7 @@ _READING: Final = (
     | _each("LAG", f"{_ENDS} HEARTBEAT REPORT")
     | _each("VIEW", "GGSEVT MESSAGES PARAMS REPORT")
     | _each("TRAIL", "GAPS TOP COUNT")
-    | _each("TRAIL", "FIND", "CSN, TABLE, TRANSACTION")
+    | _each("TRAIL", "FIND", "CSN, DDL, TABLE, TRANSACTION")
     | _each("TRAIL", "ASOF", "CSN, TIME")
     | _each("SEND", _GROUPS, "GETLAG, STATUS")
     | _each("SEND", "- EXTRACT REPLICAT", "GETPARAMINFO, LOGEND")

@@ -3,7 +3,8 @@
 The columns, in this order: trail, file sequence number ``seqno``, ``rba``; ``csn`` and ``xid`` as printed, ``commit_ts`` and
 ``io_time`` (UTC, microseconds); ``op`` (name) and ``io_type``; ``before_after`` (A, B), ``trans_ind``; ``owner``, ``table``;
 ``columns`` and ``before`` (maps of column name to text; ``before``: the identifying values before a key update, or those of
-a deleted row), ``tokens`` (of a transaction's first record); ``length`` of the data area, ``audit_rba``, ``audit_pos``.
+a deleted row; for a DDL statement, ``columns`` are the pairs of its record), ``tokens`` (of a transaction's first record);
+``length`` of the data area, ``audit_rba``, ``audit_pos``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import ddl_pairs
 from ggshell.record.definition import TableDefinition
 from ggshell.record.distinct import distinct
 from ggshell.record.operation import TWO_IMAGES, IoType
@@ -144,6 +146,12 @@ class ArrowRows:
         return deleted if self.batch.befores is None else deleted | self.batch.befores
 
     @cached_property
+    def is_ddl(self) -> NDArray[np.bool_]:
+        """Mark the rows that are DDL statements, which have no image."""
+        found: NDArray[np.bool_] = self.batch.io_type == int(IoType.DDL)
+        return found
+
+    @cached_property
     def piece(self) -> NDArray[np.int64]:
         """Each row's transaction, as an index into the batch's pieces."""
         return np.repeat(np.arange(len(self.batch.pieces)), [piece.count for piece in self.batch.pieces])
@@ -157,7 +165,7 @@ class ArrowRows:
     @cached_property
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Begin and end of each row's before part (empty if it has none), and begin and end of its image."""
-        start, end = self.batch.start, self.batch.start + self.batch.length
+        start, end = self.batch.start, self.batch.start + np.where(self.is_ddl, 0, self.batch.length)
         two = np.isin(self.batch.io_type, list(TWO_IMAGES))
         size = np.where(two, _u16(self.pairs, start), 0)
         long = two & (size == _LONG)
@@ -289,7 +297,29 @@ def _before(rows: ArrowRows) -> pa.Array:
 
 
 def _columns(rows: ArrowRows) -> pa.Array:
-    return rows.maps(rows._images, ~rows.is_before)
+    found = rows.maps(rows._images, ~rows.is_before)
+    statements = np.flatnonzero(rows.is_ddl).tolist()
+    if not statements:
+        return found
+    parts, place = [], 0
+    for row in statements:
+        parts += [found.slice(place, row - place), _pairs(rows, row)]
+        place = row + 1
+    return pa.concat_arrays([*parts, found.slice(place)])
+
+
+def _pairs(rows: ArrowRows, row: int) -> pa.Array:
+    """Return the pairs of a DDL record as a map. Raises TrailError if they are damaged."""
+    first = int(rows.batch.start[row])
+    try:
+        pairs = ddl_pairs(rows.batch.buffer[first : first + int(rows.batch.length[row])])
+    except ValueError as error:
+        rba = int(rows.batch.rba[row])
+        raise TrailError(
+            f"trail file {rows._file} is damaged at RBA {rba}: {error}", where=f"{rows._file}, RBA {rba}"
+        ) from error
+    edges = _numbers(np.array([0, len(pairs)], dtype=np.int32), pa.int32())
+    return pa.MapArray.from_arrays(edges, _words(list(pairs)), _words(list(pairs.values())))
 
 
 def _tokens(rows: ArrowRows) -> pa.Array:

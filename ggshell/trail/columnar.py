@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ggshell.errors import NotFoundError, TrailError
 from ggshell.record.change import Areas, ChangeBatch
 from ggshell.record.definition import TableDefinition
-from ggshell.record.operation import TransInd
+from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionPiece
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
@@ -142,14 +142,17 @@ def read_table(
     keys: Keys | None = None,
     known: Context | None = None,
 ) -> Iterator[tuple[TableDefinition, pa.RecordBatch]]:
-    """Return one table's rows: the trail's ``columns``, then the table's own as text; one batch per table definition."""
+    """Return one table's rows: the trail's ``columns``, then the table's own as text; one batch per table definition.
+
+    DDL statements are not rows of the table.
+    """
     wanted = replace(predicate, tables=(table,))
     _require_keys(path, keys)
     for found in _parts(path, wanted, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
             continue
         for number, definition in enumerate(found.tables):
-            part = _only(found, found.table == number)
+            part = _only(found, (found.table == number) & (found.io_type != IoType.DDL))
             if part is None:
                 continue
             rows = ArrowRows(part, str(path.parent / path.name[:2]), path)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trail_samples import EMPLOYEES, random_transactions, trail_in, write_trail
+from batches import ddl_row, ddl_statement
+from trail_samples import EMPLOYEES, insert, random_transactions, trail_in, write_trail
 
 from ggshell.query.splits import find_definitions
+from ggshell.record.ddl import DdlStatement
 from ggshell.trail.columnar import read_columnar
 from ggshell.trail.name import TrailName
 
@@ -45,6 +47,17 @@ def test_a_replayed_trail_equals_the_original(spark: SparkSession, tmp_path: Pat
     assert (definition == EMPLOYEES) is definitions
     assert definition.key == (0,)
     assert [each.name for each in other.folder.iterdir() if "staged" in each.name] == []
+
+
+def test_ddl_statements_are_written_back(spark: SparkSession, tmp_path: Path) -> None:
+    name, other = trail_in(tmp_path), trail_in(tmp_path, "eb")
+    statements = [
+        ddl_row(ddl_statement("ALTER TABLE", "alter table hr.employees drop x")),
+        ddl_row(DdlStatement("GRANT", "grant")),
+    ]
+    write_trail(name, [[insert(EMPLOYEES, id="1"), *statements], [insert(EMPLOYEES, id="2", name="Ada")]])
+    load(spark, name).orderBy("csn", "seqno", "rba").write.format("ggtrail").mode("append").save(str(other))
+    assert rows_in_trail(other) == rows_in_trail(name)
 
 
 def test_transactions_that_the_trail_already_has_cannot_be_appended(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ggshell.cli.trails import trail_places
 from ggshell.errors import NotFoundError, TrailError, UsageError
 from ggshell.language.values import split_list
 from ggshell.plurals import counted
+from ggshell.record.name_patterns import is_name_pattern
 
 if TYPE_CHECKING:
     from ggshell.query.queries.asof import Moment
@@ -125,6 +126,17 @@ def csn_text(trails: QueriedTrails, text: str) -> str:
         return str(csn_form(trails.files, Csn.parse(text)))
     except ValueError:
         raise UsageError(f"{text} is not a valid CSN.", hint="use 00000000/050056B8, 0/50056B8, or a number") from None
+
+
+@command("TRAIL FIND DDL")
+def trail_find_ddl(session: Session, *, object_name: str, from_: tuple[str, ...]) -> Listing:
+    """Find the DDL statements on an object."""
+    from ggshell.query.queries.finding import find_ddl
+
+    if not is_name_pattern(object_name):
+        raise UsageError(f"{object_name} is not a valid name", hint="write schema.name; * and ? are wildcards")
+    trails = trails_of(session, from_)
+    return answered(trails, find_ddl(trails, object_name), f"no DDL statement on {object_name} was found.")
 
 
 @command("TRAIL FIND TABLE")

@@ -60,7 +60,13 @@ def largest_transactions(trails: QueriedTrails, number: int, span: TrailSpan = E
 
 def busiest_tables(trails: QueriedTrails, number: int, span: TrailSpan = EVERYTHING) -> QueryAnswer:
     """The tables with the most records, by kind of operation."""
-    kinds = {"inserts": "= 5", "deletes": "= 3", "truncates": "= 100", "updates": "NOT IN (3, 5, 100)"}
+    kinds = {
+        "inserts": "= 5",
+        "deletes": "= 3",
+        "truncates": "= 100",
+        "ddl": "= 160",
+        "updates": "NOT IN (3, 5, 100, 160)",
+    }
     counts = ", ".join(f"sum(CASE WHEN io_type {those} THEN 1 ELSE 0 END) AS {kind}" for kind, those in kinds.items())
     sql = f"""
         SELECT owner, table, count(*) AS records, sum(length) AS bytes, {counts},

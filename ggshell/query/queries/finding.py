@@ -9,13 +9,26 @@ from ggshell.query.dialect import literal
 from ggshell.query.pushdown import Condition
 from ggshell.query.queries.trails import QueriedTrails, SpanCondition, TrailSpan
 from ggshell.query.views import QueryAnswer
+from ggshell.record.ddl import ddl_objects
+from ggshell.record.name_patterns import matches
 from ggshell.types import TableName
 
 Key = tuple[str | None, ...]
 _COLUMNS: Final = "csn, xid, commit_ts, trail, seqno, rba, op, owner, table, before, columns"
+_PAIRS: Final = {
+    "TAG": "tag",
+    "TYPE": "object_type",
+    "OWNER": "owner",
+    "NAME": "name",
+    "ROLE": "role",
+    "TEXT": "statement",
+    "OBJECTS": "objects",
+}
+"""The pairs of a DDL record that TRAIL FIND DDL returns, with their columns; it does not return the objects."""
 _ORDER: Final = "trail, seqno, rba"
 _TRUNCATE: Final = 100
 _DELETE: Final = 3
+_DDL: Final = 160
 
 
 def find_transaction(trails: QueriedTrails, *, xid: str = "", csn: str = "") -> QueryAnswer:
@@ -23,6 +36,24 @@ def find_transaction(trails: QueriedTrails, *, xid: str = "", csn: str = "") -> 
     column, value = ("xid", xid) if xid else ("csn", csn)
     sql = f"SELECT {_COLUMNS} FROM trail WHERE {column} = {literal(value)} ORDER BY {_ORDER}"
     return trails.ask("TRAIL FIND TRANSACTION", sql, [Condition(column, "=", value)])
+
+
+def find_ddl(trails: QueriedTrails, pattern: str) -> QueryAnswer:
+    """The DDL statements on objects whose name matches a pattern (``schema.name`` with wildcards), or on their tables."""
+    pairs = [f"element_at(columns, {literal(key)}) AS {name}" for key, name in _PAIRS.items()]
+    sql = f"""
+        SELECT csn, xid, commit_ts, trail, seqno, rba, {", ".join(pairs)}
+          FROM trail WHERE io_type = {_DDL} ORDER BY {_ORDER}"""
+    answer = trails.ask("TRAIL FIND DDL", sql, [Condition("io_type", "=", _DDL)])
+    place = answer.columns.index("objects")
+    rows = [row[:place] + row[place + 1 :] for row in answer.rows if _concerns(row[place], pattern)]
+    return answer._replace(columns=answer.columns[:place] + answer.columns[place + 1 :], rows=rows)
+
+
+def _concerns(objects: str | None, pattern: str) -> bool:
+    """Whether one of a statement's objects, or the table it belongs to, matches a pattern."""
+    names = (name for each in ddl_objects(objects or "") for name in (each.name, each.table) if name is not None)
+    return any(matches(pattern, name) for name in names)
 
 
 def find_row(trails: QueriedTrails, table: TableName, names: tuple[str, ...], key: Key) -> QueryAnswer:
@@ -64,7 +95,7 @@ def _records(
     limited = f" AND {limit.sql}" if limit is not None else ""
     sql = (
         f"SELECT {_COLUMNS}, io_type FROM trail{span.where}{limited}"
-        f" AND (io_type = {_TRUNCATE} OR {said}) ORDER BY {_ORDER}"
+        f" AND io_type <> {_DDL} AND (io_type = {_TRUNCATE} OR {said}) ORDER BY {_ORDER}"
     )
     return trails.ask("TRAIL FIND TABLE", sql, span.conditions)
 
