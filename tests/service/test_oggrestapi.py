@@ -256,3 +256,25 @@ def removed(api: OGGRestAPI, north: str) -> None:
     for alias in ("north", "south"):
         api.delete_alias(domain="OracleGoldenGate", alias=alias)
     assert api.list_connections() == []
+
+
+def test_receiver_paths_are_created_changed_and_deleted(api: OGGRestAPI) -> None:
+    """The methods of the client for the receiver service, with a path that this home starts."""
+    api.create_receiver_path(
+        path="RPATH",
+        name="RPATH",
+        source={"uri": "wss://north.example.com:9014/services/v2/sources?trail=ea"},
+        target={"uri": "trail://localhost:9015/services/v2/targets?trail=eb"},
+        begin={"sequence": "0", "offset": "0"},
+        target_initiated=True,
+        status="stopped",
+    )
+    assert [each["name"] for each in api.list_receiver_paths()] == ["RPATH"]
+    assert api.get_receiver_path("RPATH")["targetInitiated"] is True
+    api.update_receiver_path("RPATH", ruleset={"rules": [{"objectNames": ["hr.*"], "action": "exclude"}]})
+    assert api.get_receiver_path("RPATH")["ruleset"]["rules"][0]["action"] == "exclude"
+    assert api.get_receiver_path_info("RPATH")["status"] == "stopped"
+    assert "current" in api.get_receiver_path_checkpoint("RPATH")
+    assert api.get_receiver_path_stats("RPATH")["tables"] == []
+    api.delete_receiver_path("RPATH")
+    assert api.list_receiver_paths() == []

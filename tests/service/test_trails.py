@@ -138,7 +138,9 @@ def test_a_path_copies_a_trail_and_reports_on_it(client: ServiceClient, service:
         ({"source": {"uri": "trail://localhost/services/v2/sources"}}, "trail"),
         ({"source": {"uri": "trail://localhost/services/v2/sources?trail=toolong"}}, "two characters"),
         ({"targetInitiated": True}, "initiates"),
-        ({"ruleset": {"rules": [{"passthru": True}]}}, "ruleset"),
+        ({"ruleset": {"rules": [{"tags": ["00"]}]}}, "ruleset"),
+        ({"ruleset": {"rules": [{"objectNames": ["a.b"]}, {"passthru": True}]}}, "one rule"),
+        ({"ruleset": {"rules": [{"objectNames": ["a.b"], "action": "x"}]}}, "include or exclude"),
         ({"source": None}, "required"),
         ({"begin": {"at": {"csn": 7}}}, "begin"),
         ({"begin": {"sequence": "x"}}, ""),
@@ -183,6 +185,61 @@ def test_a_path_to_another_home_signs_in_and_compresses_as_asked(client: Service
     assert client.delete("/sources/FAR").status == 200
 
 
+def test_a_ruleset_and_a_size_are_set_changed_and_shown(client: ServiceClient, files: int) -> None:
+    ruleset = {"name": "r", "rules": [{"action": "exclude", "filters": [{"objectNames": ["hr.*", "a.b"]}]}]}
+    assert client.post("/sources/RS1", body(client, ruleset=ruleset)).status == 201
+    assert client.get("/sources/RS1").response["ruleset"] == ruleset
+    other = {"rules": [{"objectNames": "sales.*"}]}
+    sized = {**body(client)["target"], "details": {"trail": {"sizeMB": 7}}}
+    for _ in range(2):
+        assert client.patch("/sources/RS1", {"ruleset": other, "target": sized}).status == 200
+    shown = client.get("/sources/RS1").response
+    assert (shown["ruleset"], shown["target"]["details"]["trail"]["sizeMB"]) == (other, 7)
+    assert client.patch("/sources/RS1", {"ruleset": {"rules": [{"passthru": True}]}}).status == 200
+    assert client.patch("/sources/RS1", {"ruleset": {"rules": [{"columnValues": []}]}}).status == 400
+    assert client.get("/sources/RS1").response["ruleset"] == {"rules": [{"passthru": True}]}
+    assert client.delete("/sources/RS1").status == 200
+
+
+def test_a_path_that_this_home_starts_is_a_target(client: ServiceClient) -> None:
+    wanted = {
+        "source": {
+            "uri": "wss://north.example.com:9014/services/v2/sources?trail=ea",
+            "authenticationMethod": {"domain": "Network", "alias": "oggnet"},
+        },
+        "target": {"uri": "trail://localhost/services/v2/targets?trail=eb"},
+        "ruleset": {"rules": [{"objectNames": ["hr.*"], "action": "include"}]},
+        "begin": {"sequence": 0, "offset": 0},
+        "targetInitiated": True,
+        "description": "from north",
+    }
+    assert client.post("/targets/RV1", wanted).status == 201
+    assert client.post("/targets/RV1", wanted).status == 409
+    assert {each["name"]: each["status"] for each in client.get("/targets").response["items"]} == {"RV1": "stopped"}
+    shown = client.get("/targets/rv1").response
+    assert {name: shown[name] for name in wanted} == wanted
+    compressed = {**wanted["target"], "details": {"compression": {"enabled": True}, "trail": {"sizeMB": 9}}}
+    for _ in range(2):
+        assert (
+            client.patch("/targets/RV1", {"target": compressed, "ruleset": {"rules": [{"passthru": True}]}}).status
+            == 200
+        )
+    assert client.get("/targets/RV1").response["ruleset"] == {"rules": [{"passthru": True}]}
+    assert client.patch("/targets/RV1", {"begin": "now"}).status == 200
+    assert client.get("/targets/RV1").response["begin"] == "now"
+    for part, field in (("info", "lag"), ("checkpoints", "current"), ("stats", "tables"), ("progress", "lag")):
+        assert field in client.get(f"/targets/RV1/{part}").response
+    for wrong in (
+        {"source": {"uri": "trail://localhost/services/v2/sources?trail=ea"}},
+        {"target": {"uri": "wss://x?trail=a"}},
+    ):
+        assert client.patch("/targets/RV1", wrong).status == 400
+        assert client.post("/targets/RV2", {**wanted, **wrong}).status == 400
+    assert client.post("/targets/RV2", {**wanted, "targetInitiated": False}).status == 400
+    assert client.delete("/targets/RV1").status == 200
+    assert client.get("/targets/RV1").status == 404
+
+
 def test_trails_are_purged_by_rule(client: ServiceClient, service: RunningService, files: int) -> None:
     purge = {"name": "purge", "purgeType": "trails", "trails": [{"name": "ea"}], "useCheckpoints": False}
     keep = {**purge, "keep": [{"type": "min", "units": "files", "value": files - 2}]}
@@ -218,10 +275,11 @@ def test_commands_require_the_role_of_what_they_do(client: ServiceClient, servic
     assert operator.post("/commands/execute", {"name": "stop", "processName": "NONE"}).status == 404
 
 
-def test_there_are_no_receiver_paths(client: ServiceClient) -> None:
+def test_a_receiver_path_that_does_not_exist_is_not_found(client: ServiceClient) -> None:
     assert names(client, "/targets") == []
     assert client.get("/targets/x/progress").status == 404
-    assert client.post("/targets/x", {"name": "x"}).codes == ["GGS-00904"]
+    assert client.post("/targets/x", {"name": "x"}).status == 400
+    assert client.patch("/targets/x", {"status": "running"}).status == 404
     assert client.delete("/targets/x").status == 404
 
 

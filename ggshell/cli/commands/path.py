@@ -14,7 +14,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadChe
 from ggshell.language.handlers import unavailable
 from ggshell.network.addresses import parse_receiver
 
-_MEGABYTES = 500
+DEFAULT_MEGABYTES = 500
 
 
 @command("ADD DISTPATH")
@@ -24,7 +24,7 @@ def add_distpath(
     path_name: str,
     source: str,
     target: str,
-    megabytes: int = _MEGABYTES,
+    megabytes: int = DEFAULT_MEGABYTES,
     authentication: tuple[str, ...] = (),
 ) -> Message:
     """Add a path that copies a trail to another one."""

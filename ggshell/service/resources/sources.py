@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
+from ggshell.cli.commands.path import DEFAULT_MEGABYTES
 from ggshell.cli.groups import PATH, View
 from ggshell.errors import UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
 from ggshell.service.answers import Answer, Object, Said, collection, status_item
-from ggshell.service.bodies import Begin, Body, GroupStatus
 from ggshell.service.call import Call
 from ggshell.service.group_facts import (
     begin_field,
@@ -25,50 +23,15 @@ from ggshell.service.group_facts import (
 )
 from ggshell.service.group_responses import DistPath, DistPathCheckpoints, DistPathInfo, DistPathStats
 from ggshell.service.path_addresses import source_trail, target_of
+from ggshell.service.path_bodies import PathBody, login_of, rule_of, shown_ruleset, size_of
+from ggshell.service.path_changes import change, set_up
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
-from ggshell.service.statement_words import quoted, word
+from ggshell.service.statement_words import word
 
 _BASE: Final = "/sources"
 _ONE: Final = f"{_BASE}/{{path}}"
-
-
-class Endpoint(Body, kw_only=True):
-    """An end of a path. Only the URI and the size of the target's files (``details``) have a meaning for a local trail."""
-
-    uri: str
-    description: str | None = None
-    details: Object | None = None
-    proxy: Object | None = None
-    is_dynamic_ogg_port: bool | None = None
-    authentication_method: Any = None
-
-
-class PathBody(Body):
-    """A distribution path, for POST and PATCH."""
-
-    name: str | None = None
-    description: str | None = None
-    source: Endpoint | None = None
-    target: Endpoint | None = None
-    begin: Begin = None
-    options: Object | None = None
-    encryption_profile: str | None = None
-    managed_path_settings: str | Object | None = None
-    target_initiated: bool | None = None
-    ruleset: Object | None = None
-    status: GroupStatus | None = None
-
-    def given(self) -> Object:
-        """Return the fields that the client sent, except the status."""
-        return {name: value for name, value in _filled(msgspec.to_builtins(self)).items() if name != "status"}
-
-
-def _filled(fields: Object) -> Object:
-    """Return the fields that have a value, without schemas, also in objects within objects."""
-    found = {name: _filled(value) if isinstance(value, dict) else value for name, value in fields.items()}
-    return {name: value for name, value in found.items() if value not in (None, "", {}) and name != "$schema"}
 
 
 @resource("GET", _BASE, role=Role.USER, summary="List the distribution paths", returns=StatusItems)
@@ -90,11 +53,24 @@ def get_path(call: Call, path: str) -> Answer:
         "encryptionProfile": "LocalWallet",
         "targetInitiated": False,
         **settings,
+        "ruleset": shown_ruleset(options, settings.get("ruleset")),
         "status": status_text(found),
     }
+    _show_size(fields, found)
     if found.checkpoint.write[0].is_elsewhere:  # ALTER DISTPATH may have changed it
         fields["target"] = {**fields["target"], "uri": options.target}
     return Answer(fields)
+
+
+def _show_size(fields: Object, found: View) -> None:
+    """Show the size of the target's files unless it is the default one."""
+    details = fields["target"].get("details") or {}
+    trail = details.get("trail")
+    size = found.checkpoint.write[0].megabytes
+    given = trail.get("sizeMB") if isinstance(trail, dict) else None
+    if str(size) != str(given or DEFAULT_MEGABYTES):
+        shown = {**(trail if isinstance(trail, dict) else {}), "sizeMB": size}
+        fields["target"] = {**fields["target"], "details": {**details, "trail": shown}}
 
 
 @resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Create a distribution path", body=PathBody, status=201)
@@ -109,13 +85,13 @@ def create_path(call: Call, path: str) -> Answer:
     _require_plain(body)
     source = source_trail(call, body.source.uri)
     target = target_of(call, body.target.uri, source)
-    added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {word(target)}{_megabytes(body.target)}"
+    size = f", MEGABYTES {word(given)}" if (given := size_of(body.target)) else ""
+    added = f"ADD DISTPATH {word(name)}, SOURCE {_as_path(source)}, TARGET {word(target)}{size}"
     with call.steps() as steps:
-        login = f", AUTHENTICATION {found}" if "://" in target and (found := _login(body.target)) else ""
+        login = f", AUTHENTICATION {found}" if "://" in target and (found := login_of(body.target)) else ""
         group_changes.add_group(call, steps, GroupKind.PATH, name, f"{added}{login}")
         call.said.append(_added(name))
-        _compress(call, name, body.target, target)
-        _begin(call, name, body.begin, new=True)
+        set_up(call, f"DISTPATH {word(name)}", body, body.target if "://" in target else None)
         group_changes.keep_settings(call, steps, f"DISTPATH {name}", body.given(), new=True)
         steps.complete()
         if body.status not in (None, "stopped"):
@@ -135,51 +111,10 @@ def _as_path(trail: str) -> str:
 def _require_plain(body: PathBody) -> None:
     """Raise UsageError for what would change which rows are delivered, or who connects to whom."""
     if body.target_initiated:
-        raise UsageError("a path that its target initiates is not supported", hint="leave targetInitiated out")
-    if body.ruleset is not None and any(
-        name not in ("$schema", "name", "description") for name in _filled(body.ruleset)
-    ):
-        raise UsageError("a ruleset is not supported", hint="select the tables in the Extract or Replicat")
-
-
-def _megabytes(target: Endpoint) -> str:
-    trail = (target.details or {}).get("trail") or {}
-    size = trail.get("sizeMB") if isinstance(trail, dict) else None
-    return f", MEGABYTES {word(str(size))}" if size is not None else ""
-
-
-def _login(target: Endpoint) -> str:
-    """Return how the path signs in to another home, as statements say it: with the alias of authenticationMethod, if any."""
-    method = target.authentication_method
-    alias = method.get("alias") if isinstance(method, dict) else None
-    if not isinstance(alias, str) or not isinstance(method, dict):
-        return ""
-    domain = method.get("domain")
-    return f"USERIDALIAS {word(alias)}" + (f" DOMAIN {word(domain)}" if isinstance(domain, str) and domain else "")
-
-
-def _compress(call: Call, name: str, end: Endpoint, target: str) -> None:
-    """Set whether what is sent to another home is compressed, if the request says so."""
-    compression = (end.details or {}).get("compression")
-    enabled = compression.get("enabled") if isinstance(compression, dict) else None
-    if isinstance(enabled, bool) and "://" in target:
-        call.run(f"ALTER DISTPATH {word(name)} TARGET COMPRESSION {'ON' if enabled else 'OFF'}")
-
-
-def _begin(call: Call, name: str, begin: str | Object | None, *, new: bool = False) -> None:
-    """Set the position in the source trail. A new path is at its beginning already."""
-    if begin is None:
-        return
-    if isinstance(begin, str):
-        place = "NOW" if begin.lower() == "now" else quoted(begin)
-    elif "sequence" in begin:
-        sequence, offset = str(begin["sequence"]), str(begin.get("offset", 0))
-        if new and {sequence, offset} == {"0"}:
-            return
-        place = f"SEQNO {word(sequence)} RBA {word(offset)}"
-    else:
-        raise UsageError("begin must be now, a time, or {sequence, offset}")
-    call.run(f"ALTER DISTPATH {word(name)} BEGIN {place}", told=True)
+        raise UsageError(
+            "a path that its target initiates is created in its target home", hint="use POST targets there"
+        )
+    rule_of(body.ruleset)
 
 
 @resource("PATCH", _ONE, role=Role.OPERATOR, summary="Change a distribution path", body=PathBody)
@@ -194,9 +129,12 @@ def update_path(call: Call, path: str) -> Answer:
     _require_same_source(call, found, body)
     with call.steps() as steps:
         group_changes.keep_group(call, steps, found)
+        remote = None
         if body.target is not None:
-            _change_target(call, found, body.target)
-        _begin(call, found.group, body.begin)
+            target = target_of(call, body.target.uri, found.checkpoint.read.trail)
+            _change_target(call, found, target)
+            remote = body.target if "://" in target else None
+        change(call, found, body, remote)
         group_changes.keep_settings(call, steps, found.name, given)
     if body.status is not None:
         group_changes.set_status(call, PATH, found.group, body.status)
@@ -210,24 +148,17 @@ def _require_same_source(call: Call, found: View, body: PathBody) -> None:
         raise UsageError(f"the source of {found.name} cannot be changed", hint="delete the path and add it again")
 
 
-def _change_target(call: Call, found: View, end: Endpoint) -> None:
-    """Change the target trail, the login and the compression as far as they differ."""
-    path, options = word(found.group), found.checkpoint.options
-    target, before = target_of(call, end.uri, found.checkpoint.read.trail), found.checkpoint.write[0]
+def _change_target(call: Call, found: View, target: str) -> None:
+    """Change the target trail if it differs."""
+    before = found.checkpoint.write[0]
     remote = "://" in target
-    same = options.target == target if remote else call.home.resolve(target) == call.home.resolve(before.trail)
+    same = (
+        found.checkpoint.options.target == target
+        if remote
+        else call.home.resolve(target) == call.home.resolve(before.trail)
+    )
     if not same or remote != before.is_elsewhere:
-        call.run(f"ALTER DISTPATH {path} TARGET {word(target)}", told=True)
-    if not remote:
-        return
-    method = end.authentication_method
-    alias = method.get("alias") if isinstance(method, dict) else None
-    if alias and alias != options.access_alias:
-        call.run(f"ALTER DISTPATH {path} AUTHENTICATION {_login(end)}", told=True)
-    details = end.details or {}
-    wanted = details.get("compression")
-    if isinstance(wanted, dict) and wanted.get("enabled") is not (options.compression is not None):
-        _compress(call, found.group, end, target)
+        call.run(f"ALTER DISTPATH {word(found.group)} TARGET {word(target)}", told=True)
 
 
 @resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Stop and delete a distribution path")

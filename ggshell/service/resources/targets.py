@@ -1,16 +1,24 @@
-"""Targets: the trails that arrive in this home. The sender connects, so a path cannot be created or changed here."""
+"""Targets: the trails that arrive in this home, and the paths that this home starts to fetch them (RECVPATH).
+
+A sender connects for a trail of the first kind, so that can neither be created nor changed here.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from ggshell.cli.groups import RECVPATH
 from ggshell.cli.received_paths import ReceivedPath, received_paths
 from ggshell.errors import NotFoundError
 from ggshell.home.users import Role
+from ggshell.service import receiver_paths
 from ggshell.service.answers import Answer, collection, status_item, utc_text
 from ggshell.service.call import Call
+from ggshell.service.group_facts import entries
+from ggshell.service.group_responses import DistPath, DistPathCheckpoints, DistPathInfo, DistPathStats
+from ggshell.service.path_bodies import PathBody
 from ggshell.service.refusals import not_here
 from ggshell.service.responses import Resource, Response, StatusItems, TrailPlace
 from ggshell.service.routes import resource
@@ -72,14 +80,21 @@ def _find(call: Call, name: str) -> ReceivedPath:
     return found[0]
 
 
-@resource("GET", _BASE, role=Role.USER, summary="List the trails that arrive in this home", returns=StatusItems)
+@resource(
+    "GET", _BASE, role=Role.USER, summary="List the receiver paths and the trails that arrive", returns=StatusItems
+)
 def list_targets(call: Call) -> Answer:
     base = call.url(_BASE)
-    return Answer(collection(status_item(base, each.name, _status(each)) for each in received_paths(call.home)))
+    arriving = [(each.name, _status(each)) for each in received_paths(call.home)]
+    return Answer(collection(status_item(base, *each) for each in (*entries(call, RECVPATH), *arriving)))
 
 
-@resource("GET", _ONE, role=Role.USER, summary="Show a trail that arrives", returns=ReceiverPath)
+@resource(
+    "GET", _ONE, role=Role.USER, summary="Show a receiver path or a trail that arrives", returns=ReceiverPath | DistPath
+)
 def get_target(call: Call, path: str) -> Answer:
+    if receiver_paths.is_own(call, path):
+        return receiver_paths.shown(call, path)
     found = _find(call, path)
     return Answer(
         ReceiverPath(
@@ -96,6 +111,9 @@ def get_target(call: Call, path: str) -> Answer:
 
 
 def _info(call: Call, path: str) -> Answer:
+    if receiver_paths.is_own(call, path):
+        is_place = call.request.address.rstrip("/").endswith("/checkpoints")
+        return receiver_paths.checkpoints(call, path) if is_place else receiver_paths.info(call, path)
     found = _find(call, path)
     place = TrailPlace(**trail_fields(found.trail), sequence=found.position.seqno, offset=found.position.rba)
     return Answer(
@@ -106,13 +124,25 @@ def _info(call: Call, path: str) -> Answer:
 
 
 for _part in ("/info", "/checkpoints", "/progress"):
-    resource("GET", f"{_ONE}{_part}", role=Role.USER, summary="Show how far a trail has arrived", returns=ReceiverInfo)(
-        _info
-    )
+    resource(
+        "GET",
+        f"{_ONE}{_part}",
+        role=Role.USER,
+        summary="Show how far a trail has arrived",
+        returns=ReceiverInfo | DistPathInfo | DistPathCheckpoints,
+    )(_info)
 
 
-@resource("GET", f"{_ONE}/stats", role=Role.USER, summary="Show what has arrived of a trail", returns=ReceiverStats)
+@resource(
+    "GET",
+    f"{_ONE}/stats",
+    role=Role.USER,
+    summary="Show what has arrived of a trail",
+    returns=ReceiverStats | DistPathStats,
+)
 def get_target_stats(call: Call, path: str) -> Answer:
+    if receiver_paths.is_own(call, path):
+        return receiver_paths.stats(call, path)
     found = _find(call, path)
     return Answer(
         ReceiverStats(
@@ -126,29 +156,23 @@ def get_target_stats(call: Call, path: str) -> Answer:
     )
 
 
-@resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Forget the sender of a trail; its files are kept")
+@resource("DELETE", _ONE, role=Role.ADMINISTRATOR, summary="Delete a receiver path, or forget the sender of a trail")
 def delete_target(call: Call, path: str) -> Answer:
+    if receiver_paths.is_own(call, path):
+        return receiver_paths.delete(call, path)
     found = _find(call, path)
     call.run(f"DELETE RECVPATH {word(found.trail)} !", told=True)
     return Answer()
 
 
-def _unsupported(call: Call, path: str) -> Answer:
-    raise not_here("a path that its target initiates", "create a distribution path with POST sources")
+@resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Create a receiver path", body=PathBody, status=201)
+def create_target(call: Call, path: str) -> Answer:
+    return receiver_paths.create(call, path)
 
 
-def _unchangeable(call: Call, path: str) -> Answer:
+@resource("PATCH", _ONE, role=Role.OPERATOR, summary="Change a receiver path", body=PathBody)
+def update_target(call: Call, path: str) -> Answer:
+    if receiver_paths.is_own(call, path):
+        return receiver_paths.update(call, path)
     _find(call, path)
     raise not_here("the change of a path by its target", "PATCH sources in the home that sends")
-
-
-resource("POST", _ONE, role=Role.ADMINISTRATOR, summary="Receiver paths are not supported", body=dict[str, Any])(
-    _unsupported
-)
-resource(
-    "PATCH",
-    _ONE,
-    role=Role.OPERATOR,
-    summary="Changing a path that delivers here is not supported",
-    body=dict[str, Any],
-)(_unchangeable)
