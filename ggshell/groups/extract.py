@@ -66,6 +66,7 @@ def _body(context: GroupContext) -> None:
         parameters.excludes,
         [table.ignored for table in parameters.tables],
     )
+    context.statistics.set_selection(tables)
     for place in parameters.idle_encryption:
         context.report.event(Severity.WARNING, IDLE_CODE, f"{IDLE} ({place}). {IDLE_HINT[0].upper()}{IDLE_HINT[1:]}.")
     if context.checkpoint.read.source is SourceType.TRAIL:

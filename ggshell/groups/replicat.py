@@ -61,6 +61,7 @@ from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.process_parameters import ReplicatParameters
+from ggshell.parameters.table_patterns import TableFilter
 from ggshell.pipeline.apply.checkpoint_table import uncertain
 from ggshell.pipeline.apply.ddl_parts import ddl_parts, is_ddl
 from ggshell.pipeline.apply.delivery import Delivery
@@ -196,6 +197,8 @@ class Replicat:
         self._take_row(target, begin)
         self._heartbeats.open(target, target.database)
         rules = map_rules(parameters.maps)
+        sources = [each.source for each in parameters.maps]
+        self._context.statistics.set_selection(TableFilter(sources, parameters.excludes))
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
         mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes, self._note_mapping)
         self._look_for_truncates = LeftTruncates(

@@ -19,7 +19,7 @@ from ggshell.clock import Clock, local_text
 from ggshell.errors import DiskError, GgsError
 from ggshell.files import remedy
 from ggshell.groups.runner import Runner
-from ggshell.groups.statistics import Statistics, conflict_counts
+from ggshell.groups.statistics import Statistics, conflict_counts, ddl_counts
 from ggshell.home.events import EventLog, Severity, flat
 from ggshell.home.home import Home
 from ggshell.language.redaction import masked
@@ -140,6 +140,9 @@ class Report:
             lines += [f"{label:>26}: {count:>9}" for label, count in conflicts]
         if not snapshot["tables"]:
             lines.append("No records were processed.")
+        found = snapshot.get("ddl", {})
+        ddl = ddl_counts(found, replicat=found.get("errors", 0) > 0)
+        lines += ["DDL replication statistics:", *(f"{label:>26}: {count:>9}" for label, count in ddl)] if ddl else []
         lines += [f"Not captured: table {name}: {why}." for name, why in snapshot.get("not_captured", {}).items()]
         lines += delivered_lines(snapshot.get("delivered", ()))
         self.write("\n".join([*lines, ""]))

@@ -1,4 +1,7 @@
-"""Counters of operations by table, in the sections of STATS: since the start, this day, this hour, since the last reset."""
+"""Counters of operations by table, in the sections of STATS: since the start, this day, this hour, since the last reset.
+
+DDL statements are counted separately, by scope and since the start only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ggshell.clock import Clock, to_datetime
 from ggshell.durations import HOUR, MICROSECONDS
 from ggshell.monitoring.lag_stats import LagStats
+from ggshell.record.ddl_rules import DdlScope
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
@@ -28,6 +32,10 @@ class Section(StrEnum):
 KINDS = ("inserts", "updates", "deletes", "upserts", "truncates", "discards", "ignores")
 CONFLICTS = ("INSERTROWEXISTS", "UPDATEROWEXISTS", "UPDATEROWMISSING", "DELETEROWEXISTS", "DELETEROWMISSING")
 """The types of conflicts, which are counted in addition to the operations, with whether they were resolved."""
+DDL_KINDS = ("mapped", "unmapped", "other", "excluded")
+"""The counters of DDL statements: by scope, and those that the parameter DDL excludes, which are not counted by scope."""
+DDL_ERRORS = ("errors", "retried", "discarded", "ignored")
+"""The counters of DDL statements that a target refused, and of the responses of DDLERROR."""
 SUCCEEDED, FAILED = "succeeded", "failed"
 _KIND_OF: dict[int, str] = {IoType.INSERT: "inserts", IoType.DELETE: "deletes", IoType.PURGE_DATA: "truncates"}
 _HOUR = HOUR * MICROSECONDS
@@ -46,6 +54,8 @@ class Statistics:
         self._names: dict[tuple[TableName, TableName], tuple[str, str]] = {}
         self._day, self._hour = _boundaries(now)
         self._apart: Callable[[TableName], bool] = lambda _: False
+        self._selects: Callable[[TableName], bool] = lambda _: True
+        self._ddl: dict[str, int] = dict.fromkeys((*DDL_KINDS, *DDL_ERRORS), 0)
         self._heartbeats = 0
         self.lag_stats: LagStats | None = None
         self.not_captured: Mapping[str, str] = {}
@@ -55,8 +65,29 @@ class Statistics:
         """Count operations on these tables as heartbeats, not as rows."""
         self._apart = is_heartbeat
 
+    def set_selection(self, selects: Callable[[TableName], bool]) -> None:
+        """Take a DDL statement for MAPPED if TABLE or MAP selects its object."""
+        self._selects = selects
+
+    def ddl(self, scope: DdlScope, count: int = 1, *, excluded: bool = False) -> None:
+        """Count DDL statements of a scope, or statements that the parameter DDL excludes."""
+        self._ddl["excluded" if excluded else scope.lower()] += count
+
+    def ddl_retried(self) -> None:
+        """Count a DDL statement that was refused and is tried again."""
+        self._ddl["errors"] += 1
+        self._ddl["retried"] += 1
+
+    def _ddl_on(self, name: TableName) -> DdlScope:
+        if not (name.owner and name.name):
+            return DdlScope.OTHER
+        return DdlScope.MAPPED if self._selects(name) else DdlScope.UNMAPPED
+
     def add(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
-        """Count operations of one kind on one table."""
+        """Count operations of one kind on one table, or DDL statements on one object."""
+        if io_type == IoType.DDL:
+            self.ddl(self._ddl_on(source), count)
+            return
         if self._apart(source):
             self._heartbeats += count
             return
@@ -64,6 +95,9 @@ class Statistics:
 
     def take_back(self, source: TableName, target: TableName, io_type: int, count: int) -> None:
         """Subtract operations that were counted with ``add`` but not kept; they will be counted again."""
+        if io_type == IoType.DDL:
+            self.ddl(self._ddl_on(source), -count)
+            return
         if self._apart(source):
             self._heartbeats -= count
             return
@@ -75,11 +109,23 @@ class Statistics:
 
     def discard(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
         """Count operations of any type that went to the discard file instead of the target."""
+        if io_type == IoType.DDL:
+            self._refuse("discarded", source, count)
+            return
         self._count(source, target, "discards", count)
 
     def ignore(self, source: TableName, target: TableName, io_type: int, count: int = 1) -> None:
-        """Count operations of any type that the target refused and REPERROR ignores."""
+        """Count operations of any type that the target refused and REPERROR or DDLERROR ignores."""
+        if io_type == IoType.DDL:
+            self._refuse("ignored", source, count)
+            return
         self._count(source, target, "ignores", count)
+
+    def _refuse(self, response: str, source: TableName, count: int) -> None:
+        """Count DDL statements that the target refused."""
+        self.ddl(self._ddl_on(source), count)
+        self._ddl["errors"] += count
+        self._ddl[response] += count
 
     def conflict(self, source: TableName, target: TableName, conflict: str, *, resolved: bool) -> None:
         """Count a conflict by its type, and whether RESOLVECONFLICT resolved it."""
@@ -88,7 +134,7 @@ class Statistics:
 
     @property
     def operations(self) -> int:
-        """All operations since the start."""
+        """All operations on rows since the start."""
         return sum(table[kind] for table in self._counts[Section.TOTAL].values() for kind in KINDS)
 
     def reset(self) -> None:
@@ -97,7 +143,10 @@ class Statistics:
         self._since[Section.LATEST] = self._clock.now()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data: the begin of each section (microseconds since 1970) and the counts of the tables."""
+        """Return plain data: the begin of each section (microseconds since 1970) and the counts of the tables.
+
+        ``ddl``: the counts of DDL statements; empty if there were none.
+        """
         self._turn()
         names = sorted(self._counts[Section.TOTAL])
         return {
@@ -105,6 +154,7 @@ class Statistics:
             "heartbeats": self._heartbeats,
             "delivered": self.lag_stats.snapshot() if self.lag_stats is not None else [],
             "not_captured": dict(self.not_captured),
+            "ddl": dict(self._ddl) if any(self._ddl.values()) else {},
             "sections": {section.value: self._since[section] for section in Section},
             "tables": [
                 {
@@ -175,6 +225,24 @@ def conflict_counts(found: Mapping[str, int]) -> list[tuple[str, int]]:
     outcomes = [(f"CDR resolutions {kind}", found.get(kind, 0)) for kind in (SUCCEEDED, FAILED)]
     types = [(f"CDR {kind} conflicts", found.get(kind, 0)) for kind in CONFLICTS]
     return [("Total CDR conflicts", total), *outcomes, *types]
+
+
+def ddl_operations(found: Mapping[str, int]) -> int:
+    """Return the number of DDL statements, with those that the parameter DDL excludes."""
+    return sum(found.get(kind, 0) for kind in DDL_KINDS)
+
+
+def ddl_counts(found: Mapping[str, int], *, replicat: bool) -> list[tuple[str, int]]:
+    """Return the labels and counts of DDL statements for STATS and the report; empty if there were none."""
+    if not any(found.values()):
+        return []
+    kinds = [(f"{kind.capitalize()} operations", found.get(kind, 0)) for kind in DDL_KINDS]
+    errors = [(f"{kind.capitalize()} errors", found.get(kind, 0)) for kind in DDL_ERRORS[1:]]
+    return [
+        ("Operations", ddl_operations(found)),
+        *kinds,
+        *([("Errors", found["errors"]), *errors] if replicat else []),
+    ]
 
 
 def _boundaries(now: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from ggshell.cli.asking import ask_together
 from ggshell.cli.groups import View, group_lag, view
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
-from ggshell.groups.statistics import KINDS
+from ggshell.groups.statistics import DDL_ERRORS, DDL_KINDS, KINDS
 from ggshell.home.home import Home
 from ggshell.monitoring.group_lag import since
 
@@ -38,6 +38,12 @@ class GroupSnapshot(NamedTuple):
         """The operations since the process started, by kind."""
         tables: Sequence[Mapping[str, Any]] = self.statistics.get("tables", ())
         return {kind: sum(each["counts"]["total"].get(kind, 0) for each in tables) for kind in KINDS}
+
+    @property
+    def ddl(self) -> Mapping[str, int]:
+        """The DDL statements since the process started, by kind."""
+        found: Mapping[str, int] = self.statistics.get("ddl", {})
+        return {kind: found.get(kind, 0) for kind in (*DDL_KINDS, *DDL_ERRORS)}
 
 
 def snapshots(home: Home, now: int) -> list[GroupSnapshot]:

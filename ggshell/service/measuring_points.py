@@ -95,6 +95,15 @@ class Statistics(Resource):
     mapped_total_truncates: int
     mapped_total_discards: int
     mapped_total_ignores: int
+    ddl_operations: int
+    ddl_mapped: int
+    ddl_unmapped: int
+    ddl_other: int
+    ddl_excluded: int
+    ddl_errors: int
+    ddl_retried: int
+    ddl_discarded: int
+    ddl_ignored: int
     heartbeats: int
 
 

@@ -44,6 +44,7 @@ class HomeCollector(Collector):
         yield from _states(found)
         yield from _progress(found)
         yield _operations(found)
+        yield _ddl(found)
         yield from _slots(found)
         yield from _bounded_recovery(found, now)
         yield from sent_metrics(found)
@@ -153,6 +154,16 @@ def _operations(found: list[GroupSnapshot]) -> Metric:
         if each.statistics:
             for kind, count in each.totals().items():
                 family.add_metric([*_labels(each), kind.removesuffix("s")], count)
+    return family
+
+
+def _ddl(found: list[GroupSnapshot]) -> Metric:
+    text = "DDL statements since the group's process started, and the errors and responses of DDLERROR."
+    family = CounterMetricFamily("ggshell_ddl_operations", text, labels=[*_GROUP, "kind"])
+    for each in found:
+        if each.statistics:
+            for kind, count in each.ddl.items():
+                family.add_metric([*_labels(each), kind], count)
     return family
 
 

@@ -17,6 +17,7 @@ from ggshell.cli.results.listings import CredentialLine, CredentialList, TrailIn
 from ggshell.cli.results.requests import GroupLag, Lags, ProcessStatus, ProcessStatuses, Transactions
 from ggshell.cli.results.statistics import COUNTED, GroupStatistics, Stats, TableCounts
 from ggshell.clock import from_datetime
+from ggshell.groups.statistics import DDL_ERRORS, DDL_KINDS
 from ggshell.home.checkpoint import GroupOptions, StopStatus, WriteCheckpoint
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.types import LogPosition, TrailPosition
@@ -160,6 +161,37 @@ def test_statistics_of_an_extract_by_trail_and_as_rates() -> None:
     text = Stats((group,), ("latest",), "SEC").layout
     assert "Output to ./dirdat/lt:\n\nExtracting from s.t to s.t:\n\n*** Latest statistics since" in text
     assert re.search(r"^ {8}Total inserts/second: +2\.00$", text, re.MULTILINE)
+
+
+def test_statistics_of_ddl_statements() -> None:
+    ddl = {
+        **dict.fromkeys((*DDL_KINDS, *DDL_ERRORS), 0),
+        "mapped": 3,
+        "other": 1,
+        "excluded": 1,
+        "errors": 1,
+        "ignored": 1,
+    }
+    extract = GroupStatistics("EXTRACT", "E1", 60 * SECOND, {"total": 0}, (), ("./dirdat/lt",), ddl=ddl)
+    result = Stats((extract,), ("total",))
+    assert (
+        "DDL replication statistics (for all trails):\n"
+        "\n"
+        "*** Total statistics since extract started     ***\n"
+        "        Operations                                         5.00\n"
+        "        Mapped operations                                  3.00\n"
+        "        Unmapped operations                                0.00\n"
+        "        Other operations                                   1.00\n"
+        "        Excluded operations                                1.00\n"
+        "\n"
+        "Output to ./dirdat/lt:\n"
+    ) in result.layout
+    (row,) = result.rows
+    found = dict(zip(result.columns, row, strict=True))
+    assert (found["source"], found["operations"], found["ddl_mapped"], found["inserts"]) == ("DDL", 5, 3, None)
+    replicat = Stats((extract._replace(type="REPLICAT", group="R1", outputs=()),), ("total",)).layout
+    assert "DDL replication statistics:\n\n*** Total statistics since replicat started     ***\n" in replicat
+    assert "        Ignored errors                                     1.00\n" in replicat
 
 
 def test_lag_of_running_and_stopped_groups() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ggshell.clock import FakeClock, from_datetime, to_datetime
-from ggshell.groups.statistics import KINDS, Section, Statistics
+from ggshell.groups.statistics import KINDS, Section, Statistics, ddl_counts
+from ggshell.record.ddl_rules import DdlScope
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
@@ -46,6 +47,30 @@ def test_every_kind_of_operation_has_its_counter() -> None:
     assert counts(statistics, "total") == wanted
     assert set(wanted) == set(KINDS)
     assert statistics.operations == sum(wanted.values())
+
+
+def test_ddl_statements_are_counted_by_scope_and_not_as_rows() -> None:
+    statistics = Statistics(FakeClock(NOON))
+    assert statistics.snapshot()["ddl"] == {}
+    statistics.set_selection(ITEMS.__eq__)
+    for name, number in ((ITEMS, 3), (COPY, 2), (TableName("", "shop"), 1), (TableName("", ""), 1)):
+        statistics.add(name, name, IoType.DDL, number)
+    statistics.take_back(ITEMS, ITEMS, IoType.DDL, 1)
+    statistics.ddl(DdlScope.MAPPED, excluded=True)
+    statistics.ddl_retried()
+    statistics.discard(ITEMS, ITEMS, IoType.DDL)
+    statistics.ignore(ITEMS, ITEMS, IoType.DDL)
+    found = statistics.snapshot()
+    wanted = {"mapped": 4, "unmapped": 2, "other": 2, "excluded": 1}
+    assert found["ddl"] == {**wanted, "errors": 3, "retried": 1, "discarded": 1, "ignored": 1}
+    assert (found["tables"], statistics.operations) == ([], 0)
+    assert ddl_counts(found["ddl"], replicat=False) == [
+        ("Operations", 9),
+        ("Mapped operations", 4),
+        ("Unmapped operations", 2),
+        ("Other operations", 2),
+        ("Excluded operations", 1),
+    ]
 
 
 def test_a_snapshot_is_an_independent_copy_of_plain_data() -> None:

@@ -112,6 +112,7 @@ def _group(found: View, answer: Mapping[str, Any], table: str, totalsonly: str) 
         delivered,
         missed,
         tuple(answer.get("obstacles") or ()),
+        answer.get("ddl", {}),
     )
 
 

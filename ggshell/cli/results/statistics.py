@@ -10,7 +10,7 @@ from ggshell.cli.results import Row
 from ggshell.clock import local_text
 from ggshell.durations import HOUR, MINUTE
 from ggshell.errors import GgsError
-from ggshell.groups.statistics import conflict_counts
+from ggshell.groups.statistics import conflict_counts, ddl_counts, ddl_operations
 from ggshell.home.checkpoint import GroupKind
 
 
@@ -28,7 +28,7 @@ class GroupStatistics(NamedTuple):
 
     ``since``: the start of each section; ``outputs``: the trails that the group writes; ``delivered``: the figures of
     LAGSTATS; ``not_captured``: tables that should be captured and are not, with the reason; ``waits``: what the group's
-    statements are waiting for.
+    statements are waiting for; ``ddl``: counts of DDL statements since the start, empty if there were none.
     """
 
     type: str
@@ -40,6 +40,7 @@ class GroupStatistics(NamedTuple):
     delivered: tuple[str, ...] = ()
     not_captured: Mapping[str, str] = {}
     waits: tuple[str, ...] = ()
+    ddl: Mapping[str, int] = {}
 
 
 class Stats(NamedTuple):
@@ -56,7 +57,13 @@ class Stats(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("type", "group", "section", "since", "source", "target", *COUNTED, "operations", *self._of_conflicts)
+        head = ("type", "group", "section", "since", "source", "target", *COUNTED, "operations")
+        return (*head, *self._of_conflicts, *(f"ddl_{name}" for name in self._of_ddl))
+
+    @property
+    def _of_ddl(self) -> tuple[str, ...]:
+        """The names of the counts of DDL statements, if a group has any."""
+        return tuple(dict.fromkeys(name for group in self.groups for name in group.ddl))
 
     @property
     def _of_conflicts(self) -> tuple[str, ...]:
@@ -74,11 +81,25 @@ class Stats(NamedTuple):
                 *(table.counts[section].get(kind, 0) for kind in COUNTED),
                 operations(table.counts[section]),
                 *(table.conflicts.get(section, {}).get(name, 0) for name in self._of_conflicts),
+                *(None for _ in self._of_ddl),
             )
             for group in self.groups
             for table in group.tables
             for section in self.sections
-        ]
+        ] + [self._ddl_row(group) for group in self.groups if group.ddl]
+
+    def _ddl_row(self, group: GroupStatistics) -> Row:
+        """The row for the DDL statements of a group, which belong to no table."""
+        counts: list[int | None] = [None] * len(COUNTED)
+        head = (group.type, group.group, "total", moment(group.since["total"]), "DDL", "")
+        conflicts = [None] * len(self._of_conflicts)
+        return (
+            *head,
+            *counts,
+            ddl_operations(group.ddl),
+            *conflicts,
+            *(group.ddl.get(name, 0) for name in self._of_ddl),
+        )
 
     @property
     def layout(self) -> str:
@@ -105,11 +126,12 @@ def _stats(result: Stats) -> str:
 def _group(group: GroupStatistics, result: Stats) -> str:
     lines = ["", f"Sending STATS request to {group.type} {group.group} ...", ""]
     replicat = group.type == GroupKind.REPLICAT
-    if not group.tables:
+    if not group.tables and not group.ddl:
         return "\n".join(
             [*lines, f"No active {'replication' if replicat else 'extraction'} maps.", *_others(group), ""]
         )
     lines += [f"Start of Statistics at {local_text(group.now)}.", ""]
+    lines += _ddl(group, replicat=replicat)
     verb = "Replicating" if replicat else "Extracting"
     for output in group.outputs or ("",):
         if output:
@@ -119,6 +141,16 @@ def _group(group: GroupStatistics, result: Stats) -> str:
             for section in result.sections:
                 lines += _section(group, table, section, result)
     return "\n".join([*lines, *_others(group), "End of Statistics.", ""])
+
+
+def _ddl(group: GroupStatistics, *, replicat: bool) -> list[str]:
+    """The lines about DDL statements, which come before the tables."""
+    found = ddl_counts(group.ddl, replicat=replicat)
+    if not found:
+        return []
+    title = "DDL replication statistics:" if replicat else "DDL replication statistics (for all trails):"
+    since = f"*** Total statistics since {group.type.lower()} started     ***"
+    return [title, "", since, *(count_line(label, count) for label, count in found), ""]
 
 
 def _others(group: GroupStatistics) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from ggshell.cli.received_paths import received_paths
 from ggshell.cli.results.groups import trail_file
 from ggshell.errors import GgsError, NotFoundError
+from ggshell.groups.statistics import ddl_operations
 from ggshell.home.checkpoint import SourceType
 from ggshell.home.process_file import ProcessState, state_of
 from ggshell.home.users import Role
@@ -183,7 +184,9 @@ def _statistics(call: Call, found: Process) -> Object:
     group = asked(_group(found))
     totals = group.totals()
     mapped = {f"mappedTotal{kind.capitalize()}": count for kind, count in totals.items()}
-    return {"startTime": utc_text(found.started), **mapped, "heartbeats": group.statistics.get("heartbeats", 0)}
+    ddl = {f"ddl{kind.capitalize()}": count for kind, count in group.ddl.items()}
+    ddl["ddlOperations"] = ddl_operations(group.ddl)
+    return {"startTime": utc_text(found.started), **mapped, **ddl, "heartbeats": group.statistics.get("heartbeats", 0)}
 
 
 def _table_statistics(call: Call, found: Process) -> Object:
