@@ -137,21 +137,22 @@ class ExpectedHome(NamedTuple):
             ) from error
         if self.is_unknown or found == self.fingerprint:
             return
-        if self.peer is None:
-            expected = f"its certificate has {self.certificate}"
-            change = f"ADD PEER {peer_name(self.place)}, ADDRESS {self.place}, FINGERPRINT {found}, PROXY AUTHORITY"
-        else:
-            expected = f"peer {self.peer.name} has {self.fingerprint}"
-            is_proxy = self.certificate == self.fingerprint
-            change = (
-                f"ALTER PEER {self.peer.name}, FINGERPRINT {found}{f', PROXY {self.certificate}' if is_proxy else ''}"
-            )
+        expected, change = self._difference(found)
         raise ProcessError(
             f"the service at {self.place} belongs to the home with the fingerprint {found}, but {expected}:"
             " a reverse proxy, or a home that passes the connection on",
             code=OTHER_HOME,
             hint=f"if it is a reverse proxy, compare the fingerprint with INFO PEER in the other home, then run: {change}",
         )
+
+    def _difference(self, found: str) -> tuple[str, str]:
+        """Return which home was expected instead of the one with this fingerprint, and the statement that expects it."""
+        if self.peer is None:
+            change = f"ADD PEER {peer_name(self.place)}, ADDRESS {self.place}, FINGERPRINT {found}, PROXY AUTHORITY"
+            return f"its certificate has {self.certificate}", change
+        proxy = f", PROXY {self.certificate}" if self.certificate == self.fingerprint else ""
+        change = f"ALTER PEER {self.peer.name}, FINGERPRINT {found}{proxy}"
+        return f"peer {self.peer.name} has {self.fingerprint}", change
 
 
 def peer_name(place: str) -> str:

@@ -117,7 +117,8 @@ class TrailAdmission:
             raise ProcessError(
                 f"the {who} did not say who it is",
                 code=UNKNOWN_SENDER,
-                hint=f"make the {other} home a peer with ADD PEER",
+                hint=f"make the {other} home a peer with ADD PEER; or, for AUTHENTICATION CERTIFICATE of its path, set"
+                f" CLIENTCA in service.prm of the {own} home",
             )
         fingerprint = proven_fingerprint(opening.certificate, opening.signature, signed_text(opening, challenge))
         if opening.unchecked and not self._state.settings.plaintext:

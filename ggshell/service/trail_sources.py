@@ -73,10 +73,7 @@ class TrailSources:
     async def serve(self, websocket: WebSocket, opening: Opening) -> None:
         """Send a trail over one connection until it ends. Raises GgsError, WebSocketDisconnect."""
         if opening.forgets:
-            name = trail_here(self._state, opening.trail, written=False)
-            await self._in_thread(forget_reader, name, opening.home, opening.group)
-            await websocket.send_text(encode_message(Opened(str(name.folder), name.prefix)))
-            await websocket.close()
+            await self._forget(websocket, opening)
             return
         reading = await self._opened(websocket, opening)
         earlier = self.readings.get(reading.key)
@@ -104,6 +101,13 @@ class TrailSources:
             if self.readings.get(reading.key) is reading:
                 del self.readings[reading.key]
                 self._log.ended(reading.key, "GGS-00961", f"Trail {name} is no longer read by {note.text}", lost=lost)
+
+    async def _forget(self, websocket: WebSocket, opening: Opening) -> None:
+        """Keep the trail for this reader no longer. Raises GgsError, WebSocketDisconnect."""
+        name = trail_here(self._state, opening.trail, written=False)
+        await self._in_thread(forget_reader, name, opening.home, opening.group)
+        await websocket.send_text(encode_message(Opened(str(name.folder), name.prefix)))
+        await websocket.close()
 
     async def _opened(self, websocket: WebSocket, opening: Opening) -> Reading:
         name = trail_here(self._state, opening.trail, written=False)
