@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.target_setup import TargetSetup, Watermarks
+from ggshell.groups.applied_ddl import ddl_choices
 from ggshell.groups.checkpoint_rows import row_key, thread_name
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.checkpoint import AdditionalRows, GroupOptions, ReplicatKind
@@ -18,6 +19,7 @@ from ggshell.parameters.process_parameters import ReplicatParameters
 from ggshell.pipeline.apply.applier import Answers, Applier, NamingApplier, Turns
 from ggshell.pipeline.apply.checkpoint_table import names_gone
 from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
+from ggshell.pipeline.apply.ddl_barrier import DdlBarrier
 from ggshell.pipeline.apply.delivery import Counted, Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.groups import AnsweredOperation
@@ -145,8 +147,8 @@ def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> 
     if not isinstance(target, Watermarks):
         raise TypeError("not a target of several appliers")
     if setup.kind is ReplicatKind.PARALLEL:
-        return _parallel(setup, target, mapper)
-    return _coordinated(setup, target, mapper)
+        return _parallel(setup, target, target, mapper)
+    return _coordinated(setup, target, target, mapper)
 
 
 def activity_of(delivery: AnyDelivery | None) -> dict[str, Any]:
@@ -160,9 +162,9 @@ def end_delivery(delivery: AnyDelivery) -> None:
         delivery.end()
 
 
-def _parallel(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> ParallelDelivery:
+def _parallel(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper) -> ParallelDelivery:
     parameters = setup.parameters
-    start = target.start()
+    start = marks.start()
     row, _, sequences = start
     answers = Answers()
     turns = Turns() if parameters.full_serialization else None
@@ -186,11 +188,12 @@ def _parallel(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> Paral
         ", commits in the source's order." if settings.full else "."
     )
     setup.context.report.event(Severity.INFO, "GGS-00519", text)
-    return ParallelDelivery(appliers, answers, mapper, start, target.save, settings, setup.context.clock)
+    barrier = DdlBarrier(_delivery(setup, target, mapper, row, counters), appliers, setup.responses.whole)
+    return ParallelDelivery(appliers, answers, mapper, start, barrier, marks.save, settings, setup.context.clock)
 
 
-def _coordinated(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> CoordinatedDelivery:
-    start, _, _ = target.start()
+def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper) -> CoordinatedDelivery:
+    start, _, _ = marks.start()
     answers = Answers()
     counters = _counters(setup, shared=True)
     rules = _thread_rules(setup)
@@ -214,7 +217,9 @@ def _coordinated(setup: ReplicatSetup, target: Watermarks, mapper: Mapper) -> Co
     text = f"Coordinated delivery with threads {', '.join(map(str, sorted(used)))}."
     setup.context.report.event(Severity.INFO, "GGS-00519", text)
     router = Router(lambda table: _rule_of(mapper, rules, table))
-    return CoordinatedDelivery(appliers, answers, mapper, router, start, target.save)
+    alone = _delivery(setup, target, mapper, start, counters)
+    barrier = DdlBarrier(alone, list(appliers.values()), setup.responses.whole)
+    return CoordinatedDelivery(appliers, answers, mapper, router, start, barrier, marks.save)
 
 
 def _thread_rules(setup: ReplicatSetup) -> list[tuple[str, str, ThreadRule]]:
@@ -307,4 +312,5 @@ def _delivery(
         conflicts=counters.conflicts,
         position=position,
         applier=applier,
+        ddl=ddl_choices(setup.parameters, setup.context.report),
     )

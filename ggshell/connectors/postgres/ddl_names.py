@@ -76,7 +76,8 @@ class Replacement(NamedTuple):
 def search_path(value: str, role: str, names: TargetNames) -> str:
     """Return a search_path for the target: renamed schemas, and the name of the role for ``"$user"``."""
     found = [token.name for token in tokens(value) if token.name]
-    return ", ".join(quote(_schema(role if name == "$user" and role else name, names)) for name in found) or '""'
+    found = [role if name == "$user" and role else name for name in found]
+    return ", ".join(quote(name if name in _SYSTEM else names.session_schema(name)) for name in found) or '""'
 
 
 def renamed(statement: DdlStatement, names: TargetNames) -> str:

@@ -166,6 +166,10 @@ class Applier:
             if job is not None:
                 jobs.append(job)
 
+    def forget_tables(self) -> None:
+        """Forget what the target knows of tables; the applier must be idle."""
+        self._target.forget_tables()
+
     def end(self) -> None:
         """Stop the thread after its current job, wait for it, and close the target, which rolls back uncommitted work."""
         self._ending = True

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from ggshell.pipeline.apply import groups
 from ggshell.pipeline.apply.applier import Answers, Applier, ApplierJob, Failed, Rested
+from ggshell.pipeline.apply.ddl_barrier import DdlBarrier
+from ggshell.pipeline.apply.ddl_parts import is_ddl
 from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.target import CheckpointRow
@@ -36,6 +38,7 @@ class CoordinatedDelivery:
         mapper: Mapper,
         router: Router,
         start: CheckpointRow,
+        barrier: DdlBarrier,
         save: Callable[[WatermarkState], None],
     ) -> None:
         self._appliers = appliers
@@ -44,6 +47,7 @@ class CoordinatedDelivery:
         self._answers = answers
         self._mapper = mapper
         self._router = router
+        self._barrier = barrier
         self._save = save
         self._accepted = AcceptedTransactions(start)
         self._sent = dict.fromkeys(appliers, 0)
@@ -62,11 +66,12 @@ class CoordinatedDelivery:
 
     @property
     def pending(self) -> bool:
-        return self._sent != self._rested or bool(self._held) or self._large or self.applied is not self._last
+        waits = bool(self._held) or self._large or self._barrier.open
+        return waits or self._sent != self._rested or self.applied is not self._last
 
     @property
     def large(self) -> bool:
-        return self._large
+        return self._large or self._barrier.open
 
     def activity(self) -> dict[str, Any]:
         """Return what the threads do, for STATUS: the jobs that each had, and those that are not confirmed as done."""
@@ -83,6 +88,12 @@ class CoordinatedDelivery:
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
+        if is_ddl(batch):
+            self._begin_barrier(pieces[0])
+        if self._barrier.open:
+            self._feed_barrier(replace(batch, pieces=(pieces.pop(0),)))
+            if not pieces:
+                return
         for table in batch.tables:
             self._mapper.resolve(table)
         if self._held or self._large:
@@ -97,7 +108,7 @@ class CoordinatedDelivery:
     @property
     def oldest(self) -> int:
         """The commit time of the oldest transaction that the group's row does not cover; 0 if there is none."""
-        return self._oldest if self.pending else 0
+        return self._oldest or self._barrier.oldest if self.pending else 0
 
     def advance(self) -> None:
         """Move the group's row if all threads are idle, without waiting for them."""
@@ -114,7 +125,9 @@ class CoordinatedDelivery:
 
     def flush(self) -> None:
         """Wait until all threads are idle, and move the group's row."""
-        if self._large:
+        if self._barrier.open:
+            self._barrier.flush()
+        if self._large or self._barrier.open:
             return
         self._rest()
         if self.applied is not self._last:
@@ -124,7 +137,8 @@ class CoordinatedDelivery:
             self._oldest = 0
 
     def abandon(self) -> None:
-        """Do nothing: when an applier ends, the target rolls back what the applier has not committed."""
+        """Roll back a transaction with DDL; when an applier ends, the target rolls back what it has not committed."""
+        self._barrier.abandon()
 
     def end(self) -> None:
         for applier in self._appliers.values():
@@ -163,12 +177,32 @@ class CoordinatedDelivery:
         self._oldest = self._oldest or piece.header.commit_time
         self._unsaved += 1
 
+    def _begin_barrier(self, piece: TransactionPiece) -> None:
+        """Wait until everything before a transaction with DDL is applied."""
+        if self._barrier.open:
+            return
+        if self._large:
+            self._barrier.start_again(piece.header)
+        self.flush()
+        held, self._held = self._held, []
+        self._barrier.begin(held)
+
+    def _feed_barrier(self, part: ChangeBatch) -> None:
+        row = self._barrier.feed(part)
+        if row is not None:
+            self._last = self.applied = row
+
     def _continue(self, part: ChangeBatch) -> None:
         """Continue a transaction that arrives in pieces: hold it back until its end or its size determines its thread."""
         piece = part.pieces[0]
         self._held.append(part)
         if not self._large:
             size = sum(int(each.length[p.first : p.first + p.count].sum()) for each in self._held for p in each.pieces)
+            if size >= groups.LARGE_BYTES and self._barrier.known(piece.header):
+                self._held.pop()
+                self._begin_barrier(piece)
+                self._feed_barrier(part)
+                return
             if size >= groups.LARGE_BYTES:
                 self._rest()
                 self._large = True

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from ggshell.errors import ApplyError, ConnectionLostError
+from ggshell.pipeline.apply.ddl_choices import DdlChoices
 from ggshell.pipeline.apply.ddl_parts import statement_of
-from ggshell.pipeline.apply.ddl_rules import APPLY_ALL, DdlChoices, DdlResponse
 from ggshell.pipeline.apply.discard import Discarded, DiscardFile
 from ggshell.pipeline.apply.error_rules import DEFAULT, ErrorRule, Response
 from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan
 from ggshell.pipeline.apply.mapping import Mapper
+from ggshell.pipeline.apply.object_names import ObjectNames
 from ggshell.pipeline.apply.responses import Responses
-from ggshell.pipeline.apply.target import Noted, Refusal, Target
+from ggshell.pipeline.apply.target import Refusal, Target
 from ggshell.record.ddl import DdlStatement
+from ggshell.record.ddl_responses import DdlResponse
+from ggshell.record.ddl_rules import DdlScope, scope_of
 from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
 
 LONGEST_TEXT: Final = 200
 """How many characters of a statement a message shows."""
-
-
-class DdlSettings(NamedTuple):
-    """``choices``: the parameters DDL, DDLERROR and DDLSUBST; ``noted`` reports differences from the target."""
-
-    choices: DdlChoices = APPLY_ALL
-    noted: Noted = lambda code, text: None
-
-
-PLAIN_DDL = DdlSettings()
 
 
 class DdlDelivery:
@@ -41,14 +34,15 @@ class DdlDelivery:
         mapper: Mapper,
         discard: DiscardFile | None,
         responses: Responses,
-        settings: DdlSettings,
+        choices: DdlChoices,
     ) -> None:
         self._target = target
         self._mapper = mapper
         self._discard = discard
         self._whole = responses.whole
-        self._choices = settings.choices
-        self._noted = settings.noted
+        self._choices = choices
+        self._names = ObjectNames(mapper, choices.names)
+        self._noted = choices.noted
 
     def outside(self, span: BatchSpan) -> bool:
         """Whether a statement is alone in its transaction and must be executed outside of any."""
@@ -67,7 +61,7 @@ class DdlDelivery:
         """Execute a statement outside of any transaction; ``again``: an earlier run may have executed it already."""
         return self._execute(
             span,
-            lambda statement: self._target.execute_outside(statement, self._mapper.names, self._noted, again=again),
+            lambda statement: self._target.execute_outside(statement, self._names, self._noted, again=again),
         )
 
     def pass_over(self, span: BatchSpan, refusal: Refusal) -> AnsweredOperation:
@@ -76,33 +70,36 @@ class DdlDelivery:
 
     def _execute(self, span: BatchSpan, run: Callable[[DdlStatement], Refusal | None]) -> AnsweredOperation | None:
         recorded = statement_of(span.batch)
-        mapped = self._mapper.names.maps_object(recorded)
-        target = self._mapper.names.table(recorded.main.table or recorded.main.name)
-        if not self._choices.takes(recorded, mapped, target):
+        scope, target = self._scope(recorded)
+        if not self._choices.rules.takes(recorded, scope, target):
             return None
-        statement = self._choices.changed(recorded, mapped, target)
+        statement = self._choices.substitutions.of(recorded, scope, target)
         refusal = run(statement)
         self._mapper.forget()
         if refusal is not None:
-            return self._refused(span, statement, refusal, mapped)
+            return self._refused(span, statement, refusal)
+        self._report(statement)
         self._compare(statement)
         return AnsweredOperation(recorded.main.name, self._name(recorded), int(IoType.DDL), False, applied=True)
 
+    def _scope(self, statement: DdlStatement) -> tuple[DdlScope, TableName | None]:
+        """Return what MAP says about a statement's object: its scope, and its target name if it is MAPPED."""
+        scope = scope_of(statement, self._names.maps)
+        return scope, self._name(statement) if scope is DdlScope.MAPPED else None
+
     def _in_transaction(self, statement: DdlStatement) -> Refusal | None:
         """Execute a statement after a savepoint; a refusal is rolled back to it."""
-        refusal = self._target.execute_ddl(statement, self._mapper.names, self._noted)
+        refusal = self._target.execute_ddl(statement, self._names, self._noted)
         if refusal is not None and not refusal.transient and not self._target.rollback_to_savepoint():
             raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
         return refusal
 
-    def _refused(
-        self, span: BatchSpan, statement: DdlStatement, refusal: Refusal, mapped: bool | None
-    ) -> AnsweredOperation:
+    def _refused(self, span: BatchSpan, statement: DdlStatement, refusal: Refusal) -> AnsweredOperation:
         """Answer a refusal by DDLERROR."""
         if refusal.transient:
             self._target.rollback()
             raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
-        answer = self._choices.answer(refusal.state, statement, mapped, self._name(statement))
+        answer = self._choices.errors.answer(refusal.state, statement, *self._scope(statement))
         header = span.pieces[0].header
         if self._whole.tries(header) < answer.retries:
             self._target.rollback()
@@ -136,12 +133,10 @@ class DdlDelivery:
 
     def _described(self, span: BatchSpan, statement: DdlStatement, refusal: Refusal) -> ApplyError:
         place = _place(span)
-        text = " ".join(statement.text.split())
-        shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
         name = statement.main.name
         of = f" of {name}" if name.name else ""
         return ApplyError(
-            f"the target refuses {statement.tag}{of}: {refusal.text}; statement: {shown}",
+            f"the target refuses {statement.tag}{of}: {refusal.text}; statement: {_short(statement.text)}",
             code=refusal.code or "OGG-00519",
             where=f"trail file {place.seqno}, RBA {place.rba}",
             hint=refusal.hint
@@ -152,13 +147,17 @@ class DdlDelivery:
 
     def _name(self, statement: DdlStatement) -> TableName:
         """Return the name of a statement's object in the target."""
-        return self._mapper.names.table(statement.main.name)
+        return self._names.table(statement.main.name)
+
+    def _report(self, statement: DdlStatement) -> None:
+        if self._choices.reports:
+            self._noted("GGS-00579", f"Executed {statement.tag}: {_short(statement.text)}")
 
     def _compare(self, statement: DdlStatement) -> None:
         """Report columns of the statement's table that differ in the target."""
         if not statement.columns:
             return
-        own = self._mapper.names.plain_target(statement.main.name)
+        own = self._names.plain_target(statement.main.name)
         table = self._target.describe(own) if own is not None else None
         if own is None:
             return
@@ -167,11 +166,16 @@ class DdlDelivery:
         texts = [f"without {', '.join(sorted(here - there))}"] if here - there else []
         texts += [f"with {', '.join(sorted(there - here))}"] if there - here else []
         if texts:
-            self._noted(
+            self._choices.warned(
                 "GGS-00577",
                 f"After {statement.tag}, target table {own} differs from source table {statement.main.name}: it is"
                 f" {' and '.join(texts)}.",
             )
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= LONGEST_TEXT else f"{plain[:LONGEST_TEXT]}…"
 
 
 def _place(span: BatchSpan) -> TrailPosition:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ggshell.errors import ConnectionLostError
 from ggshell.pipeline.apply import groups
-from ggshell.pipeline.apply.ddl_delivery import PLAIN_DDL, DdlDelivery, DdlSettings
+from ggshell.pipeline.apply.ddl_choices import ALL_AS_THEY_ARE, DdlChoices
+from ggshell.pipeline.apply.ddl_delivery import DdlDelivery
 from ggshell.pipeline.apply.ddl_parts import is_ddl
 from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.discard import DiscardFile
@@ -71,7 +72,7 @@ class Delivery:
         ignored: Counted | None = None,
         conflicts: Callable[[AnsweredOperation], None] | None = None,
         applier: bool = False,
-        ddl: DdlSettings = PLAIN_DDL,
+        ddl: DdlChoices = ALL_AS_THEY_ARE,
     ) -> None:
         """Prepare delivery.
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.error_rules import ErrorRules
-from ggshell.pipeline.apply.object_names import ObjectNames
 from ggshell.pipeline.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.pipeline.apply.unmapped import Noted, not_noted, unmapped
 from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
@@ -52,7 +51,6 @@ class Mapper:
         self._noted = noted
         self._bound: dict[TableDefinition, TableMapping] = {}
         self._known: dict[TableDefinition, TableMapping | None] = {}
-        self.names = ObjectNames(self)
 
     @property
     def rules(self) -> list[MapRule]:
@@ -125,10 +123,6 @@ class Mapper:
         mapping = TableMapping(source, table, columns, key, single, refusals=rule.refusals)
         self.note(mapping)
         return mapping
-
-    def target_name(self, rule: MapRule, source: TableName) -> TableName:
-        """Return a rule's target name for a source table."""
-        return target_name(rule.target, source)
 
     def target_of(self, rule: MapRule, source: TableDefinition) -> TargetTable:
         """Return a rule's target table for a source table. Raises ApplyError if it does not exist."""

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.pipeline.apply.applier import Answers, Applied, ApplierJob, Failed, NamingApplier
+from ggshell.pipeline.apply.ddl_barrier import DdlBarrier
+from ggshell.pipeline.apply.ddl_parts import is_ddl
 from ggshell.pipeline.apply.deduplication import AcceptedTransactions
 from ggshell.pipeline.apply.dependencies import KeyFinder, Touched
 from ggshell.pipeline.apply.groups import LARGE_BYTES
@@ -57,7 +59,8 @@ class ParallelDelivery:
     4. the checkpoint row moves only over committed transactions, and ids are deleted from the transaction table only after
        the row has moved over them;
     5. after any failure nothing more is sent; the tables show what was committed;
-    6. work that a stuck applier has not begun goes to other appliers, unless it depends on what the applier is processing.
+    6. a transaction with DDL is applied while no other one is, and its commit moves the checkpoint row over it;
+    7. work that a stuck applier has not begun goes to other appliers, unless it depends on what the applier is processing.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class ParallelDelivery:
         answers: Answers,
         mapper: Mapper,
         start: tuple[CheckpointRow, Sequence[str], Sequence[int]],
+        barrier: DdlBarrier,
         save: Callable[[WatermarkState], None],
         settings: ParallelSettings = ParallelSettings(),  # noqa: B008 - a value
         clock: Clock | None = None,
@@ -75,6 +79,7 @@ class ParallelDelivery:
         self._appliers = appliers
         self._answers = answers
         self._mapper = mapper
+        self._barrier = barrier
         self._save = save
         self._settings = settings
         self._finder = KeyFinder()
@@ -100,11 +105,11 @@ class ParallelDelivery:
     @property
     def pending(self) -> bool:
         """Whether there are rows that are not in a confirmed commit."""
-        return bool(self._watermarks.open or self._held or self._large is not None)
+        return bool(self._watermarks.open or self._held or self._large is not None or self._barrier.open)
 
     @property
     def large(self) -> bool:
-        return self._large is not None
+        return self._large is not None or self._barrier.open
 
     def activity(self) -> dict[str, Any]:
         """Return what the appliers do, for STATUS: the operations that each has to apply, and whether it is stuck.
@@ -127,6 +132,12 @@ class ParallelDelivery:
         pieces = self._accepted.fresh(batch.pieces)
         if not pieces:
             return
+        if is_ddl(batch):
+            self._begin_barrier(pieces[0])
+        if self._barrier.open:
+            self._feed_barrier(replace(batch, pieces=(pieces.pop(0),)))
+            if not pieces:
+                return
         mappings = self._mappings(batch)
         if self._held or self._large is not None:
             self._continue(replace(batch, pieces=(pieces.pop(0),)), mappings)
@@ -144,7 +155,7 @@ class ParallelDelivery:
     @property
     def oldest(self) -> int:
         """The commit time of the oldest transaction that is not confirmed as applied; 0 if there is none."""
-        return self._watermarks.oldest
+        return self._watermarks.oldest or self._barrier.oldest
 
     def advance(self) -> None:
         """Process the appliers' answers without waiting for pending work."""
@@ -162,6 +173,9 @@ class ParallelDelivery:
 
     def flush(self) -> None:
         """Wait until all whole transactions are applied, and move the checkpoint row."""
+        if self._barrier.open:
+            self._barrier.flush()
+            return
         if self._large is None:
             self._drain()
         self.save()
@@ -174,7 +188,8 @@ class ParallelDelivery:
             self._unsaved = 0
 
     def abandon(self) -> None:
-        """Do nothing: when an applier ends, the target rolls back what the applier has not committed."""
+        """Roll back a transaction with DDL; when an applier ends, the target rolls back what it has not committed."""
+        self._barrier.abandon()
 
     def end(self) -> None:
         for applier in self._appliers:
@@ -260,7 +275,7 @@ class ParallelDelivery:
         self._ticket += takes_turn
 
     def _unstick(self) -> None:
-        """Move the work that a stuck applier has not begun to other appliers (guarantee 6)."""
+        """Move the work that a stuck applier has not begun to other appliers (guarantee 7)."""
         if self._settings.full or len(self._appliers) < 2 or self._large is not None:
             return
         now = self._clock.steady()
@@ -317,11 +332,32 @@ class ParallelDelivery:
             self._dispatch(entry, 0)
         self._drain()
 
+    def _begin_barrier(self, piece: TransactionPiece) -> None:
+        """Wait until everything before a transaction with DDL is applied (guarantee 6)."""
+        if self._barrier.open:
+            return
+        if self._large is not None:
+            self._barrier.start_again(piece.header)
+        self._drain()
+        self.save()
+        held, self._held = self._held, []
+        self._barrier.begin(part for part, _ in held)
+
+    def _feed_barrier(self, part: ChangeBatch) -> None:
+        row = self._barrier.feed(part)
+        if row is not None:
+            self._watermarks.passed(row)
+
     def _continue(self, part: ChangeBatch, mappings: dict[int, TableMapping]) -> None:
         """Continue a transaction that arrives in pieces: hold it back until its end, or apply it alone if it is large."""
         piece = part.pieces[0]
         self._held.append((part, piece))
         if self._large is None and not piece.ends and self._held_bytes() < LARGE_BYTES:
+            return
+        if self._large is None and self._barrier.known(piece.header):
+            self._held.pop()
+            self._begin_barrier(piece)
+            self._feed_barrier(part)
             return
         held, self._held = self._held, []
         if self._large is None and piece.ends:

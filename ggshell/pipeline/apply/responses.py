@@ -147,6 +147,7 @@ class WholeAnswers:
     def __init__(self) -> None:
         self._tries: dict[tuple[Csn, str], int] = {}
         self._verdicts: dict[tuple[Csn, str], Verdict] = {}
+        self._with_ddl: set[tuple[Csn, str]] = set()
 
     def try_again(self, header: TransactionHeader, rule: ErrorRule, refusal: Refusal) -> None:
         """Raises TransactionAbortedError while TRANSABORT has retries left; returns if there are none."""
@@ -176,6 +177,17 @@ class WholeAnswers:
                 f"{_transaction(header)} is rolled back and will be skipped as a whole"
                 f" ({verdict.response}): {verdict.refusal.text}"
             )
+
+    def begin_with_ddl(self, header: TransactionHeader) -> None:
+        """Have a large transaction read again, because it contains DDL. Raises TransactionAbortedError."""
+        self._with_ddl.add((header.csn, header.xid))
+        raise TransactionAbortedError(
+            f"{_transaction(header)} is rolled back and will be applied by one session, because it contains DDL"
+        )
+
+    def contains_ddl(self, header: TransactionHeader) -> bool:
+        """Whether a transaction was started again because it contains DDL."""
+        return (header.csn, header.xid) in self._with_ddl
 
     def verdict(self, header: TransactionHeader) -> Verdict | None:
         """Return the verdict on a transaction from before it was started again; None if there is none."""

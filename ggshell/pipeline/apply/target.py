@@ -184,6 +184,10 @@ class TargetNames(Protocol):
         """Return the target name of a schema."""
         ...
 
+    def session_schema(self, owner: str) -> str:
+        """Return the target name of a schema in the search path of a statement."""
+        ...
+
 
 class Target(Protocol):
     """A database to which rows are applied, one transaction at a time.

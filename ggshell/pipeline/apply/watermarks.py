@@ -72,6 +72,11 @@ class AppliedWatermarks:
             self._open[entry.header.xid] = entry
         self._order.append(entry)
 
+    def passed(self, row: CheckpointRow) -> None:
+        """Record that the checkpoint row was moved over the next transaction; none before it may be open."""
+        self.low = row
+        self._high = (row.csn, row.xid)
+
     def take(self, ids: Iterable[str], sequences: Sequence[int]) -> list[Entry]:
         """Record applied transactions by their ids and the rows with these ids; return their entries."""
         found = [self._open.pop(xid) for xid in ids]

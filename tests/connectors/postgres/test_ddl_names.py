@@ -6,6 +6,7 @@ import pytest
 
 from ggshell.connectors.postgres.ddl_names import renamed, search_path
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
+from ggshell.pipeline.apply.object_names import NameOptions, ObjectNames
 from ggshell.record.ddl import DdlObject, DdlStatement
 from ggshell.types import TableName
 
@@ -13,13 +14,13 @@ T, OTHER, INDEX = TableName("a", "t"), TableName("a", "other"), TableName("a", "
 RULES = (MapRule("a.t", "b.new_t"), MapRule("a.*", "b.*"), MapRule('"Odd"."T b"', '"even"."Tb"'))
 
 
-def names() -> Mapper:
-    return Mapper(RULES, lambda _: None)
+def names(**options: object) -> ObjectNames:
+    return ObjectNames(Mapper(RULES, lambda _: None), NameOptions(**options))  # type: ignore[arg-type]
 
 
 def renamed_text(text: str, *objects: DdlObject) -> str:
     made = DdlStatement("", text, objects or (DdlObject("TABLE", T, T),), "postgres", (("search_path", "a, public"),))
-    return renamed(made, names().names)
+    return renamed(made, names())
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,16 @@ def test_objects_that_are_not_tables_follow_their_schema() -> None:
 
 
 def test_the_search_path_is_renamed() -> None:
-    found = names().names
+    found = names()
     assert search_path('"$user", a, public', "joe", found) == '"joe", "b", "public"'
     assert search_path("", "joe", found) == '""'
+
+
+def test_the_options_of_ddl_decide_what_is_renamed() -> None:
+    index = TableName("a", "i")
+    assert names(maps=False).table(T) == T
+    assert names(derived=False).other(index) == index
+    assert names(derived=False).table(T) == TableName("b", "new_t")
+    renaming = names(session_schemas={"s": "x"})
+    assert (renaming.session_schema("s"), renaming.schema("s")) == ("x", "s")
+    assert names(session_schemas={"s": "x"}, maps_schemas=True).table(TableName("s", "t")) == TableName("x", "t")
