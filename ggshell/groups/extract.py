@@ -261,7 +261,7 @@ class LogExtract:
                 if unsaved and self._progress.at_end:
                     next_save = min(next_save, now + IDLE_SECONDS)
                 pause = min(IDLE_SECONDS, max(0.0, next_save - now)) if capture.drained else 0.0
-                runner.wait([capture.fileno()], pause)
+                runner.wait([capture.fileno(), *outputs.wake()], pause)
             else:
                 runner.wait([], 0)
         self._save()

@@ -234,6 +234,10 @@ class Outputs:
         """Whether a trail must be opened again: the connection to its receiver was lost."""
         return any(writer.is_broken for writer in self._writers)
 
+    def wake(self) -> list[int]:
+        """Descriptors that are readable when a receiver has sent something, which ``check`` takes."""
+        return [each for writer in self._writers for each in writer.wake()]
+
     def check(self) -> None:
         """Keep the connections to receivers alive. Raises ConnectionLostError if one was lost."""
         for writer in self._writers:

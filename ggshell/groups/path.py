@@ -208,7 +208,7 @@ class Forwarder:
                     continue
                 if self._unsaved:
                     self._next_save = min(self._next_save, now + IDLE_SECONDS)
-                runner.wait([wake], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
+                runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
             self._save()
         finally:
             reader.close()

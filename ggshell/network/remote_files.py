@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -162,6 +163,9 @@ class RemoteTrailFiles:
         if self._end is None or self._end.csn != csn:
             return frozenset()  # sent over this connection: the caller knows them
         return frozenset(self._opened.transactions)
+
+    def wake(self) -> Sequence[int]:
+        return (self._link.fileno(),)
 
     def check(self) -> None:
         """Take what has arrived and keep the connection alive. Raises ConnectionLostError if it was lost."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -89,6 +89,9 @@ class TrailFiles(Protocol):
 
     def transactions_of(self, csn: Csn) -> frozenset[str]:
         """Return the ids of the trail's transactions with its last CSN."""
+
+    def wake(self) -> Sequence[int]:
+        """Descriptors that are readable when ``check`` has something to take; none for files of this machine."""
 
     def check(self) -> None:
         """Check, while there is nothing to write, that the trail can still be written."""
@@ -202,6 +205,9 @@ class LocalTrailFiles:
 
     def transactions_of(self, csn: Csn) -> frozenset[str]:
         return transactions_of(self.name, csn)
+
+    def wake(self) -> Sequence[int]:
+        return ()
 
     def check(self) -> None:
         """A local file shows at the next flush whether it is still there."""

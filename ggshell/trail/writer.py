@@ -285,6 +285,10 @@ class TrailWriter:
         self._roll_wanted = self._roll_wanted or (bool(self._header) and self._differs(options, self._form))
         self._options = options
 
+    def wake(self) -> Sequence[int]:
+        """Descriptors that are readable when ``check`` has something to take."""
+        return self._files.wake()
+
     def check(self) -> None:
         """Check, while there is nothing to write, that the trail can still be written. Raises ConnectionLostError."""
         self._guarded(self._files.check)

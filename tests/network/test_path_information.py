@@ -5,6 +5,12 @@ from __future__ import annotations
 from processes import until
 from two_homes import Line, TwoHomes
 
+from ggshell.clock import SystemClock
+from ggshell.groups.path import IDLE_SECONDS
+from ggshell.home.home import Home
+from ggshell.service.group_snapshot import snapshots
+from ggshell.service.transfer_metrics import sent_metrics
+
 
 def lag_of_info_all(homes: TwoHomes) -> str:
     return next(line.split()[3] for line in homes.run("INFO ALL").splitlines() if "DP1" in line)
@@ -15,6 +21,13 @@ def test_info_shows_target_acknowledged_position_and_connection(homes: TwoHomes,
     homes.start_path(line.port)
     homes.until_equal()
     until("the round trip is measured", lambda: " ms" in homes.run("INFO DISTPATH dp1"))
+    metrics = sent_metrics(snapshots(Home(homes.source), SystemClock().now()))
+    trips = [
+        each.value for found in metrics for each in found.samples if each.name == "ggshell_path_round_trip_seconds"
+    ]
+    assert (
+        0 < trips[0] < IDLE_SECONDS / 2
+    )  # the answer is taken when it arrives, not at the next turn of an idle process
     until("the checkpoint follows", lambda: "Acknowledged         File" in homes.run("INFO DISTPATH dp1"))
     shown = homes.run("INFO DISTPATH dp1, DETAIL")
     for text in (
