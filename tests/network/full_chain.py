@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +27,7 @@ from ggshell.home.process_file import ProcessState, read_process_file, state_of
 from ggshell.record.image import decode_image
 from ggshell.trail.name import TrailName
 
+OTHER_CLOCK = Path(__file__).parent / "other_clock"
 TABLE = "CREATE SCHEMA a; CREATE TABLE a.items (id int PRIMARY KEY, name text)"
 TRAILS = ("da", "db", "dc", "dd")
 """The trails in the target home: of a path, of a pump, of a path that the target starts, and of a primary Extract."""
@@ -49,10 +52,26 @@ MEMBERS = (
 )
 
 
+class _OtherService(RunningService):
+    """A home on a machine with another clock."""
+
+    clock: float
+
+    def run(self, statement: str, code: int = 0) -> str:
+        path = os.pathsep.join((str(OTHER_CLOCK), os.environ.get("PYTHONPATH", "")))
+        environment = {**os.environ, "PYTHONPATH": path, "GGSHELL_TEST_CLOCK": str(self.clock)}
+        words = [sys.executable, "-m", "ggshell", "--home", str(self.home), "--auto-manager", "-c", statement]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+
 class FullChain(TwoHomes):
     """EXT1 writes a trail that DP1, PMP1 and RP1 copy; EXT2 writes into the target home; REP1 applies what DP1 copies."""
 
-    def __init__(self, folder: Path, north: str, south: str) -> None:
+    def __init__(self, folder: Path, north: str, south: str, *, clock: float = 0) -> None:
+        """``clock``: by how many seconds the clock of the target's machine differs."""
+        self.clock = clock
         super().__init__(folder)
         self.origin = RunningService(self.source, "")
         Peers(Home(self.target.home)).alter("source", address=f"127.0.0.1:{self.origin.port}")
@@ -93,10 +112,17 @@ class FullChain(TwoHomes):
             "; START RECVPATH rp1; START REPLICAT rep1"
         )
 
-    def run_there(self, statement: str) -> None:
+    def service(self, home: Path, parameters: str) -> RunningService:
+        kind = type("OtherService", (_OtherService,), {"clock": self.clock}) if self.clock else RunningService
+        return kind(home, parameters)
+
+    def run_there(self, statement: str) -> str:
         """Run a statement on the target home."""
+        if self.clock:
+            return self.target.run(statement)
         done = run_ggshell("--home", self.target.home, "--auto-manager", "-c", statement)
         assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     @contextmanager
     def load(self) -> Iterator[threading.Event]:

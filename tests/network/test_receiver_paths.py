@@ -90,7 +90,7 @@ def test_a_path_connects_again_by_itself_when_the_line_was_cut(reading: ReadingH
 def test_a_connection_that_is_cut_after_any_number_of_bytes_loses_nothing(reading: ReadingHomes) -> None:
     line = Line(reading.source.port)
     reading.trust(line.port)
-    line.cut_after = [*range(1, 20, 7), *range(40, 4000, 611)]
+    line.cut_after = [1, 40, 900, 2500, 4000]
     reading.write(30)
     reading.start_path(line.port)
     reading.until_equal(180)
