@@ -125,9 +125,9 @@ class Receivers:
 def sender_of(home: Home, group: str, clock: Clock, access: Access) -> Sender:
     """Return what a group says about itself to other homes. Raises StoreError, DiskError.
 
-    One that signs in as a user or with a client certificate signs no proof: it need not know which home it gives that to."""
-    signs_in = access.login is not None or access.certificate is not None
-    return Sender(ensure_identity(home.root).id, group, None if signs_in else home_key(home, clock))
+    One that signs in as a user need not know which home it gives a proof to; a client certificate is proof enough."""
+    key = home_key(home, clock) if access.certificate is None else None
+    return Sender(ensure_identity(home.root).id, group, key, access.login is not None)
 
 
 def access_of(home: Home, options: GroupOptions) -> Access:

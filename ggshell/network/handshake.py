@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import Final, NamedTuple, TypeVar
 
 from ggshell import __version__
-from ggshell.errors import ConnectionLostError, ProcessError
+from ggshell.errors import ConnectionLostError, ProcessError, StoreError
 from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
 from ggshell.network.opening import (
     Challenge,
@@ -29,11 +30,14 @@ _Answer = TypeVar("_Answer", Challenge, Opened, TaskAnswer)
 class Sender(NamedTuple):
     """Who dials, to send or to read a trail: the id of the home, the group, and the home's key.
 
-    ``key`` is None if the connection itself signs in, as a user or with a client certificate."""
+    ``key`` is None if there is none to sign with. ``signs_in``: the connection itself signs in, as a user; the home then
+    proves in addition who it is, but only to a home that it expects.
+    """
 
     home: str
     group: str
     key: HomeKey | None
+    signs_in: bool = False
 
     def opening(self, trail: str) -> Opening:
         """Return an opening for a trail as the other home names it."""
@@ -44,23 +48,30 @@ class Sender(NamedTuple):
         return TaskRequest(trail, self.home, socket.gethostname(), self.group, __version__, task, load)
 
 
-def open_trail(link: Link, where: str, opening: Opening, key: HomeKey | None) -> Opened:
+def open_trail(link: Link, where: str, opening: Opening, sender: Sender) -> Opened:
     """Prove who dials, send the opening, and return the answer. ``where``: the other side, for messages.
 
     Raises ConnectionLostError, ProcessError if the other side refuses or is another home than expected, StoreError.
     """
-    introduce(link, where, opening, key)
+    introduce(link, where, opening, sender)
     return expect(link.receive(ANSWER_SECONDS), Opened, where)
 
 
-def introduce(link: Link, where: str, asked: Opening | TaskRequest, key: HomeKey | None) -> None:
+def introduce(link: Link, where: str, asked: Opening | TaskRequest, sender: Sender) -> None:
     """Answer the challenge with what is asked for, signed with the home's key. Raises as ``open_trail`` does."""
     challenge = expect(link.receive(ANSWER_SECONDS), Challenge, where)
-    if key is not None:
-        link.home.require(challenge.receiver)
-        asked.unchecked = link.home.is_unknown
-        asked.certificate, asked.signature = key.proof(signed_text(asked, challenge))
+    if sender.key is not None and sender.signs_in:
+        with contextlib.suppress(ProcessError, StoreError):  # the user proves enough
+            _sign(link, asked, challenge, sender.key)
+    elif sender.key is not None:
+        _sign(link, asked, challenge, sender.key)
     link.send(encode_message(asked))
+
+
+def _sign(link: Link, asked: Opening | TaskRequest, challenge: Challenge, key: HomeKey) -> None:
+    link.home.require(challenge.receiver)
+    asked.unchecked = link.home.is_unknown
+    asked.certificate, asked.signature = key.proof(signed_text(asked, challenge))
 
 
 def expect(message: str | bytes | None, kind: type[_Answer], where: str) -> _Answer:

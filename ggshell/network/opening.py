@@ -159,7 +159,7 @@ def _purpose(text: str, message: Opening | TaskRequest) -> str:
 def _require_plain(message: Opening | TaskRequest, *names: str) -> None:
     for name in names:
         text = getattr(message, name)
-        if not text.isprintable() or len(text) > _LONGEST_NAME:
+        if (not text and name in ("home", "group")) or not text.isprintable() or len(text) > _LONGEST_NAME:
             raise TrailError(f"the {name} of an opening is not a valid name", code=INVALID)
 
 

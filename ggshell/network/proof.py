@@ -21,7 +21,8 @@ third home is not made. Which home must answer:
 - Without TLS (only on this machine) and without such a peer, the dialing home cannot know. The signed text says so, and only
   a service that itself works without TLS accepts it.
 
-A user or a client certificate (AUTHENTICATION) replaces the second proof; nothing is signed then.
+A user or a client certificate (AUTHENTICATION) replaces the second proof. A home that knows which home must answer signs
+nevertheless: its trails are then recognized as its own, whether it signs in or is a peer.
 """
 
 from __future__ import annotations
@@ -38,10 +39,9 @@ from ggshell.home.home import Home
 from ggshell.home.peers import Peer, parse_fingerprint
 from ggshell.network.frames import PROTOCOL
 from ggshell.network.opening import Challenge, Opening, TaskRequest
+from ggshell.network.proven import UNKNOWN_SENDER
 from ggshell.parameters.loading import load_service
 
-UNKNOWN_SENDER = "GGS-00951"
-"""The code of a sender that is not a peer, or cannot prove who it is."""
 OTHER_HOME = "GGS-00963"
 """The code of a service that belongs to another home than the one that must answer at its address."""
 

@@ -91,7 +91,7 @@ class RemoteTrailFiles:
         opening = sender.opening(trail)
         opening.reached = (reached.seqno, reached.rba) if reached is not None and reached.rba else None
         opening.purge = purge
-        return open_trail(self._link, self._where, opening, sender.key)
+        return open_trail(self._link, self._where, opening, sender)
 
     def _found(self) -> DurableMark | None:
         """Return the end of the trail that the receiver has opened. Raises ProcessError if that is not valid."""

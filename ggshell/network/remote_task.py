@@ -18,7 +18,7 @@ def ask_for_task(
     ``load``: the load to apply, empty to prepare only. ``wait``: waits a while for a descriptor, false if the process is to
     stop. Raises ConnectionLostError, and ProcessError if the other home refuses.
     """
-    introduce(link, where, sender.task_request(trail, task, load), sender.key)
+    introduce(link, where, sender.task_request(trail, task, load), sender)
     while (message := link.receive(0.0)) is None:
         if not wait(link.fileno()):
             raise ConnectionLostError("this process is stopping", code=LOST)

@@ -13,6 +13,7 @@ from ggshell.network.frames import decode_frame
 from ggshell.network.handshake import Sender, open_trail, refused
 from ggshell.network.link import LOST, Link
 from ggshell.network.opening import Opening, Refusal, decode_message
+from ggshell.network.proven import THIS_HOME
 from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.network.trail_source import AT_END, tail_digest
@@ -40,7 +41,7 @@ class TrailCopy:
     def __init__(self, name: TrailName, source: str) -> None:
         """Recover the copy. ``source``: where it comes from. Raises TrailError, ConflictError, DiskError."""
         self.name = name
-        self._received = ReceivedTrail(name, TrailOwner("", "", source), None)
+        self._received = ReceivedTrail(name, TrailOwner("", "", source, proven=THIS_HOME), None)
         mark = self._received.opened.mark
         self.durable: TrailPosition | None = mark.position if mark is not None else None
         """The end of what can be read; None without a file."""
@@ -72,7 +73,7 @@ class TrailCopy:
         if start.wanted is not None:
             opening.wanted = (start.wanted.seqno, start.wanted.rba)
         opening.at_end, opening.since, opening.compress = start.at_end, start.since, compress
-        opened = open_trail(link, where, opening, reader.key)
+        opened = open_trail(link, where, opening, reader)
         mark = opened.mark
         self.source_end = mark.position if mark is not None else None
         self.begin = TrailPosition(*opened.begin) if opened.begin is not None else self.source_end
@@ -121,7 +122,7 @@ def forget_reading(link: Link, where: str, trail: str, reader: Sender) -> None:
     """Tell a source that this reader needs its trail no longer. Raises ConnectionLostError, ProcessError."""
     opening = _opening(trail, reader)
     opening.forgets = True
-    open_trail(link, where, opening, reader.key)
+    open_trail(link, where, opening, reader)
 
 
 def _opening(trail: str, reader: Sender) -> Opening:

@@ -63,7 +63,7 @@ def claim(name: TrailName, sender: TrailOwner) -> TrailOwner | None:
         _require(name, owner, sender)
     elif name.sequences():
         raise _refused(name, "it has files that did not arrive from another home")
-    if owner is None or owner.deleted:
+    if owner is None or owner.deleted or owner.proven != sender.proven:
         _save(name, sender)
     return owner
 
@@ -107,7 +107,8 @@ def _save(name: TrailName, owner: TrailOwner) -> None:
 
 def _require(name: TrailName, owner: TrailOwner, sender: TrailOwner) -> None:
     if not owner.is_same(sender):
-        raise _refused(name, f"{owner.text} {'wrote' if owner.deleted else 'writes'} it")
+        other = f" as {owner.proven.login}, not as {sender.proven.login}" if owner.has_name_of(sender) else ""
+        raise _refused(name, f"{owner.text} {'wrote' if owner.deleted else 'writes'} it{other}")
 
 
 def _refused(name: TrailName, why: str) -> ConflictError:

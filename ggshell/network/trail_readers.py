@@ -11,8 +11,9 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ggshell.errors import DiskError, StoreError
+from ggshell.errors import DiskError, ProcessError, StoreError
 from ggshell.files import read_json, write_atomically
+from ggshell.network.proven import UNKNOWN_SENDER
 from ggshell.network.remote_group import RemoteGroup
 from ggshell.trail.name import TrailName
 
@@ -35,8 +36,15 @@ def _path(name: TrailName, home: str, group: str) -> Path:
 
 
 def note_reader(name: TrailName, reader: TrailReader) -> None:
-    """Record how far a reader is. Raises DiskError."""
+    """Record how far a reader is. Raises ProcessError (GGS-00951) if it is another one's note; StoreError, DiskError."""
+    _require_same(name, reader)
     write_atomically(_path(name, reader.home, reader.group), json.dumps(asdict(reader)).encode(), mode=0o640)
+
+
+def forget_reader_of(name: TrailName, asking: RemoteGroup) -> None:
+    """Forget a reader that asks for it itself. Raises as ``note_reader`` does."""
+    _require_same(name, asking)
+    forget_reader(name, asking.home, asking.group)
 
 
 def forget_reader(name: TrailName, home: str, group: str) -> None:
@@ -46,6 +54,17 @@ def forget_reader(name: TrailName, home: str, group: str) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise DiskError(f"cannot remove {path}: {error.strerror}") from error
+
+
+def _require_same(name: TrailName, reader: RemoteGroup) -> None:
+    path = _path(name, reader.home, reader.group)
+    recorded = _read(path) if path.exists() else None
+    if recorded is not None and not recorded.is_same(reader):
+        raise ProcessError(
+            f"{recorded.text} reads trail {name} as {recorded.proven.login}, not as {reader.proven.login}",
+            code=UNKNOWN_SENDER,
+            hint=f"if it is the same home, run DELETE RECVPATH {reader.group} in the source home, then START RECVPATH",
+        )
 
 
 def readers_of(name: TrailName) -> list[TrailReader]:

@@ -26,7 +26,8 @@ from ggshell.network.opening import (
     encode_message,
     new_challenge,
 )
-from ggshell.network.proof import UNKNOWN_SENDER, home_key, proven_fingerprint, signed_text
+from ggshell.network.proof import home_key, proven_fingerprint, signed_text
+from ggshell.network.proven import UNKNOWN_SENDER, Proven
 from ggshell.parameters.access_rules import Program
 from ggshell.service.addresses import parse_address
 from ggshell.service.named_files import is_outside
@@ -80,8 +81,10 @@ class TrailAdmission:
         await websocket.accept(subprotocol=PROTOCOL)
         return principal
 
-    async def opening(self, websocket: WebSocket, principal: Principal | None, *, reads: bool) -> Opening | TaskRequest:
-        """Return the opening of a peer, or of a user who has signed in. Raises GgsError.
+    async def opening(
+        self, websocket: WebSocket, principal: Principal | None, *, reads: bool
+    ) -> tuple[Opening | TaskRequest, Proven]:
+        """Return the opening of a peer, or of a user who has signed in, and who that is. Raises GgsError.
 
         ``reads``: whether the endpoint is the one where trails are read."""
         challenge = new_challenge(__version__, self._own_fingerprint)
@@ -97,19 +100,21 @@ class TrailAdmission:
         opening.require_plain()
         if _reads(opening) is not reads:
             raise TrailError("the opening belongs to the other endpoint of trails", code=INVALID)
-        self._require_known(opening, challenge, principal)
+        proven = self._require_known(opening, challenge, principal)
         websocket.state.sender = f"{opening.group} {opening.trail}"
-        return opening
+        return opening, proven
 
     @cached_property
     def _own_fingerprint(self) -> str:
         """The fingerprint of this home, as its TLS shows it since the service started."""
         return read_certificate(home_key(self._state.home, self._state.clock).certificate).fingerprint
 
-    def _require_known(self, opening: Opening | TaskRequest, challenge: Challenge, principal: Principal | None) -> None:
-        """Raise ProcessError (GGS-00951) unless a peer or a user who signed in sent the opening."""
-        if principal is not None:
-            return
+    def _require_known(
+        self, opening: Opening | TaskRequest, challenge: Challenge, principal: Principal | None
+    ) -> Proven:
+        """Return who sent the opening. Raises ProcessError (GGS-00951) unless it is a peer or a user who signed in."""
+        if principal is not None and not opening.signature:
+            return Proven(f"user {principal.name}")
         name = re.sub("[^A-Za-z0-9_-]", "", opening.host.partition(".")[0])[:30] or "source"
         who = "reader" if _reads(opening) else "sender"
         other, own = ("reading", "source") if _reads(opening) else ("sending", "receiving")
@@ -125,13 +130,17 @@ class TrailAdmission:
             raise ProcessError(
                 f"the {who} does not know this home", code=UNKNOWN_SENDER, hint="use wss:// in the address"
             )
-        if Peers(self._state.home).by_fingerprint(fingerprint) is None:
+        if principal is not None:
+            return Proven(f"user {principal.name}", fingerprint)
+        peer = Peers(self._state.home).by_fingerprint(fingerprint)
+        if peer is None:
             raise ProcessError(
                 f"this home does not know the {who} {opening.group} on {opening.host}",
                 code=UNKNOWN_SENDER,
                 hint=f"compare the fingerprint with INFO PEER in the {other} home, then run in the {own} home:"
                 f" ADD PEER {name}, FINGERPRINT {fingerprint}",
             )
+        return Proven(f"peer {peer.name}", fingerprint)
 
     async def refuse(self, websocket: WebSocket, error: GgsError) -> None:
         """Tell the other side, and whoever reads this home's log, why the connection ends."""

@@ -39,11 +39,11 @@ class TrailEndpoints:
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the other side has gone; it connects again
             try:
-                opening = await self._admission.opening(websocket, principal, reads=reads)
+                opening, proven = await self._admission.opening(websocket, principal, reads=reads)
                 if isinstance(opening, Opening) and reads:
-                    await self.sources.serve(websocket, opening)
+                    await self.sources.serve(websocket, opening, proven)
                 else:
-                    await self.receivers.serve(websocket, opening)
+                    await self.receivers.serve(websocket, opening, proven)
             except GgsError as error:
                 await self._admission.refuse(websocket, error)
             except (WebSocketDisconnect, RuntimeError):

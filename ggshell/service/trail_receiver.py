@@ -19,6 +19,7 @@ from ggshell.network.opening import (
     TaskRequest,
     encode_message,
 )
+from ggshell.network.proven import Proven
 from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
 from ggshell.service.state import ServiceState
@@ -90,14 +91,14 @@ class TrailReceivers:
             found |= {"address": arrival.address, "since": arrival.since, "position": list(arrival.trail.durable)}
         return found
 
-    async def serve(self, websocket: WebSocket, opening: Opening | TaskRequest) -> None:
+    async def serve(self, websocket: WebSocket, opening: Opening | TaskRequest, proven: Proven) -> None:
         """Write the trail of one connection until it ends, or answer a task. Raises GgsError, WebSocketDisconnect."""
         if isinstance(opening, TaskRequest):
             answer = await answer_task(self._state.home, opening, self._writers)
             await websocket.send_text(encode_message(answer))
             await websocket.close()
             return
-        arrival = await self._opened(websocket, opening)
+        arrival = await self._opened(websocket, opening, proven)
         try:
             allow_longer(websocket, LONGEST_FRAME)
             await websocket.send_text(encode_message(arrival.trail.opened))
@@ -113,11 +114,12 @@ class TrailReceivers:
         finally:
             await asyncio.shield(self._end(arrival))
 
-    async def _opened(self, websocket: WebSocket, opening: Opening) -> Arrival:
+    async def _opened(self, websocket: WebSocket, opening: Opening, proven: Proven) -> Arrival:
         """Open the trail, after an earlier connection of the same sender has released it. Raises GgsError."""
         client = websocket.client.host if websocket.client is not None else "local"
         name = trail_here(self._state, opening.trail, written=True)
-        sender = TrailOwner(opening.home, opening.host, opening.group, self._state.clock.now())
+        now = self._state.clock.now()
+        sender = TrailOwner(opening.home, opening.host, opening.group, now, proven=proven)
         earlier = self.arrivals.get(name)
         if earlier is not None and earlier.sender.is_same(sender):
             await self._replace(earlier)
@@ -145,7 +147,8 @@ class TrailReceivers:
         try:
             await loop.run_in_executor(self._writers, arrival.trail.close)
         finally:
-            self.arrivals.pop(arrival.trail.name, None)
+            if self.arrivals.get(arrival.trail.name) is arrival:
+                del self.arrivals[arrival.trail.name]
             arrival.ended.set()
         durable = arrival.trail.durable
         place = f"ended at {durable}" if durable.rba >= 0 else "ended before its first transaction"

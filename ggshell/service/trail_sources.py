@@ -16,7 +16,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from ggshell.errors import DiskError, TrailError
 from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
 from ggshell.network.opening import Opened, Opening, encode_message, position_text
-from ggshell.network.trail_readers import TrailReader, forget_reader, note_reader
+from ggshell.network.proven import Proven
+from ggshell.network.remote_group import RemoteGroup
+from ggshell.network.trail_readers import TrailReader, forget_reader_of, note_reader
 from ggshell.network.trail_source import TrailSource
 from ggshell.service.state import ServiceState
 from ggshell.service.trail_admission import TrailAdmission, trail_here
@@ -70,12 +72,12 @@ class TrailSources:
         self._log.close()
         self._threads.shutdown(wait=True)
 
-    async def serve(self, websocket: WebSocket, opening: Opening) -> None:
+    async def serve(self, websocket: WebSocket, opening: Opening, proven: Proven) -> None:
         """Send a trail over one connection until it ends. Raises GgsError, WebSocketDisconnect."""
         if opening.forgets:
-            await self._forget(websocket, opening)
+            await self._forget(websocket, opening, proven)
             return
-        reading = await self._opened(websocket, opening)
+        reading = await self._opened(websocket, opening, proven)
         earlier = self.readings.get(reading.key)
         if earlier is not None and earlier.task is not None:
             earlier.is_replaced = True  # a half-open connection of the same reader
@@ -102,14 +104,15 @@ class TrailSources:
                 del self.readings[reading.key]
                 self._log.ended(reading.key, "GGS-00961", f"Trail {name} is no longer read by {note.text}", lost=lost)
 
-    async def _forget(self, websocket: WebSocket, opening: Opening) -> None:
+    async def _forget(self, websocket: WebSocket, opening: Opening, proven: Proven) -> None:
         """Keep the trail for this reader no longer. Raises GgsError, WebSocketDisconnect."""
         name = trail_here(self._state, opening.trail, written=False)
-        await self._in_thread(forget_reader, name, opening.home, opening.group)
+        asking = RemoteGroup(opening.home, opening.host, opening.group, proven=proven)
+        await self._in_thread(forget_reader_of, name, asking)
         await websocket.send_text(encode_message(Opened(str(name.folder), name.prefix)))
         await websocket.close()
 
-    async def _opened(self, websocket: WebSocket, opening: Opening) -> Reading:
+    async def _opened(self, websocket: WebSocket, opening: Opening, proven: Proven) -> Reading:
         name = trail_here(self._state, opening.trail, written=False)
 
         def opened() -> TrailSource:
@@ -119,7 +122,7 @@ class TrailSources:
         source: TrailSource = await self._in_thread(opened)
         end, now = source.end, self._state.clock.now()
         first = opening.reached[0] if opening.reached is not None else 0
-        note = TrailReader(opening.home, opening.host, opening.group, first, now)
+        note = TrailReader(opening.home, opening.host, opening.group, first, now, proven=proven)
         client = websocket.client.host if websocket.client is not None else "local"
         try:
             await self._in_thread(note_reader, name, note)

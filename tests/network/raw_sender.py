@@ -107,19 +107,20 @@ class RawSender:
     def open(self, root: Path, trail: str = "da", **changes: Any) -> dict[str, Any]:
         """Send the opening of a home and return the answer. ``changes``: fields that differ from a right opening.
 
-        ``receiver``: the fingerprint that is signed instead of the one that the receiver announces."""
+        ``receiver``: the fingerprint that is signed instead of the one that the receiver announces; ``claimed``: the id of a
+        home and a group that are signed instead of the home's own."""
         heard = self.message()
         challenge = Challenge(heard["nonce"], heard["release"], changes.pop("receiver", heard["receiver"]))
-        identity = ensure_identity(root).id
+        identity, group = changes.pop("claimed", (ensure_identity(root).id, "DP1"))
         reads, unchecked = bool(changes.get("reads")), bool(changes.get("unchecked"))
-        signed = Opening(trail, identity, "here", "DP1", "1", reads=reads, unchecked=unchecked)
+        signed = Opening(trail, identity, "here", group, "1", reads=reads, unchecked=unchecked)
         certificate, signature = home_key(Home(root), SystemClock()).proof(signed_text(signed, challenge))
         opening = {
             "type": "opening",
             "trail": trail,
             "home": identity,
             "host": "here",
-            "group": "DP1",
+            "group": group,
             "release": "1",
             "reached": None,
             "certificate": certificate,
