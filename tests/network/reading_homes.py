@@ -10,6 +10,7 @@ from command_line import run_ggshell
 from service_client import RunningService
 from two_homes import CopiedTrail, fingerprint
 
+from ggshell.demo.processes import end_processes
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.peers import Peers
@@ -64,5 +65,5 @@ class ReadingHomes(CopiedTrail):
         os.kill(found.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        run_ggshell("--home", self.target, "-c", "KILL RECVPATH *; STOP MANAGER !")
+        end_processes(self.target)
         self.source.close()

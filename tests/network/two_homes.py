@@ -15,6 +15,7 @@ from service_client import RunningService, free_port
 from trail_kit import PRODUCER, read_all, small
 
 from ggshell.clock import SystemClock
+from ggshell.demo.processes import end_processes
 from ggshell.home.certificate import read_certificate
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
@@ -98,7 +99,7 @@ class TwoHomes(CopiedTrail):
         return (self.source / "dirrpt" / "DP1.rpt").read_text()
 
     def close(self) -> None:
-        run_ggshell("--home", self.source, "-c", "KILL ER *; STOP MANAGER !")
+        end_processes(self.source)
         self.target.close()
 
 
