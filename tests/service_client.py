@@ -18,6 +18,7 @@ from command_line import run_ggshell
 from processes import until
 
 from ggshell.clock import SystemClock
+from ggshell.demo.processes import end_processes
 from ggshell.files import write_atomically
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
@@ -170,8 +171,8 @@ class RunningService:
 
     def close(self) -> None:
         """Stop the processes. Fails if an answer was not as its route declares it, whoever received it."""
-        for statement in ("STOP SERVICE", "KILL ER *", "STOP MANAGER !"):
-            run_ggshell("--home", self.home, "-c", statement)
+        run_ggshell("--home", self.home, "-c", "STOP SERVICE")
+        end_processes(self.home)
         log = self.home / "ggserr.log"
         wrong = [line for line in log.read_text().splitlines() if "not as declared" in line] if log.exists() else []
         assert not wrong, wrong
