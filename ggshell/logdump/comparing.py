@@ -42,7 +42,8 @@ def _values(seen: InspectedRecord) -> dict[str, str]:
         return {}
     found = {name: str(getattr(record, name)) for name in _HEADER_FIELDS}
     try:
-        images = (("before", record.before_columns()), ("column", record.columns()))
+        found |= {f"DDL {name}": value for name, value in record.ddl().items()}
+        images = () if record.ddl() else (("before", record.before_columns()), ("column", record.columns()))
         for name, columns in images:
             found |= {f"{name} {index}": "NULL" if value is None else value.hex(" ", 2) for index, value in columns}
     except TrailError:  # a data area that is not a row image is compared as bytes

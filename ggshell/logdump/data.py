@@ -23,6 +23,7 @@ from ggshell.logdump.answers import (
 )
 from ggshell.logdump.filters import Filters
 from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.trail import iotypes
 from ggshell.trail.record import Columns, Record
 
@@ -108,6 +109,8 @@ def _record(answer: Shown) -> dict[str, Any]:
         "user_tokens": _user_tokens(record),
     }
     try:
+        if record.io_type == IoType.DDL:
+            return {**found, "ddl": record.ddl()}
         found |= {
             "before": _named(record.before_columns(), definition),
             "columns": _named(record.columns(), definition),

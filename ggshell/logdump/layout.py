@@ -168,6 +168,9 @@ def _summary(answer: Shown, record: Record, display: Display) -> Iterator[str]:
 
 def _image(answer: Shown, record: Record, display: Display) -> Iterator[str]:
     try:
+        if record.io_type == IoType.DDL:
+            yield from _ddl(record, display)
+            return
         before, after = record.before_columns(), record.columns()
     except TrailError:
         yield from _bytes(record.data, display)
@@ -180,6 +183,20 @@ def _image(answer: Shown, record: Record, display: Display) -> Iterator[str]:
         yield from _columns(before, display)
         yield "After values:"
     yield from _columns(after, display)
+
+
+def _ddl(record: Record, display: Display) -> Iterator[str]:
+    """Return the pairs of a DDL record, each with its name; the statement comes last. Raises TrailError."""
+    pairs = record.ddl()
+    if display.detail is Level.OFF:
+        yield from _bytes(record.data, display)
+        return
+    for name, value in pairs.items():
+        first, *more = value.splitlines() or [""]
+        yield f"{name:<10}: {first}"
+        yield from (f"{'':<10}  {line}" for line in more)
+    if display.detail is Level.MORE:
+        yield from hex_rows(record.data, display.record_length)
 
 
 def _columns(columns: Columns, display: Display) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, to_datetime
 from ggshell.errors import TrailError
+from ggshell.record.ddl import ddl_pairs
 from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.record.user_tokens import decode_user_tokens
 from ggshell.trail import layout
@@ -82,6 +83,15 @@ class Record:
             return decode_user_tokens(self.user_tokens)
         except ValueError as error:
             raise TrailError(f"the user tokens cannot be read: {error}") from None
+
+    def ddl(self) -> dict[str, str]:
+        """Return the pairs of a DDL record by name; empty for other operations.
+
+        Raises TrailError if the data area is not a sequence of pairs, for example in the first of several fragments."""
+        try:
+            return ddl_pairs(self.data) if self.io_type == IoType.DDL else {}
+        except ValueError as error:
+            raise TrailError(str(error), where=f"IOType {self.io_type}") from None
 
     def columns(self) -> Columns:
         """Return (index, value) of each column: the value's bytes follow its NULL indicator, None is NULL.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batches import Row, Tx, make_batch, read_rows
+from batches import Row, Tx, ddl_row, ddl_statement, make_batch, read_rows
 from logdump.dumps import Dump, small_trail
 from trail_kit import A, B, write_trail
 
@@ -19,6 +19,7 @@ from ggshell.language.notation import compile_line
 from ggshell.language.unsupported import gaps_of
 from ggshell.logdump import counting
 from ggshell.logdump.registry import ACTIONS
+from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
 from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.name import TrailName
@@ -277,3 +278,50 @@ def _figures(text: str) -> list[str]:
     with_header = ("LogTrail", "Total Data", "  Avg", "Records  ", "FileHeader")
     kept = [line for line in text.splitlines() if not line.startswith(with_header)]
     return [line for line in kept if line.strip() and not line.startswith("*FileHeader*")]
+
+
+@pytest.fixture
+def statements(tmp_path: Path, dump: Dump) -> Dump:
+    """A session with a trail of one row between two DDL statements."""
+    name = TrailName(tmp_path, "dd")
+    create = ddl_statement("CREATE TABLE", "create table a (\n  t text default 'x')", "hr", "a")
+    index = ddl_statement("CREATE INDEX", "create index i on a (t)", "hr", "i")
+    row = Row(A, IoType.INSERT, encode_image([(0, b"1")]), 12)
+    write_trail(name, [make_batch([Tx(1, [ddl_row(create, 11), row, ddl_row(index, 13)])])])
+    dump.say(f"open {name.file(0)}")
+    return dump
+
+
+def test_a_ddl_statement_is_shown_with_its_pairs(statements: Dump) -> None:
+    text = statements.say("ghdr on", "detail on", "timeoffset gmt", "pos first", "sft ddl")
+    lines = text.splitlines()
+    assert any(re.search(r"DDLOP +Len +\d+ RBA \d+$", line) for line in lines)
+    assert "IOType     :   160  (xa0)     OrigNode   :   255  (xff)" in lines
+    assert "Name: hr.a  (TDR Index: 1)" in lines
+    assert f"{'After  Image:':<58}Partition x0c   G  b" in lines
+    assert "TAG       : CREATE TABLE" in lines
+    assert lines[lines.index("TEXT      : create table a (") + 1] == "              t text default 'x')"
+    statements.say("detail off", "pos first")
+    assert "TEXT" not in statements.say("sft ddl")
+    assert "| ,OWNER='hr',,NAME=" in statements.say("detail data", "pos first", "sft ddl")
+
+
+def test_ddl_statements_are_counted_filtered_and_saved(statements: Dump, tmp_path: Path) -> None:
+    assert re.search(r"^DDLOP +2$", statements.say("count"), re.MULTILINE)
+    text = statements.say("filter include iotype ddl", "pos first", "n 10")
+    assert kinds(text) == ["DDLOP", "DDLOP"]
+    statements.say("filter clear", "pos first", f"save {tmp_path / 'sv000000000'} 10 records")
+    text = statements.say(f"open {tmp_path / 'sv000000000'}", "detail on", "n 10")
+    assert [kind for kind in kinds(text) if kind in ("DDLOP", "Insert")] == ["DDLOP", "Insert", "DDLOP"]
+    assert "TEXT      : create index i on a (t)" in text
+
+
+def test_a_ddl_statement_is_an_object_with_its_pairs_as_json(
+    statements: Dump, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = Dump(capsys, as_json=True)
+    text = dump.say(f"open {tmp_path / 'dd000000000'}", "pos first", "sft ddl")
+    found = next(json.loads(line) for line in text.splitlines() if '"DDLOP"' in line)
+    dump.talk.session.close()
+    assert (found["record"], found["table"], found["ddl"]["OPTYPE"]) == ("DDLOP", "hr.a", "CREATE")
+    assert "columns" not in found

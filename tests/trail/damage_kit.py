@@ -111,6 +111,7 @@ KINDS: dict[str, RecordKind] = {
         [_row(IoType.UNIFIED_KEY_UPDATE, join_key_update(WAS, IMAGE), user=TOKENS)], _of(IoType.UNIFIED_KEY_UPDATE)
     ),
     "truncate": RecordKind([_row(IoType.PURGE_DATA, b"")], _of(IoType.PURGE_DATA)),
+    "DDL statement": RecordKind([_row(IoType.DDL, b",TAG='ALTER TABLE',,TEXT='alter table a',")], _of(IoType.DDL)),
     "NULLs": RecordKind([_row(IoType.INSERT, encode_image([(0, None), (1, None)]))], _of(IoType.INSERT)),
     "empty values": RecordKind([_row(IoType.INSERT, encode_image([(0, b""), (1, b"")]))], _of(IoType.INSERT)),
     "user tokens": RecordKind([_row(IoType.INSERT, IMAGE, user=TOKENS)], _of(IoType.INSERT)),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 JULIAN = 210_866_760_000_000_000
 SIGNATURE = b"GS\r\nTL\n\r"
 TWO_IMAGES = (115, 134, 135)
-METADATA, RESTART, FRAGMENT, DELETE = 170, 151, 161, 3
+METADATA, RESTART, FRAGMENT, DELETE, DDL = 170, 151, 161, 3, 160
 
 Image = list[tuple[int, bytes | None]]
 
@@ -44,6 +44,7 @@ class Change(NamedTuple):
     before: Image
     after: Image
     user_tokens: dict[str, bytes]
+    ddl: dict[str, str]
 
 
 class Piece(NamedTuple):
@@ -147,6 +148,8 @@ def image(data: bytes) -> Image:
 
 def images(operation: int, data: bytes) -> tuple[Image, Image]:
     """The columns before and the image after."""
+    if operation == DDL:
+        return [], []
     if operation not in TWO_IMAGES:
         return [], image(data)
     size, first = struct.unpack_from("<H", data)[0], 2
@@ -154,6 +157,26 @@ def images(operation: int, data: bytes) -> tuple[Image, Image]:
         size, first = struct.unpack_from("<I", data, 2)[0], 6
     need(first + size <= len(data), "a before part within the data area")
     return image(data[first : first + size]), image(data[first + size :])
+
+
+def ddl_of(data: bytes) -> dict[str, str]:
+    """The pairs of a DDL statement by key."""
+    found, text, place = {}, data.decode(), 0
+    while place < len(text):
+        need(text[place] == ",", "a comma before a pair")
+        equals = text.index("=", place)
+        key, place = text[place + 1 : equals], equals + 2
+        need(key.isalpha() and key.isupper() and text[equals + 1] == "'", "a key and a quote")
+        value = ""
+        while True:
+            quote = text.index("'", place)
+            value, place = value + text[place:quote], quote + 1
+            if text[place : place + 1] != "'":
+                break
+            value, place = value + "'", place + 1
+        need(text[place : place + 1] == ",", "a comma after a pair")
+        found[key], place = value, place + 1
+    return found
 
 
 def user_tokens_of(user: bytes) -> dict[str, bytes]:
@@ -255,7 +278,7 @@ class IndependentReader:
         is_before = chr(field["before_after"]) == "B" and operation != DELETE
         return Change(
             seqno, piece.rba, transaction, begins, ends, tables[index], operation, is_before, field["audit_pos"],
-            before, after, user_tokens_of(piece.user),
+            before, after, user_tokens_of(piece.user), ddl_of(content) if operation == DDL else {},
         )  # fmt: skip
 
 

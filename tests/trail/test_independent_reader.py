@@ -6,12 +6,14 @@ import ast
 import random
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
 from amounts import examples
-from batches import Row, Tx, make_batch
+from batches import Row, Tx, ddl_row, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trail import independent_reader
@@ -19,11 +21,12 @@ from trail.damage_kit import KINDS, WIDE, flips, sample_record, splices
 from trail.independent_reader import Change, IndependentReader, durable_end
 from trail_kit import A, B, open_writer
 
+from ggshell.record.ddl import DdlObject, DdlStatement, ddl_pairs, encode_ddl
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import IoType
 from ggshell.record.user_tokens import encode_user_tokens
 from ggshell.trail.name import TrailName
-from ggshell.types import Csn
+from ggshell.types import Csn, TableName
 
 VALUES = st.none() | st.binary(max_size=20) | st.sampled_from([b"", b"x" * 65_530, b"y" * 65_531, b"z" * 130_000])
 TWO = (IoType.KEY_FIELD_COMP, IoType.UNIFIED_UPDATE, IoType.UNIFIED_KEY_UPDATE)
@@ -36,6 +39,16 @@ class Sent(NamedTuple):
     before: independent_reader.Image
     after: independent_reader.Image
     user_tokens: dict[str, bytes]
+    ddl: Mapping[str, str] = MappingProxyType({})
+
+
+@st.composite
+def sent_statements(draw: st.DrawFn) -> Sent:
+    """A DDL statement: its text, and a role."""
+    texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60) | st.just("it's" * 20_000)
+    name = draw(st.sampled_from([A.name, TableName("hr", "o'dd, =x"), TableName("", "")]))
+    statement = DdlStatement("ALTER TABLE", draw(texts), (DdlObject("TABLE", name),), role=draw(texts))
+    return Sent(ddl_row(statement, draw(st.integers(0, 2**64 - 1))), [], [], {}, ddl_pairs(encode_ddl(statement)))
 
 
 @st.composite
@@ -61,7 +74,10 @@ def sent_rows(draw: st.DrawFn) -> Sent:
 
 
 PLANS = st.lists(
-    st.tuples(st.lists(sent_rows(), min_size=1, max_size=4), st.sampled_from(["", "pieces", "roll", "again"])),
+    st.tuples(
+        st.lists(sent_rows() | sent_statements(), min_size=1, max_size=4),
+        st.sampled_from(["", "pieces", "roll", "again"]),
+    ),
     max_size=8,
 )
 
@@ -105,6 +121,7 @@ def _compare(change: Change, sent: Sent, csn: int) -> None:
     row, table = sent.row, sent.row.table
     assert change.transaction == (str(Csn(csn)), str(700 + csn), str(Csn(csn)), 1_700_000_000_000_000 + csn * 1000)
     assert (change.operation, change.position, change.is_before) == (row.io_type, row.position, row.before)
+    assert change.ddl == sent.ddl
     assert (change.before, change.after, change.user_tokens) == (sent.before, sent.after, sent.user_tokens)
     assert (change.table["owner"], change.table["table"]) == table.name
     assert change.table["key"] == list(table.key)
