@@ -42,6 +42,15 @@ def test_info_shows_target_acknowledged_position_and_connection(homes: TwoHomes,
     assert "At EOF" in homes.run("LAG DISTPATH dp1")
 
 
+def test_the_target_can_be_named_by_the_port_of_a_manager_or_service(homes: TwoHomes) -> None:
+    url = homes.url().replace("wss://", "ogg://")
+    homes.run(f"ADD DISTPATH dp2, SOURCE ./dirdat/ea, TARGET {url}, TARGETTYPE MANAGER")
+    assert "COLLECTOR" in homes.run(f"ADD DISTPATH dp3, SOURCE ./dirdat/ea, TARGET {url}, TARGETTYPE COLLECTOR", code=1)
+    assert "OAUTH" in homes.run(f"ADD DISTPATH dp3, SOURCE ./dirdat/ea, TARGET {url}, AUTHENTICATION OAUTH", code=1)
+    url = homes.url().replace("targets", "sources")
+    assert "OAUTH" in homes.run(f"ADD RECVPATH rp3, SOURCE {url}, TARGET ./dirdat/ec, AUTHENTICATION OAUTH", code=1)
+
+
 def test_a_path_that_waits_says_so_everywhere_and_its_lag_grows(homes: TwoHomes, line: Line) -> None:
     homes.write(5)
     homes.start_path(line.port)

@@ -25,9 +25,12 @@ def add_distpath(
     source: str,
     target: str,
     megabytes: int = DEFAULT_MEGABYTES,
-    authentication: tuple[str, ...] = (),
+    targettype: str = "",
+    authentication: str | tuple[str, ...] = (),
 ) -> Message:
-    """Add a path that copies a trail to another one."""
+    """Add a path that copies a trail to another one. Every TARGETTYPE that is supported connects in the same way."""
+    if targettype == "COLLECTOR":
+        raise UsageError("TARGETTYPE COLLECTOR is not supported", hint="use RECVSRVR, or MANAGER with its port")
     lines = registrations.set_aside(session, GroupKind.PATH, path_name)
     require_new(session.home, GroupKind.PATH, path_name)
     reads, (writes, receiver) = source_trail(source), target_trail(target)
@@ -49,9 +52,17 @@ def add_distpath(
     return Message((*lines, f"Distribution path {path_name} added: {reads} to {receiver or writes}."))
 
 
-def signing_in(options: GroupOptions, authentication: tuple[str, ...]) -> GroupOptions:
-    """Return the options of a path with its AUTHENTICATION: USERIDALIAS alias [DOMAIN domain], or CERTIFICATE name."""
-    kind, name, _, domain = (*authentication, "", "", "", "")[:4]
+def signing_in(options: GroupOptions, authentication: str | tuple[str, ...]) -> GroupOptions:
+    """Return the options of a path with its AUTHENTICATION: USERIDALIAS alias [DOMAIN domain], or CERTIFICATE name.
+
+    Raises UsageError for OAUTH.
+    """
+    given = (authentication,) if isinstance(authentication, str) else authentication
+    kind, name, _, domain = (*given, "", "", "", "")[:4]
+    if kind == "OAUTH":
+        raise UsageError(
+            "AUTHENTICATION OAUTH is not supported", hint="use USERIDALIAS or CERTIFICATE, or leave it out"
+        )
     return options._replace(
         access_alias=name if kind == "USERIDALIAS" else "",
         access_domain=domain,

@@ -34,7 +34,7 @@ _FIRST = TrailPosition(0, 0)
 
 @command("ADD RECVPATH")
 def add_recvpath(
-    session: Session, *, path_name: str, source: str, target: str, authentication: tuple[str, ...] = ()
+    session: Session, *, path_name: str, source: str, target: str, authentication: str | tuple[str, ...] = ()
 ) -> Message:
     """Add a path that reads a trail of another home and writes it to a trail of this home."""
     lines = registrations.set_aside(session, GroupKind.RECVPATH, path_name)
