@@ -96,7 +96,7 @@ class PostgresTarget:
         self._begins = (ApplyStep("BEGIN"), ApplyStep("SET CONSTRAINTS ALL DEFERRED"))[: 1 + options.defer_constraints]
         self._commits = self._durable = 0
         self._sent: shapes.Shapes = {}
-        self._begun = self._owed = self._counted = self._has_savepoint = False
+        self._begun = self._owed = self._counted = self._has_savepoint = self._altered = False
         self.origin: str | None = None
         self.found = False
         self._connect()
@@ -240,6 +240,7 @@ class PostgresTarget:
         if refusal is not None:
             return refusal
         self.forget_tables()
+        self._altered = True
         defers = self._options.defer_constraints
         refusal = self._wire.run("SET CONSTRAINTS ALL IMMEDIATE") if defers else None
         refusal = refusal or self._ddl.run(statement, names, noted, local=True)
@@ -274,6 +275,7 @@ class PostgresTarget:
         if refusal is not None:
             return refusal
         steps = [] if self._begun else list(self._begins)
+        self._altered = self._altered and self._begun
         if self._has_savepoint:
             steps.append(ApplyStep(f"RELEASE SAVEPOINT {_SAVEPOINT}"))
         self._begun = self._has_savepoint = True
@@ -297,11 +299,25 @@ class PostgresTarget:
         self._forget()
         # Whatever was in flight is rolled back or committed by now, and its results have been checked.
         self._wire.collect()
-        if self._wire.in_transaction:
-            self._wire.run("ROLLBACK")
-        self._begun = self._owed = self._counted = self._has_savepoint = False
+        try:
+            if self._altered:
+                self._require_same_altered()
+        finally:
+            if self._wire.in_transaction:
+                self._wire.run("ROLLBACK")
+            self._begun = self._owed = self._counted = self._has_savepoint = False
+        if self._altered:
+            self._altered = False
+            self.forget_tables()
         self._require_same()
         self._maker.begin()
+
+    def _require_same_altered(self) -> None:
+        """Do what ``_require_same`` does while tables still are as this transaction has altered them."""
+        to_savepoint = f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}"
+        if self._doubted and self._has_savepoint and self._wire.in_transaction and self._wire.run(to_savepoint) is None:
+            self._require_same()
+        self._doubted = False
 
     def _require_same(self) -> None:
         """After a refusal, raise TargetChangedError if a changed table may be the cause.
@@ -357,7 +373,7 @@ class PostgresTarget:
         self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
         self._doubted, self._sent = False, {}
         self._forget()
-        self._begun = self._owed = self._counted = self._has_savepoint = False
+        self._begun = self._owed = self._counted = self._has_savepoint = self._altered = False
         try:
             self._prepare_session()
             if self._table is not None:
@@ -429,7 +445,7 @@ class PostgresTarget:
             self._begun = self._owed = self._has_savepoint = False
         if not self._begun:
             steps += self._begins
-            self._begun = True
+            self._begun, self._altered = True, False
         self._counted = self._counted or any(step.affects is not None for step in self._steps)
         steps += self._steps
         self._forget()

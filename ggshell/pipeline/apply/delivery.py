@@ -242,8 +242,7 @@ class Delivery:
             self._end_alone()
 
     def _end_alone(self) -> None:
-        if self._isolation.responses.active:
-            self._await_answers()  # a refusal can be answered while the savepoint exists, not after the commit is sent
+        self._await_answers()  # a refusal can be answered while the savepoint exists, not after the commit is sent
         self._commit()
         self._await_answers()
         self._large = False

@@ -9,10 +9,12 @@ import numpy as np
 from batches import Row, Tx, make_batch
 
 from ggshell.connectors.postgres.target import PostgresTarget
+from ggshell.pipeline.apply.ddl_choices import ALL_AS_THEY_ARE, DdlChoices
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.pipeline.apply.responses import Responses
+from ggshell.pipeline.apply.target import PLAIN_SESSION, SessionOptions
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
@@ -135,9 +137,11 @@ class Replicats:
         responses: Responses | None = None,
         discarded: Callable[[TableName, TableName, int, int], None] | None = None,
         ignored: Callable[[TableName, TableName, int, int], None] | None = None,
+        ddl: DdlChoices = ALL_AS_THEY_ARE,
+        options: SessionOptions = PLAIN_SESSION,
     ) -> Delivery:
         self.close()
-        self.target = PostgresTarget(self.dsn, "rep1", "/home", CHECKPOINTS, BEGIN)
+        self.target = PostgresTarget(self.dsn, "rep1", "/home", CHECKPOINTS, BEGIN, options=options)
         delivery = Delivery(
             self.target,
             Mapper(rules, self.target.describe),
@@ -149,6 +153,7 @@ class Replicats:
             responses=responses,
             discarded=discarded,
             ignored=ignored,
+            ddl=ddl,
         )
         delivery.start()
         return delivery
