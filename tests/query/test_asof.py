@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from batches import Row
+from batches import Row, ddl_row, ddl_statement
 from both_engines import local_engine, spark_engine
 from trail_samples import (
     BEGIN,
@@ -24,6 +24,8 @@ from ggshell.errors import UsageError
 from ggshell.query.queries.asof import Moment, as_of
 from ggshell.query.queries.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
+from ggshell.record.ddl import DdlColumn
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import Csn
@@ -130,3 +132,60 @@ def test_a_table_without_a_key_is_refused(tmp_path: Path) -> None:
     queried = written(tmp_path, [[insert(ODD, t="2026-11-20")]])
     with pytest.raises(UsageError, match="has no key"):
         as_of(queried, ODD, Moment(csn=str(Csn(1))))
+
+
+PEOPLE = EMPLOYEES.name
+FIRST = TableDefinition(
+    PEOPLE, (Column("id", "integer", 23), Column("name", "text", 25), Column("old", "text", 25)), (0,)
+)
+SECOND = TableDefinition(
+    PEOPLE, (Column("no", "integer", 23), Column("name", "text", 25), Column("new", "text", 25)), (0,)
+)
+THIRD = TableDefinition(PEOPLE, (Column("no", "integer", 23), Column("old", "text", 25)), (0,))
+
+
+def altered(text: str, columns: str, tag: str = "ALTER TABLE") -> Row:
+    """A statement after which the table has these columns: ``1 no, 2 name``."""
+    pairs = (each.split() for each in columns.split(", ")) if columns else ()
+    found = [DdlColumn(int(number), name, "integer" if number == "1" else "text", 25) for number, name in pairs]
+    return ddl_row(ddl_statement(tag, text, columns=found))
+
+
+ALTERED = [
+    [insert(FIRST, id="1", name="Ada", old="a"), insert(FIRST, id="2", name="Bob", old="b")],
+    [altered("alter table employees rename id to no", "1 no, 2 name, 3 old")],
+    [altered("alter table employees drop old, add new text", "1 no, 2 name, 4 new")],
+    [update(SECOND, no="2", name="Bea", new="n"), insert(SECOND, no="3", name="Cy", new=None)],
+    [altered("alter table employees rename name to old", "1 no, 2 old, 4 new")],
+    [altered("drop table employees", "", "DROP TABLE")],
+    [
+        altered("create table employees (no int, old text)", "1 no, 2 old", "CREATE TABLE"),
+        insert(THIRD, no="9", old="z"),
+    ],
+]
+WANTED = {
+    1: (("id", "name", "old"), [("1", "Ada", "a"), ("2", "Bob", "b")]),
+    2: (("no", "name", "old"), [("1", "Ada", "a"), ("2", "Bob", "b")]),
+    3: (("no", "name", "new"), [("1", "Ada", None), ("2", "Bob", None)]),
+    4: (("no", "name", "new"), [("1", "Ada", None), ("2", "Bea", "n"), ("3", "Cy", None)]),
+    5: (("no", "old", "new"), [("1", "Ada", None), ("2", "Bea", "n"), ("3", "Cy", None)]),
+    6: (("no", "name", "new"), []),  # the table does not exist: the columns of its last row
+    7: (("no", "old"), [("9", "z")]),
+}
+
+
+def test_the_columns_are_those_in_force_across_ddl_statements(tmp_path: Path, warm: WarmSession) -> None:
+    queried = written(tmp_path, ALTERED, max_bytes=1 << 20)
+    on_spark = QueriedTrails(queried.files, spark_engine(warm))
+    for csn, (columns, rows) in WANTED.items():
+        found = as_of(queried, THIRD, Moment(csn=str(Csn(csn))))
+        assert (found.columns, found.rows) == (columns, rows), csn
+        if csn in (5, 7):
+            again = as_of(on_spark, THIRD, Moment(csn=str(Csn(csn))))
+            assert (again.columns, again.rows) == (columns, rows), csn
+
+
+def test_the_columns_are_those_of_the_last_row_without_ddl_statements(tmp_path: Path) -> None:
+    queried = written(tmp_path, [ALTERED[0], [], ALTERED[3]][::2])
+    assert as_of(queried, SECOND, Moment(csn=str(Csn(1)))).columns == ("id", "name", "old")
+    assert as_of(queried, SECOND, Moment(csn=str(Csn(2)))).columns == ("no", "name", "new")

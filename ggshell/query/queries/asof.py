@@ -16,6 +16,7 @@ from ggshell.errors import UsageError
 from ggshell.query.dialect import literal
 from ggshell.query.pushdown import Condition
 from ggshell.query.queries.finding import Key, key_in, records_of
+from ggshell.query.queries.table_history import DDL, PLACE, TableAt, table_at
 from ggshell.query.queries.trails import QueriedTrails, SpanCondition, TrailSpan
 from ggshell.record.definition import TableDefinition
 from ggshell.types import quote
@@ -25,10 +26,6 @@ _DELETE: Final = 3
 _TRUNCATE: Final = 100
 _MOST_SEARCHED: Final = 100
 """The most rows that are searched for columns recorded under their earlier keys."""
-PLACE: Final = (
-    "concat(lpad(csn, 20, '0'), ' ', lpad(cast(seqno AS string), 9, '0'), ' ', lpad(cast(rba AS string), 15, '0'))"
-)
-"""The position of a record as a text that sorts like the records: by CSN, also across trails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,12 @@ class TableRows(NamedTuple):
 
 
 def as_of(trails: QueriedTrails, definition: TableDefinition, moment: Moment) -> TableRows:
-    """The rows of a table after all transactions up to a moment. Raises UsageError for a table without a key."""
+    """The rows of a table after all transactions up to a moment, with the columns that it had then.
+
+    ``definition``: its newest definition. Raises UsageError for a table without a key.
+    """
+    table = table_at(trails, definition, moment.part)
+    definition = table.definition
     if not definition.key:
         raise UsageError(
             f"{definition.name} has no key, so its rows cannot be identified", hint="use KEYCOLS to name key columns"
@@ -77,14 +79,14 @@ def as_of(trails: QueriedTrails, definition: TableDefinition, moment: Moment) ->
     columns = [column.name for column in definition.columns]
     names = tuple(columns[index] for index in definition.key)
     span = TrailSpan(table=definition.name)
-    answer = trails.ask("TRAIL ASOF", _sql(columns, names, span, moment), (*span.conditions, *moment.conditions))
+    answer = trails.ask("TRAIL ASOF", _sql(table, span, moment), (*span.conditions, *moment.conditions))
     found = [
         ([None if text is None else (True, text[1:] if text[0] == "V" else None) for text in row[1:]], row[0])
         for row in answer.rows
     ]
     older = sum(not fresh for _, fresh in found)
     rows = sorted((dict(zip(columns, row, strict=True)) for row, _ in found), key=lambda row: _order(row, names))
-    unknown = _completed(trails, definition, names, rows, moment)
+    unknown = _completed(trails, table, names, rows, moment)
     values = [tuple(_value(row[name]) for name in columns) for row in rows]
     return TableRows(tuple(columns), values, unknown, older, answer.engine, answer.seconds)
 
@@ -93,24 +95,28 @@ def _value(held: tuple[bool, str | None] | None) -> str | None:
     return held[1] if held is not None else None
 
 
-def _sql(columns: Sequence[str], names: Sequence[str], span: TrailSpan, moment: Moment) -> str:
+def _sql(table: TableAt, span: TrailSpan, moment: Moment) -> str:
     """The query for one row per table row.
 
     It returns whether the row's begin is known, and each column as ``V`` followed by its text, ``N`` for NULL, or NULL if it
     is in no record.
     """
+    every = [table.sql_name(number) for number in range(len(table.names))]
+    key = [every[index] for index in table.definition.key]
     held = ", ".join(
-        f"max_by(CASE WHEN element_at(held, {literal(name)}) IS NULL THEN 'N'"
-        f" ELSE concat('V', element_at(held, {literal(name)})) END, place)"
-        f" FILTER (WHERE place >= coalesce(since, '') AND map_contains_key(held, {literal(name)}))"
+        f"max_by(CASE WHEN element_at(held, {name}) IS NULL THEN 'N'"
+        f" ELSE concat('V', element_at(held, {name})) END, place)"
+        f" FILTER (WHERE place >= coalesce(since, '') AND map_contains_key(held, {name}))"
         f" AS {quote(f'held_{number}')}"
-        for number, name in enumerate(columns)
+        for number, name in enumerate(every)
     )
-    before, after = _key_text("before", names), _key_text("columns", names)
-    moved = f"(map_contains_key(before, {literal(names[0])}) AND {before} <> {after})"
+    before, after = _key_text("before", key), _key_text("columns", key)
+    moved = f"(map_contains_key(before, {key[0]}) AND {before} <> {after})"
     return f"""
-        WITH changes AS (SELECT {PLACE} AS place, io_type, before, columns FROM trail{span.where} AND {moment.part.sql}),
-             cleared AS (SELECT coalesce(max(place), '') AS place FROM changes WHERE io_type = {_TRUNCATE}),
+        WITH changes AS (SELECT {PLACE} AS place, io_type, before, columns FROM trail{span.where} AND {moment.part.sql}
+                               AND io_type <> {DDL}),
+             cleared AS (SELECT greatest({literal(table.since)}, coalesce(max(place), '')) AS place
+                           FROM changes WHERE io_type = {_TRUNCATE}),
              events AS (
                SELECT place, {after} AS row_key, columns AS held, 0 AS gone,
                       CASE WHEN io_type = {_INSERT} OR {moved} THEN 1 ELSE 0 END AS fresh
@@ -127,7 +133,7 @@ def _sql(columns: Sequence[str], names: Sequence[str], span: TrailSpan, moment: 
 
 
 def _key_text(side: str, names: Sequence[str]) -> str:
-    return f"concat_ws(chr(1), {', '.join(f'element_at({side}, {literal(name)})' for name in names)})"
+    return f"concat_ws(chr(1), {', '.join(f'element_at({side}, {name})' for name in names)})"
 
 
 def _order(row: Mapping[str, tuple[bool, str | None] | None], names: Sequence[str]) -> list[tuple[int, Any]]:
@@ -145,15 +151,18 @@ def _order(row: Mapping[str, tuple[bool, str | None] | None], names: Sequence[st
 
 def _completed(
     trails: QueriedTrails,
-    definition: TableDefinition,
+    table: TableAt,
     names: tuple[str, ...],
     rows: list[dict[str, tuple[bool, str | None] | None]],
     moment: Moment,
 ) -> tuple[tuple[int, str], ...]:
     """Fill in values recorded under earlier keys of a row. Returns what is still unknown."""
     wanting = [(number, row) for number, row in enumerate(rows) if None in row.values()]
-    keys = {number: tuple(_value(row[name]) for name in names) for number, row in wanting[:_MOST_SEARCHED]}
-    states = _through_moves(trails, definition, names, set(keys.values()), moment) if keys else {}
+    kept = all(
+        len(table.names[index]) == 1 for index in table.definition.key
+    )  # else rows are not found by the key's names
+    keys = {number: tuple(_value(row[name]) for name in names) for number, row in wanting[:_MOST_SEARCHED] if kept}
+    states = _through_moves(trails, table, names, set(keys.values()), moment) if keys else {}
     unknown: list[tuple[int, str]] = []
     for number, row in wanting:
         known = states.get(keys[number], {}) if number in keys else {}
@@ -164,16 +173,19 @@ def _completed(
 
 
 def _through_moves(
-    trails: QueriedTrails, definition: TableDefinition, names: tuple[str, ...], keys: set[Key], moment: Moment
+    trails: QueriedTrails, table: TableAt, names: tuple[str, ...], keys: set[Key], moment: Moment
 ) -> dict[Key, dict[str, str | None]]:
     """Every known column value of rows, including those recorded under earlier keys, by the rows' final keys."""
-    answer = records_of(trails, definition.name, names, keys, moment.part)
+    answer = records_of(trails, table.definition.name, names, keys, moment.part)
     place = answer.columns.index
     states: dict[Key, dict[str, str | None]] = {}
     for row in sorted(
         answer.rows, key=lambda row: (row[place("csn")].zfill(20), row[place("seqno")], row[place("rba")])
     ):
-        kind, after = row[place("io_type")], row[place("columns")] or {}
+        here = f"{row[place('csn')].zfill(20)} {row[place('seqno')]:09} {row[place('rba')]:015}"
+        if here < table.since:
+            continue
+        kind, after = row[place("io_type")], table.renamed(row[place("columns")] or {}, here)
         if kind == _TRUNCATE:
             states.clear()
             continue
