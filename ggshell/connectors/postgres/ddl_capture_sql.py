@@ -27,6 +27,7 @@ PREFIX: Final = "ggshell.ddl"
 SECRET: Final = f"{SCHEMA}.ddl_secret"
 NOTE: Final = f"{SCHEMA}.note_ddl"
 WRITE: Final = f"{SCHEMA}.write_ddl"
+EMIT: Final = ddl_rows_sql.EMIT
 END_TRIGGER, DROP_TRIGGER = "ggshell_ddl", "ggshell_ddl_drop"
 SETTINGS: Final = (
     "search_path",
@@ -46,6 +47,16 @@ CREATE_NOTE: Final = f"""
 CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger LANGUAGE plpgsql AS $body$
 BEGIN
   PERFORM {WRITE} (tg_event, tg_tag, current_user, pg_catalog.jsonb_build_object({_READ}));
+END $body$"""
+
+CREATE_EMIT: Final = f"""
+CREATE OR REPLACE FUNCTION {EMIT} (content jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+  body text := (content || jsonb_build_object('xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint))::text;
+BEGIN
+  PERFORM pg_logical_emit_message(true, '{PREFIX}',
+    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body);
 END $body$"""
 
 CREATE_WRITE: Final = f"""
@@ -122,9 +133,8 @@ BEGIN
   IF objects IS NULL THEN
     RETURN;  -- nothing was done (IF NOT EXISTS), or only to temporary objects
   END IF;
-  content := jsonb_build_object(
-    'xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint, 'tag', tag, 'role', role, 'settings', settings,
-    'objects', objects, 'fired', fired, 'frames', frames);
+  content := jsonb_build_object('tag', tag, 'role', role, 'settings', settings, 'objects', objects, 'fired', fired,
+                                'frames', frames);
   IF frames = '' AND current_setting('{SCHEMA}.ddl_sent', true) IS DISTINCT FROM string THEN
     -- Each message of a long script would contain the whole script, so only the first of the transaction does.
     content := content || jsonb_build_object('string', current_query());
@@ -134,13 +144,14 @@ BEGIN
       SELECT jsonb_agg(p.prosrc) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
        WHERE l.lanname = 'sql' AND p.proname = substring(frames FROM '^SQL function "(.*?)" ')));
   END IF;
-  PERFORM pg_logical_emit_message(true, '{PREFIX}',
-    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || content::text, 'UTF8')), 'hex') || content::text);
+  PERFORM {EMIT} (content);
 END $body$"""
 
 INSTALL: Final = (
     f"CREATE TABLE IF NOT EXISTS {SECRET} (secret text NOT NULL)",
     f"INSERT INTO {SECRET} SELECT gen_random_uuid()::text || gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {SECRET})",
+    CREATE_EMIT,
+    f"REVOKE ALL ON FUNCTION {EMIT} (jsonb) FROM PUBLIC",
     CREATE_WRITE,
     CREATE_NOTE,
     *ddl_rows_sql.FUNCTIONS,
@@ -157,6 +168,7 @@ REMOVE: Final = (
     *ddl_rows_sql.REMOVE,
     f"DROP FUNCTION IF EXISTS {NOTE} ()",
     f"DROP FUNCTION IF EXISTS {WRITE} (text, text, text, jsonb)",
+    f"DROP FUNCTION IF EXISTS {EMIT} (jsonb)",
     f"DROP TABLE IF EXISTS {SECRET}",
 )
 _READERS = f"""

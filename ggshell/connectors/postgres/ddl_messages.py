@@ -61,6 +61,8 @@ class DdlMessages:
 
 
 def _text(found: dict[str, Any], tag: str, string: str) -> str:
+    if "text" in found:
+        return str(found["text"])
     if tag in _OF_ROWS:
         return _create_table(found["objects"][0])
     frames = str(found["frames"])

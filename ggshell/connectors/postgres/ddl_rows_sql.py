@@ -17,6 +17,8 @@ from ggshell.connectors.postgres.slot import PUBLICATION
 NOTE: Final = f"{SCHEMA}.note_rewrite"
 REPEAT: Final = f"{SCHEMA}.repeat_rows"
 UNSTABLE: Final = f"{SCHEMA}.depends_on_moment"
+EMIT: Final = f"{SCHEMA}.emit_ddl"
+"""The function that writes a sealed message (``ddl_capture_sql``)."""
 REWRITE_TRIGGER, ROWS_TRIGGER = "ggshell_rewrite", "ggshell_rows"
 
 CREATE_NOTE: Final = f"""
@@ -83,6 +85,11 @@ BEGIN
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', top::regclass);
       END IF;
     ELSE
+      -- A statement, because a Replicat need not apply the TRUNCATE of the log (GETTRUNCATES).
+      PERFORM {EMIT} (jsonb_build_object('tag', 'TRUNCATE TABLE', 'role', session_user, 'settings', '{{}}'::jsonb,
+        'text', format('TRUNCATE TABLE %I.%I', n.nspname, c.relname), 'objects', jsonb_build_array(jsonb_build_object(
+        'kind', 'TABLE', 'owner', n.nspname, 'name', c.relname, 'table', jsonb_build_array(n.nspname, c.relname)))))
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = top;
       EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows ON COMMIT DROP AS TABLE %s', top::regclass);
       EXECUTE format('TRUNCATE %s', top::regclass);
       EXECUTE format('INSERT INTO %s (%2$s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM pg_temp.ggshell_rows', top::regclass,

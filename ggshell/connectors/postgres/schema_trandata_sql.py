@@ -92,7 +92,10 @@ DECLARE
   covered record;
   member boolean;
   fits boolean;
+  context text;
 BEGIN
+  GET DIAGNOSTICS context = PG_CONTEXT;
+  context := context || current_query();
   IF publication IS NULL OR current_setting('{OWN}', true) = 'on' THEN
     RETURN;
   END IF;
@@ -101,6 +104,11 @@ BEGIN
     SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
       FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON c.oid = e.objid
      WHERE e.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+    UNION
+    -- A partition that was detached is a table of its own, which the statement's commands do not name.
+    SELECT c.oid FROM {TABLE} s JOIN pg_namespace n ON n.nspname = s.schema_name JOIN pg_class c ON c.relnamespace = n.oid
+     WHERE tg_tag = 'ALTER TABLE' AND context ~* 'detach' AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+       AND NOT c.relispartition
   LOOP
     BEGIN
       SELECT s.all_columns INTO covered FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

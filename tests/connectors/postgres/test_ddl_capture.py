@@ -279,7 +279,11 @@ PLAIN = "create table t (id int, v text default 'x')"
         (KEYED, "alter table t add c timestamptz default current_timestamp", ["FIELD_COMP"] * 2),
         (KEYED, "alter table t add c int generated always as identity", ["FIELD_COMP"] * 2),
         (KEYED, "alter table t alter v type text using v || clock_timestamp()", ["FIELD_COMP"] * 2),
-        (PLAIN, "alter table t add c uuid default gen_random_uuid()", ["PURGE_DATA", "INSERT", "INSERT"]),
+        (
+            PLAIN,
+            "alter table t add c uuid default gen_random_uuid()",
+            ["TRUNCATE TABLE s.t", "PURGE_DATA", "INSERT", "INSERT"],
+        ),
         (f"{KEYED}; alter table t replica identity full", "alter table t add c serial", ["FIELD_COMP"] * 2),
         (KEYED, "alter table t add c int default 5", []),
         (KEYED, "alter table t alter id type bigint", []),

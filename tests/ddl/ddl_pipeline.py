@@ -1,0 +1,101 @@
+"""A pipeline that replicates schema s with its DDL, from one database to an empty one."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import psycopg
+from pipelines import EXT1, REP1, Pipeline
+from processes import until
+
+from ggshell.connectors.postgres import session
+from ggshell.demo.postgres_server import find_binaries
+from ggshell.types import TableName, quote_table
+
+EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE s.*;\n"
+REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nMAP s.*, TARGET s.*;\n"
+_NOT_REPLICATED = re.compile(
+    r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_|$)"
+)
+
+
+class DdlPipeline(Pipeline):
+    """EXT1 and REP1 for everything in schema s; ``add_and_start`` begins with an empty schema on both sides."""
+
+    def __init__(self, root: Path, north: str, south: str) -> None:
+        super().__init__(root, north, south)
+        self.write("ext1", EXTRACT)
+        self.write("rep1", REPLICAT)
+
+    def add_and_start(self, kind: str = "") -> None:
+        self.in_north("CREATE SCHEMA s")
+        self.in_south("CREATE SCHEMA s")
+        self.run(
+            "DBLOGIN USERIDALIAS north",
+            "ADD SCHEMATRANDATA s",
+            "REGISTER EXTRACT ext1",
+            "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
+            "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
+            "DBLOGIN USERIDALIAS south",
+            "ADD CHECKPOINTTABLE b.checks",
+            f"ADD REPLICAT rep1, {kind}EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+        )
+        self.start()
+
+    def wait_until_applied(self, seconds: float = 60) -> None:
+        """Wait until everything that has committed in the source is in the target: a row of its own has arrived."""
+        self.in_north("CREATE TABLE IF NOT EXISTS s.ends (id serial PRIMARY KEY)", "INSERT INTO s.ends DEFAULT VALUES")
+        last = self.in_north("SELECT max(id) FROM s.ends")
+
+        def arrived() -> bool:
+            for group in (EXT1, REP1):
+                assert self.is_running(group), self.home.report(group[0]).read_text()[-3000:]
+            try:
+                return self.in_south("SELECT max(id) FROM s.ends") == last
+            except psycopg.errors.UndefinedTable:
+                return False
+
+        try:
+            until("the last transaction arrives", arrived, seconds=seconds)
+        except AssertionError as error:
+            reports = (self.home.report(name).read_text()[-3000:] for name, _ in (EXT1, REP1))
+            raise AssertionError("\n".join((str(error), self.run("INFO ALL"), *reports))) from None
+
+    def assert_same(self) -> None:
+        """Assert that both sides have the same objects, by pg_dump, and the same rows."""
+        assert self.differences() == []
+
+    def differences(self) -> list[str]:
+        """The lines of pg_dump, and the tables with their rows, that only one side has."""
+        north, south = schema_of(self.north), schema_of(self.south)
+        found = [line for line in difflib.ndiff(north, south) if line[0] in "+-"]
+        rows, arrived = rows_of(self.north), rows_of(self.south)
+        return found + [
+            f"{name}: {rows[name]}, {arrived.get(name)}" for name in rows if rows[name] != arrived.get(name)
+        ]
+
+
+def schema_of(dsn: str) -> list[str]:
+    """What pg_dump prints of schema s, without what ADD SCHEMATRANDATA adds to a source."""
+    found = subprocess.run(
+        [find_binaries() / "pg_dump", "--schema-only", "-n", "s", "-d", dsn], capture_output=True, text=True, check=True
+    )
+    return [line for line in found.stdout.splitlines() if not _NOT_REPLICATED.match(line)]
+
+
+def rows_of(dsn: str) -> dict[str, tuple[int, str]]:
+    """Count and sum of the rows of each table of schema s."""
+    with session.connect(dsn) as connection:
+        names = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 's'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1"
+        ).fetchall()
+        return {name: _sum(connection, TableName("s", name)) for (name,) in names}
+
+
+def _sum(connection: psycopg.Connection, table: TableName) -> tuple[int, str]:
+    rows = connection.execute(f"SELECT t::text FROM {quote_table(table)} t ORDER BY 1").fetchall()  # type: ignore[call-overload]
+    return len(rows), hashlib.md5("\n".join(row for (row,) in rows).encode(), usedforsecurity=False).hexdigest()

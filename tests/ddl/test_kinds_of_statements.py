@@ -1,0 +1,179 @@
+"""Each kind of DDL statement arrives: after it, pg_dump prints the same for both sides, and the rows are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ddl_pipeline import DdlPipeline
+
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, a int, b text); INSERT INTO t SELECT g, g, 'x' || g FROM generate_series(1, 5) g"
+PARTITIONS = (
+    "CREATE TABLE p (id int PRIMARY KEY, v text) PARTITION BY RANGE (id);"
+    "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10); INSERT INTO p VALUES (1, 'one')"
+)
+KINDS = {
+    "table": [TABLE, "CREATE TABLE u (LIKE t INCLUDING ALL)", "INSERT INTO u TABLE t"],
+    "columns": [
+        TABLE,
+        "ALTER TABLE t ADD c numeric(8,2) DEFAULT 1.5, DROP b",
+        "ALTER TABLE t RENAME a TO a2",
+        "ALTER TABLE t ALTER a2 TYPE bigint, ALTER c SET NOT NULL, ALTER c SET DEFAULT 3",
+        "INSERT INTO t VALUES (6, 6)",
+        "ALTER TABLE t ALTER a2 TYPE text USING 'n' || a2",
+        "UPDATE t SET a2 = 'z' WHERE id = 6",
+    ],
+    "columns with values of the moment": [
+        TABLE,
+        "ALTER TABLE t ADD u uuid DEFAULT gen_random_uuid(), ADD w timestamptz DEFAULT now(), ADD n serial",
+        "INSERT INTO t VALUES (6, 6)",
+    ],
+    "values of the moment in a table without a key": [
+        "CREATE TABLE k (a int, b int, UNIQUE (a, b)); INSERT INTO k VALUES (1, 1), (2, 2)",
+        "ALTER TABLE k ADD u uuid DEFAULT gen_random_uuid()",
+        "UPDATE k SET a = 3 WHERE a = 2",
+    ],
+    "generated and identity columns": [
+        "CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a int, g int GENERATED ALWAYS AS (a * 2) STORED)",
+        "INSERT INTO t (a) VALUES (1), (2)",
+    ],
+    "constraints": [
+        TABLE,
+        "CREATE TABLE c (id int PRIMARY KEY, t int CONSTRAINT f REFERENCES t ON DELETE CASCADE,"
+        " EXCLUDE USING btree (t WITH =))",
+        "ALTER TABLE t ADD CONSTRAINT k CHECK (a > 0) NOT VALID",
+        "ALTER TABLE t VALIDATE CONSTRAINT k",
+        "ALTER TABLE t ADD CONSTRAINT u UNIQUE (a, b) DEFERRABLE",
+        "INSERT INTO c VALUES (1, 1)",
+        "ALTER TABLE c DROP CONSTRAINT f",
+    ],
+    "rename and move": [
+        TABLE,
+        "ALTER TABLE t RENAME TO t2",
+        "UPDATE t2 SET a = 9",
+        "ALTER TABLE t2 RENAME CONSTRAINT t_pkey TO key",
+        "DROP TABLE t2",
+    ],
+    "partitions": [
+        PARTITIONS,
+        "CREATE TABLE p2 (id int NOT NULL, v text)",
+        "INSERT INTO p2 VALUES (11, 'eleven')",
+        "ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO p VALUES (12, 'twelve')",
+        "ALTER TABLE p DETACH PARTITION p1",
+        "INSERT INTO p1 VALUES (2, 'two')",
+        "ALTER TABLE p ADD n int",
+        "DROP TABLE p2",
+    ],
+    "partitions detached concurrently": [PARTITIONS, "ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY", "DROP TABLE p1"],
+    "inheritance": ["CREATE TABLE h (a int)", "CREATE TABLE i (b int) INHERITS (h)", "INSERT INTO i VALUES (1, 2)"],
+    "indexes": [
+        TABLE,
+        "CREATE UNIQUE INDEX i ON t (lower(b)) WHERE a > 0",
+        "CREATE INDEX CONCURRENTLY i2 ON t (a DESC) INCLUDE (b)",
+        "ALTER INDEX i2 RENAME TO i3",
+        "CREATE INDEX i4 ON t USING gin (to_tsvector('simple', b))",
+        "DROP INDEX CONCURRENTLY i3",
+        "REINDEX TABLE t",
+    ],
+    "sequences": [
+        "CREATE SEQUENCE q INCREMENT 5",
+        "ALTER SEQUENCE q MAXVALUE 1000",
+        "CREATE SEQUENCE q2",
+        "DROP SEQUENCE q2",
+    ],
+    "views": [
+        TABLE,
+        "CREATE VIEW v AS SELECT id FROM t",
+        "CREATE OR REPLACE VIEW v AS SELECT id, a FROM t",
+        "CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM t",
+        "REFRESH MATERIALIZED VIEW m",
+        "ALTER VIEW v RENAME TO v2",
+        "CREATE RULE r AS ON INSERT TO v2 DO INSTEAD INSERT INTO t VALUES (new.id)",
+    ],
+    "functions": [
+        "CREATE FUNCTION f(a int, b text DEFAULT 'x') RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a; SELECT a + 1'",
+        "CREATE FUNCTION f2() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END",
+        "CREATE PROCEDURE pr() LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; END $$",
+        "ALTER FUNCTION f(int, text) RENAME TO f3",
+        "DROP PROCEDURE pr",
+        "CREATE AGGREGATE agg (int) (SFUNC = int4pl, STYPE = int, INITCOND = '0')",
+    ],
+    "types": [
+        "CREATE TYPE e AS ENUM ('a', 'b')",
+        "CREATE TABLE t (id int PRIMARY KEY, e e)",
+        "INSERT INTO t VALUES (1, 'a')",
+        "ALTER TYPE e ADD VALUE 'c' BEFORE 'b'",
+        "INSERT INTO t VALUES (2, 'c')",
+        "ALTER TYPE e RENAME VALUE 'a' TO 'z'",
+        "CREATE TYPE k AS (x int, y text)",
+        "ALTER TYPE k ADD ATTRIBUTE z date",
+        "CREATE DOMAIN d AS int CHECK (VALUE > 0)",
+        "ALTER TABLE t ADD k k, ADD d d",
+        "INSERT INTO t VALUES (3, 'b', (1, 'y', '2026-01-01'), 5)",
+        "CREATE TYPE r AS RANGE (subtype = int)",
+    ],
+    "triggers": [
+        TABLE,
+        "CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION g()",
+        "ALTER TABLE t DISABLE TRIGGER g",
+        "CREATE CONSTRAINT TRIGGER h AFTER UPDATE ON t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION g()",
+        "DROP TRIGGER h ON t",
+    ],
+    "comments, policies, grants, statistics": [
+        TABLE,
+        "COMMENT ON COLUMN t.a IS 'it''s a column'",
+        "CREATE POLICY p ON t FOR SELECT USING (a > 1)",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+        "GRANT SELECT, UPDATE (a) ON t TO PUBLIC",
+        "CREATE STATISTICS st (dependencies) ON a, b FROM t",
+        "ALTER TABLE t ALTER a SET STATISTICS 500, SET (fillfactor = 70), CLUSTER ON t_pkey",
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT SELECT ON TABLES TO PUBLIC",
+    ],
+    "operators, casts, collations and text search": [
+        "CREATE FUNCTION o(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 = $2'",
+        "CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = o)",
+        "CREATE OPERATOR FAMILY of USING btree",
+        "CREATE COLLATION co (provider = libc, locale = 'C')",
+        "CREATE TEXT SEARCH DICTIONARY di (TEMPLATE = simple)",
+        "CREATE TEXT SEARCH CONFIGURATION cf (COPY = simple)",
+        "ALTER TEXT SEARCH CONFIGURATION cf ALTER MAPPING FOR word WITH di",
+    ],
+    "rows that a query makes": [
+        TABLE,
+        "CREATE TABLE q AS SELECT * FROM t",
+        "SELECT id, random() AS r INTO q2 FROM t",
+        "INSERT INTO q VALUES (9, 9, 'nine')",
+    ],
+    "several in one string": [
+        f"BEGIN; {TABLE}; SAVEPOINT x; DROP TABLE t; ROLLBACK TO x; ALTER TABLE t ADD z int;"
+        " INSERT INTO t VALUES (7, 7, 'x', 7); COMMIT",
+        "DO $$ BEGIN CREATE TABLE u (a int); FOR i IN 1..3 LOOP"
+        " EXECUTE format('ALTER TABLE u ADD c%s int', i); END LOOP; END $$",
+        "INSERT INTO u VALUES (1, 2, 3, 4)",
+    ],
+    "temporary tables": [TABLE, "CREATE TEMP TABLE x (a int)", "ALTER TABLE x ADD b int", "DROP TABLE x"],
+    "unlogged tables": ["CREATE UNLOGGED TABLE l (id int PRIMARY KEY)", "ALTER TABLE l ADD a int"],
+}
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[DdlPipeline]:
+    made = DdlPipeline(tmp_path / "home", north, south)
+    made.add_and_start()
+    yield made
+    made.close()
+
+
+def test_every_kind_of_statement_arrives(pipeline: DdlPipeline) -> None:
+    """One pipeline for all kinds, because it takes seconds to start; the schema is dropped after each."""
+    differences: dict[str, list[str]] = {}
+    for kind, statements in KINDS.items():
+        pipeline.in_north("SET search_path = s", *statements)
+        pipeline.wait_until_applied()
+        if found := pipeline.differences():
+            differences[kind] = found
+        pipeline.in_north("DROP SCHEMA s CASCADE", "CREATE SCHEMA s")
+    assert differences == {}
