@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from ggshell.errors import TrailError
+from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.types import Csn, TrailPosition
 
@@ -38,11 +39,13 @@ class FrameKind(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One frame. ``end``: the trail can be shown up to here when everything before it is durable; None: not yet."""
+    """One frame. ``end``: the trail can be shown up to here when everything before it is durable; None: not yet.
+
+    ``data`` may be a part of other bytes: it is not copied before it is sent or written."""
 
     kind: FrameKind
     place: TrailPosition
-    data: bytes = b""
+    data: Data = b""
     end: DurableMark | None = None
 
 
@@ -63,7 +66,7 @@ class Compression:
         self._codec = pyarrow.Codec("zstd", compression_level=1)
         self._threshold = threshold
 
-    def compressed(self, data: bytes) -> bytes | None:
+    def compressed(self, data: Data) -> bytes | None:
         """Return the data compressed; None if that does not pay."""
         if len(data) < self._threshold:
             return None
@@ -73,6 +76,11 @@ class Compression:
 
 def encode_frame(frame: Frame, compression: Compression | None = None) -> bytes:
     """Return the bytes of a frame; its data has at most ``LONGEST_DATA`` bytes."""
+    return b"".join(frame_parts(frame, compression))
+
+
+def frame_parts(frame: Frame, compression: Compression | None = None) -> tuple[bytes, Data]:
+    """Return the head of a frame, and its data as it is sent; see ``encode_frame``."""
     packed = compression.compressed(frame.data) if compression is not None and frame.data else None
     end = frame.end or DurableMark(TrailPosition(0, 0), None)
     flags = (_COMPRESSED if packed is not None else 0) | (_ENDS if frame.end is not None else 0)
@@ -82,7 +90,7 @@ def encode_frame(frame: Frame, compression: Compression | None = None) -> bytes:
     )  # fmt: skip
     data = frame.data if packed is None else packed
     checksum = zlib.crc32(data, zlib.crc32(head))
-    return b"".join((head[:18], checksum.to_bytes(4, "big"), head[22:], data))
+    return b"".join((head[:18], checksum.to_bytes(4, "big"), head[22:])), data
 
 
 def decode_frame(message: bytes) -> Frame:
@@ -99,7 +107,7 @@ def decode_frame(message: bytes) -> Frame:
         what = FrameKind(kind)
     except ValueError:
         raise _damaged(f"{kind} is not a kind of frame") from None
-    found = _decompressed(data, length) if flags & _COMPRESSED else bytes(data)
+    found = _decompressed(data, length) if flags & _COMPRESSED else data
     if len(found) != length:
         raise _damaged(f"it has {len(found)} bytes of data and announces {length}")
     return Frame(what, TrailPosition(seqno, rba), found, _mark(*end) if flags & _ENDS else None)

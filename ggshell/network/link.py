@@ -30,8 +30,10 @@ from ggshell.errors import ConnectionLostError, ProcessError
 from ggshell.home.events import flat
 from ggshell.network.certificate_refusals import certificate_refusal
 from ggshell.network.frames import LONGEST_FRAME, PROTOCOL
+from ggshell.network.masking import masked_frame
 from ggshell.network.opening import LONGEST_TEXT
 from ggshell.network.proof import ExpectedHome
+from ggshell.trail.blocks import Data
 
 SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
@@ -108,14 +110,14 @@ class Link:
         if protocol.handshake_exc is not None:
             raise self._refused(protocol.handshake_exc)
 
-    def send(self, message: str | bytes) -> None:
-        """Queue a message and send as much as the operating system takes now."""
+    def send(self, message: str | bytes, more: Data = b"") -> None:
+        """Queue a message and send as much as the operating system takes now. ``more``: the rest of a binary message."""
         protocol = self._open()
         if isinstance(message, str):
             protocol.send_text(message.encode())
+            self._collect()
         else:
-            protocol.send_binary(message)
-        self._collect()
+            self._queue(*masked_frame(message, more))
         self._write()
 
     def receive(self, timeout: float) -> str | bytes | None:
@@ -207,7 +209,10 @@ class Link:
     def _collect(self) -> None:
         if self._protocol is None:
             return
-        for data in self._protocol.data_to_send():
+        self._queue(*self._protocol.data_to_send())
+
+    def _queue(self, *parts: bytes) -> None:
+        for data in parts:
             if data:
                 self._out.append(memoryview(data))
                 self.waiting += len(data)

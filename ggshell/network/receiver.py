@@ -121,10 +121,11 @@ class ReceivedTrail:
             or (self._place is not None and frame.place.seqno != expected)
         ):
             raise self._out_of_place(frame)
-        _require_header(frame)
+        header = bytes(frame.data)
+        _require_header(header)
         if self._end is not None:
             self._files.flush(b"", self._end)
-        self._files.create(frame.place.seqno, frame.data)
+        self._files.create(frame.place.seqno, header)
         self._place = TrailPosition(frame.place.seqno, len(frame.data))
 
     def _append(self, frame: Frame) -> None:
@@ -172,10 +173,10 @@ def _claimed(name: TrailName, sender: TrailOwner, purge: int | None) -> LocalTra
         raise
 
 
-def _require_header(frame: Frame) -> None:
-    """Raise TrailError (GGS-00955) unless a frame begins a file that can be read."""
+def _require_header(header: bytes) -> None:
+    """Raise TrailError (GGS-00955) unless the data of a frame begins a file that can be read."""
     try:
-        decode_header(frame.data)
+        decode_header(header)
     except (ValueError, IndexError, struct.error) as error:
         raise TrailError(f"a frame does not begin a trail file; expected {error}", code=INVALID) from error
 

@@ -21,11 +21,12 @@ from ggshell.network.frames import (
     Frame,
     FrameKind,
     decode_acknowledgement,
-    encode_frame,
+    frame_parts,
 )
 from ggshell.network.handshake import Sender, open_trail, refused
 from ggshell.network.link import NOT_A_RECEIVER, Link
 from ggshell.network.opening import Opened, Refusal, decode_message
+from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import NOTHING_SHOWN, Transfer
@@ -135,7 +136,7 @@ class RemoteTrailFiles:
         self._send(Frame(FrameKind.CREATE, self._place, header))
         self._place = TrailPosition(seqno, len(header))
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: Data) -> None:
         self._append(data, None)
 
     def flush(self, data: bytes, end: DurableMark) -> None:
@@ -174,10 +175,10 @@ class RemoteTrailFiles:
     def close(self) -> None:
         self._link.close()
 
-    def _append(self, data: bytes, end: DurableMark | None) -> None:
+    def _append(self, data: Data, end: DurableMark | None) -> None:
         view = memoryview(data)
         while True:
-            part, view = bytes(view[: self._pace.data]), view[self._pace.data :]
+            part, view = view[: self._pace.data], view[self._pace.data :]
             last = not view
             if part or end is not None:
                 self._send(Frame(FrameKind.APPEND, self._place, part, end if last else None))
@@ -186,15 +187,16 @@ class RemoteTrailFiles:
                 return
 
     def _send(self, frame: Frame) -> None:
-        message = encode_frame(frame, self._compression)
-        while self._on_line - self._taken + len(message) > self._pace.window and self._on_line > self._taken:
+        head, data = frame_parts(frame, self._compression)
+        size = len(head) + len(data)
+        while self._on_line - self._taken + size > self._pace.window and self._on_line > self._taken:
             self._take_answers(ROUND_SECONDS)
         self._sent += len(frame.data)
-        self._on_line += len(message)
+        self._on_line += size
         if frame.end is not None:
             self._marks.append(frame.end)
             self._furthest = max(self._furthest, frame.end.position)
-        self._link.send(message)
+        self._link.send(head, data)
 
     def _take_answers(self, timeout: float) -> None:
         """Take the acknowledgements that have arrived; wait for the first one."""

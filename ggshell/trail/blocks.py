@@ -11,6 +11,8 @@ from typing import Final
 
 from ggshell.trail.name import TrailName
 
+Data = bytes | memoryview
+"""Bytes to append: they may be a part of others, so that they need not be copied."""
 WAITING: Final = 4
 """The number of blocks that may wait for the disk; with more, the caller waits."""
 
@@ -22,11 +24,11 @@ class BlockWriter:
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: deque[Future[None]] = deque()
 
-    def write_behind(self, descriptor: int, data: bytes) -> None:
+    def write_behind(self, descriptor: int, data: Data) -> None:
         """Write a block in the background. Raises OSError if an earlier block failed."""
         self._submit(descriptor, data, sync=False)
 
-    def sync_behind(self, descriptor: int, data: bytes) -> Future[None]:
+    def sync_behind(self, descriptor: int, data: Data) -> Future[None]:
         """Write a block in the background and sync it with all earlier ones; the future is done when the sync is."""
         return self._submit(descriptor, data, sync=True)
 
@@ -42,7 +44,7 @@ class BlockWriter:
             threads.shutdown()
         self._under_way.clear()
 
-    def _submit(self, descriptor: int, data: bytes, *, sync: bool) -> Future[None]:
+    def _submit(self, descriptor: int, data: Data, *, sync: bool) -> Future[None]:
         while self._under_way and (self._under_way[0].done() or len(self._under_way) >= WAITING):
             self._under_way.popleft().result()
         if self._threads is None:
@@ -52,14 +54,14 @@ class BlockWriter:
         return future
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: Data) -> None:
     """Append all bytes. Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
 
 
-def _write_and_sync(descriptor: int, data: bytes) -> None:
+def _write_and_sync(descriptor: int, data: Data) -> None:
     write_all(descriptor, data)
     os.fdatasync(descriptor)
 

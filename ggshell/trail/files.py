@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from ggshell.errors import DiskError, TrailError
 from ggshell.files import sync_directory
-from ggshell.trail.blocks import BlockWriter, begin_file, write_all
+from ggshell.trail.blocks import BlockWriter, Data, begin_file, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter, Waker
 from ggshell.trail.finding import transactions_of
 from ggshell.trail.name import TrailName
@@ -69,7 +69,7 @@ class TrailFiles(Protocol):
     def create(self, seqno: int, header: bytes) -> None:
         """Begin a file; its header and its name are durable on return, or before anything that follows."""
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: Data) -> None:
         """Append to the newest file, in the background."""
 
     def flush(self, data: bytes, end: DurableMark) -> None:
@@ -175,7 +175,7 @@ class LocalTrailFiles:
         self._mark.sync()
         sync_directory(self.name.folder)
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: Data) -> None:
         self._unsynced = self._unsynced or bool(data)
         self._blocks.write_behind(self._descriptor, data)
 
