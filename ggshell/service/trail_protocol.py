@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import State
 
 from ggshell.network.frames import LONGEST_FRAME
 from ggshell.network.opening import LONGEST_OPENING
+from ggshell.service.long_messages import LongMessages
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
@@ -27,15 +30,32 @@ UNREAD_MILLISECONDS: Final = 30_000
 """How long a client may acknowledge nothing of what TCP sends to it."""
 
 
-class TrailProtocol(WebSocketsSansIOProtocol):
+class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     """A WebSocket whose messages are as short as an opening, until the application knows the sender and sets another limit."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._long = LongMessages(self._accepts)
         self.conn.max_message_size = LONGEST_OPENING
         stream = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # a connection that has ended already
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._long.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        for is_message, data in self._long.arrived(nbytes):
+            if is_message:
+                self.curr_msg_data_type, self.frames = "bytes", [data]
+                self.send_receive_event_to_app()
+            else:
+                self.data_received(data)
+
+    def _accepts(self, length: int) -> bool:
+        """Whether a binary message of this length may begin: no other one is incomplete, and it is not too long."""
+        most = self.conn.max_message_size
+        return self.conn.state is State.OPEN and self.conn.current_size is None and most is not None and length <= most
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
