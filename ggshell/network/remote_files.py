@@ -139,7 +139,7 @@ class RemoteTrailFiles:
     def append(self, data: Data) -> None:
         self._append(data, None)
 
-    def flush(self, data: bytes, end: DurableMark) -> None:
+    def flush(self, data: Data, end: DurableMark) -> None:
         self.flush_behind(data, end)
         self.finish_behind()
 
@@ -148,7 +148,7 @@ class RemoteTrailFiles:
         self._take_answers(0.0)
         return False
 
-    def flush_behind(self, data: bytes, end: DurableMark) -> None:
+    def flush_behind(self, data: Data, end: DurableMark) -> None:
         if data or (end != self.shown and (not self._marks or self._marks[-1] != end)):
             self._append(data, end)
 

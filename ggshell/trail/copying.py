@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
+from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.opened import OpenedFile
 from ggshell.trail.reader import TrailReader
@@ -68,6 +69,11 @@ class CopySource:
         """Note that there is nothing more to read; return the RBA up to which the current file was read."""
         self._turn()
         return self._reader.position.rba
+
+    def bytes_of(self, file: SourceFile, begin: int, end: int) -> Data:
+        """Return bytes of a file: those that were read last as they are, all others read again."""
+        found = self._reader.bytes_of(file.opened, begin, end)
+        return found if found is not None else file.read(begin, end)
 
     def close(self) -> None:
         for file in (self.previous, self.file):
@@ -131,7 +137,7 @@ class TrailCopy:
         mark = None
         if end is not None and csn is not None:
             mark = DurableMark(TrailPosition(0, end), csn, self._source.tables)
-        writer.copy(self._file.read(place, batch.end_rba), mark, inside=not last.ends)
+        writer.copy(self._source.bytes_of(self._file, place, batch.end_rba), mark, inside=not last.ends)
         return True
 
     def rest(self, end: int) -> bool:

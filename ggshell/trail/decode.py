@@ -176,6 +176,9 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
     if len(edges) == 1:
         none = np.zeros(0, dtype=np.int64)
         return Records(none, none, np.zeros(0, dtype=layout.GHDR_DTYPE), none, none, none, none, 0, fault)
+    usual = _usual(chunk, edges, fault)
+    if usual is not None:
+        return usual
     start, after = edges[:-1], edges[1:]
     raw = np.frombuffer(chunk, dtype=np.uint8)
     header_length = _pair(raw, start + 6)
@@ -213,6 +216,27 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
         )
     tokens_end = after - layout.CLOSING_SIZE
     return Records(start, after - start, header, first, length, area + 4, tokens_end, int(edges[-1]), fault, user)
+
+
+def _usual(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None) -> Records | None:
+    """Return the records if all are rows with a table index, a data area and GGS tokens and nothing else; otherwise None."""
+    start, after = edges[:-1], edges[1:]
+    head = items(chunk, layout.HEAD_SIZE)[start].view(layout.HEAD_DTYPE)
+    header, length = head["ghdr"], head["data_length"]
+    is_usual = (head["header"] == layout.HEADER) & (head["header_length"] == layout.GHDR_DTYPE.itemsize)
+    is_usual &= (head["data"] == layout.DATA) & (header["rec_length"] == length)
+    first = start + layout.HEAD_SIZE
+    length = length.astype(np.int64)
+    area = first + length
+    is_usual &= area <= after - layout.TAIL_SIZE
+    if not is_usual.all():
+        return None
+    tokens = np.ndarray((len(chunk) - 3,), dtype="<u4", buffer=chunk, strides=(1,))[area]
+    if not (((tokens & 0xFF) == layout.TOKENS) & (area + 8 + (tokens >> 16) == after)).all():
+        return None
+    return Records(
+        start, after - start, header, first, length, area + 4, after - layout.CLOSING_SIZE, int(edges[-1]), fault
+    )
 
 
 class _Areas(NamedTuple):

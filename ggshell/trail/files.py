@@ -72,13 +72,13 @@ class TrailFiles(Protocol):
     def append(self, data: Data) -> None:
         """Append to the newest file, in the background."""
 
-    def flush(self, data: bytes, end: DurableMark) -> None:
+    def flush(self, data: Data, end: DurableMark) -> None:
         """Append, make everything durable, show it to readers up to ``end``, and wake them."""
 
     def is_flushing(self) -> bool:
         """Whether a background flush still works."""
 
-    def flush_behind(self, data: bytes, end: DurableMark) -> None:
+    def flush_behind(self, data: Data, end: DurableMark) -> None:
         """Like ``flush``, but in the background. Only if none works."""
 
     def finish_behind(self) -> None:
@@ -179,7 +179,7 @@ class LocalTrailFiles:
         self._unsynced = self._unsynced or bool(data)
         self._blocks.write_behind(self._descriptor, data)
 
-    def flush(self, data: bytes, end: DurableMark) -> None:
+    def flush(self, data: Data, end: DurableMark) -> None:
         self.finish_behind()
         self._blocks.wait()
         write_all(self._descriptor, data)
@@ -191,7 +191,7 @@ class LocalTrailFiles:
     def is_flushing(self) -> bool:
         return self._behind is not None and not self._behind.done()
 
-    def flush_behind(self, data: bytes, end: DurableMark) -> None:
+    def flush_behind(self, data: Data, end: DurableMark) -> None:
         self.finish_behind()
         if data or self._unsynced:
             self._behind = self._blocks.sync_behind(self._descriptor, data)

@@ -52,6 +52,7 @@ class TrailReader:
         self._visible = VisibleEnd(name)
         self._listener: Listener | None = None
         self._file: OpenedFile | None = None
+        self._chunk: tuple[OpenedFile, int, bytes] | None = None
         self._definitions: dict[int, TableDefinition] = {}
         self._header: TransactionHeader | None = None
         self._seen: TrailPosition | None = None
@@ -124,6 +125,13 @@ class TrailReader:
         """The open file that the last batch was read from; it is closed when the reader goes on to the next one."""
         return self._file
 
+    def bytes_of(self, file: OpenedFile, begin: int, end: int) -> memoryview | None:
+        """Return bytes of a file if they are among those that were read last, without reading or copying them again."""
+        if self._chunk is None or self._chunk[0] is not file:
+            return None
+        base, chunk = self._chunk[1:]
+        return memoryview(chunk)[begin - base : end - base] if base <= begin <= end <= base + len(chunk) else None
+
     @property
     def tables(self) -> int:
         """The highest index of a table definition that was read in this file."""
@@ -165,6 +173,7 @@ class TrailReader:
         self._close_file()
 
     def _close_file(self) -> None:
+        self._chunk = None
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -219,6 +228,7 @@ class TrailReader:
         while True:
             size = min(size, limit - base)
             chunk = file.read(size, base)
+            self._chunk = (file, base, chunk)
             if len(chunk) <= SMALL_BATCH_BYTES:
                 few = read_small_batch(chunk, base, file.seqno, self._definitions, self._header)
                 if few is not None:

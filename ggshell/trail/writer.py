@@ -14,6 +14,7 @@ from ggshell.errors import ConnectionLostError, DiskError, NotFoundError, TrailE
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.transaction import TransactionPiece
+from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.encode import encode_batch
 from ggshell.trail.fileheader import (
@@ -83,7 +84,7 @@ class TrailWriter:
         self._cipher: RowCipher | None = None
         self._indexes: dict[TableDefinition, int] = {}
         self._tables = 0
-        self._pending: list[bytes | bytearray] = []
+        self._pending: list[bytes | bytearray | memoryview] = []
         self._pending_bytes = 0
         self._written = TrailPosition(0, 0)
         self._ended = DurableMark(TrailPosition(0, 0), None)
@@ -233,7 +234,7 @@ class TrailWriter:
         """Begin the next file as a copy of the file with this header record; only if ``can_copy``. Raises DiskError."""
         self._guarded(lambda: self._begin_copy(header))
 
-    def copy(self, data: bytes, end: DurableMark | None, *, inside: bool) -> None:
+    def copy(self, data: Data, end: DurableMark | None, *, inside: bool) -> None:
         """Append bytes of the file that the newest one is a copy of; they belong at ``place``.
 
         ``end``: the last place in them at which no transaction is open (its file number is not used); None if there is none.
@@ -245,7 +246,7 @@ class TrailWriter:
         if end is not None:
             self._ended = end._replace(position=TrailPosition(self._written.seqno, end.position.rba))
         self._inside = inside
-        self._append_block()
+        self._append_block(BLOCK // 2)  # what was read at once is a little shorter than a block
 
     def has_room(self, piece: TransactionPiece) -> bool:
         """Whether rows of this transaction can be appended to the newest file: it has not reached its limit."""
@@ -326,12 +327,12 @@ class TrailWriter:
             self._add(definition_record(table, index, self._clock.now(), self._rba))
         return index
 
-    def _add(self, data: bytes | bytearray) -> None:
+    def _add(self, data: Data | bytearray) -> None:
         self._pending.append(data)
         self._pending_bytes += len(data)
 
-    def _append_block(self) -> None:
-        if self._pending_bytes >= BLOCK:
+    def _append_block(self, least: int = BLOCK) -> None:
+        if self._pending_bytes >= least:
             self._guarded(lambda: self._files.append(self._take_pending()))
 
     def _guarded(self, action: Callable[[], None]) -> None:
@@ -358,9 +359,10 @@ class TrailWriter:
             hint="free space or repair the disk, then start the group again: no data is lost",
         )
 
-    def _take_pending(self) -> bytes:
-        """Return the collected bytes and count them as written."""
-        data = b"".join(self._pending)
+    def _take_pending(self) -> Data:
+        """Return the collected bytes and count them as written. A single block is not copied: bytes of a file."""
+        only = self._pending[0] if len(self._pending) == 1 else None
+        data = only if isinstance(only, memoryview) else b"".join(self._pending)
         self._written = self._written._replace(rba=self._written.rba + len(data))
         self._pending.clear()
         self._pending_bytes = 0
