@@ -200,7 +200,7 @@ class Replicat:
         sources = [each.source for each in parameters.maps]
         self._context.statistics.set_selection(TableFilter(sources, parameters.excludes))
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
-        mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes, self._note_mapping)
+        mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes, self._note_mapping, self._missing)
         self._look_for_truncates = LeftTruncates(
             mapper, partial(self._note_left_out, "GGS-00574"), applies=parameters.truncates
         ).check
@@ -302,6 +302,14 @@ class Replicat:
         """Report what a mapping does not apply."""
         if mapping.source.name != ARRIVED_NAME:
             self._note_left_out("GGS-00572", text)
+
+    @property
+    def _missing(self) -> Callable[[TableName, TableName], None] | None:
+        """Report a target table that does not exist; None if its rows are an error."""
+        if not self._parameters.ddl_errors.ignores_missing:
+            return None
+        text = "Target table {1} does not exist: the rows of {0} are skipped (IGNOREMISSINGOBJECTS)."
+        return lambda source, target: self._note_left_out("GGS-00584", text.format(source, target))
 
     def _note_left_out(self, code: str, text: str) -> None:
         """Report what is not applied to a table, once per run."""

@@ -86,3 +86,71 @@ def test_killed_replicats_execute_each_statement_once(replicating: Pipeline) -> 
     for number in range(1, 7):
         source, target = rows(replicating, f"t{number}")
         assert source == target
+
+
+@pytest.mark.parametrize("replicating", ["parallel", "coordinated"], indirect=True)
+def test_a_large_transaction_is_started_again_at_its_first_statement(replicating: Pipeline) -> None:
+    replicating.in_north(
+        "BEGIN; INSERT INTO a.items SELECT n, repeat('x', 1000), n FROM generate_series(1, 9000) n;"
+        "CREATE TABLE a.late (id int PRIMARY KEY); INSERT INTO a.late SELECT generate_series(1, 9000);"
+        "ALTER TABLE a.late ADD v text; UPDATE a.late SET v = 'changed' WHERE id < 30; COMMIT",
+    )
+    replicating.insert(100_000)
+    wait_until_done(replicating, 0)
+    source, target = rows(replicating, "late")
+    assert source == target
+    replicating.assert_same_rows()
+    assert replicating.home.report("rep1").read_text().count("because it contains DDL") == 1
+
+
+def test_clauses_of_a_map_are_compiled_again_after_a_change(replicating: Pipeline) -> None:
+    replicating.run("STOP REPLICAT rep1")
+    replicating.write(
+        "rep1",
+        "REPLICAT rep1\nUSERIDALIAS south\n"
+        "MAP a.items, TARGET b.items, COLMAP (USEDEFAULTS, name = @STRUP (name));\nMAP a.*, TARGET b.*;\n",
+    )
+    replicating.run("START REPLICAT rep1")
+    replicating.in_north(
+        "BEGIN; INSERT INTO a.items VALUES (1, 'one', 1); ALTER TABLE a.items ADD COLUMN more text;"
+        "INSERT INTO a.items VALUES (2, 'two', 2, 'more'); ALTER TABLE a.items RENAME COLUMN more TO most;"
+        "INSERT INTO a.items VALUES (3, 'three', 3, 'most'); COMMIT",
+        "ALTER TABLE a.items DROP COLUMN price",
+        "INSERT INTO a.items VALUES (4, 'four', 'last')",
+    )
+    wait_until_done(replicating, 0)
+    assert replicating.in_south("SELECT id, name, most FROM b.items WHERE id < 9 ORDER BY id") == [
+        (1, "ONE", None),
+        (2, "TWO", "more"),
+        (3, "THREE", "most"),
+        (4, "FOUR", "last"),
+    ]
+
+
+def test_statistics_and_a_refused_statement(replicating: Pipeline) -> None:
+    replicating.in_south("CREATE TABLE b.there (id int)")
+    work(replicating, 1)
+    wait_until_done(replicating, 0)
+    replicating.in_north("CREATE TABLE a.there (id int)")
+    report = replicating.abended_report(REP1)
+    assert "OGG-00519" in report
+    assert "the target refuses CREATE TABLE of a.there" in report
+    replicating.in_south("DROP TABLE b.there")
+    replicating.run("START REPLICAT rep1")
+    replicating.in_north("INSERT INTO a.there VALUES (1)")
+    wait_until_done(replicating, 1)
+    assert replicating.in_south("SELECT * FROM b.there") == [(1,)]
+
+
+def test_indexes_are_made_concurrently(replicating: Pipeline) -> None:
+    replicating.in_north(
+        "CREATE INDEX CONCURRENTLY items_name ON a.items (name)",
+        "INSERT INTO a.items VALUES (1, 'one', 1)",
+        "DROP INDEX CONCURRENTLY a.items_name",
+        "CREATE UNIQUE INDEX CONCURRENTLY ON a.items (price)",
+    )
+    wait_until_done(replicating, 0)
+    found = replicating.in_south(
+        "SELECT indexrelid::regclass::text, indisvalid FROM pg_index WHERE indrelid = 'b.items'::regclass"
+    )
+    assert sorted(found) == [("b.items_pkey", True), ("b.items_price_idx", True)]

@@ -27,11 +27,9 @@ _ROLE = "SELECT rolname = current_user, pg_has_role(oid, %s) FROM pg_roles WHERE
 class DdlExecution:
     """Executes statements over the connection of a target; everything sent must be answered before."""
 
-    def __init__(self, connection: psycopg.Connection[Any], wire: ApplyPipeline, *, captured: bool) -> None:
-        """``captured``: an Extract of this database may see the statements; their origin shows who made them."""
+    def __init__(self, connection: psycopg.Connection[Any], wire: ApplyPipeline) -> None:
         self._connection = connection
         self._wire = wire
-        self._captured = captured
         self._told: set[str] = set()
 
     def run(self, statement: DdlStatement, names: TargetNames, noted: Noted, *, local: bool) -> Refusal | None:
@@ -62,8 +60,6 @@ class DdlExecution:
             for name, value in statement.settings
         }
         wanted["check_function_bodies"] = "off"
-        if self._captured:
-            wanted[session.OWN_DDL] = "off"
         if self._becomes(statement.role, noted):
             wanted["role"] = statement.role
         self._wire.leave()

@@ -411,7 +411,7 @@ class PostgresTarget:
         if self._options.suppress_triggers:
             self._suppress_triggers(connection)
         self.origin = applier_session.take_origin(connection, self._origin_name, self._key)
-        self._ddl = DdlExecution(connection, self._wire, captured=self.origin is not None)
+        self._ddl = DdlExecution(connection, self._wire)
 
     def _suppress_triggers(self, connection: psycopg.Connection[Any]) -> None:
         try:

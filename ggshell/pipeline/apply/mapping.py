@@ -16,6 +16,9 @@ from ggshell.record.families import fits
 from ggshell.record.operation import NO_OPERATIONS
 from ggshell.types import TableName, split_name
 
+Missing = Callable[[TableName, TableName], None]
+"""Called with the source table and the name of a target table that does not exist."""
+
 
 class MapRule(NamedTuple):
     """One MAP statement.
@@ -43,12 +46,14 @@ class Mapper:
         describe: Callable[[TableName], TargetTable | None],
         excludes: Sequence[str] = (),
         noted: Noted = not_noted,
+        missing: Missing | None = None,
     ) -> None:
-        """``noted`` is called with what each mapping leaves out."""
+        """``noted`` is called with what each mapping leaves out; ``missing``: see ``skips``."""
         self._rules = [(rule, _pattern(rule.source)) for rule in rules if not rule.clauses.exceptions]
         self._excludes = [_pattern(text) for text in excludes]
         self._describe = describe
         self._noted = noted
+        self._missing = missing
         self._bound: dict[TableDefinition, TableMapping] = {}
         self._known: dict[TableDefinition, TableMapping | None] = {}
 
@@ -106,13 +111,28 @@ class Mapper:
         text = f"{source.name.owner}\0{source.name.name}"
         return next((rule.ignored for rule, pattern in self._rules if pattern.fullmatch(text)), NO_OPERATIONS)
 
+    @property
+    def may_skip(self) -> bool:
+        """Whether IGNOREMISSINGOBJECTS is in effect."""
+        return self._missing is not None
+
+    def skips(self, source: TableDefinition, rule: MapRule) -> bool:
+        """Whether a table's rows are skipped, because the target table does not exist (IGNOREMISSINGOBJECTS)."""
+        if self._missing is None:
+            return False
+        name = target_name(rule.target, source.name)
+        if self._describe(name) is not None:
+            return False
+        self._missing(source.name, name)
+        return True
+
     def forget(self) -> None:
         """Forget the resolved mappings, so that the target tables are looked up again: they may have changed."""
         self._known.clear()
 
     def _resolve(self, source: TableDefinition) -> TableMapping | None:
         rules = self.rules_of(source)
-        return self._by_rule(source, rules[0]) if rules else None
+        return self._by_rule(source, rules[0]) if rules and not self.skips(source, rules[0]) else None
 
     def _by_rule(self, source: TableDefinition, rule: MapRule) -> TableMapping:
         table = self.target_of(rule, source)

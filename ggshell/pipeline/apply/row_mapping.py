@@ -56,12 +56,18 @@ class RowMapping:
     def programs(self, source: TableDefinition) -> Programs:
         """Return the programs for a source table's rows. Raises ApplyError, StatementError."""
         rules = self._mapper.rules_of(source)
-        told = self._exceptions_of(source, rules[0]) if rules else []
+        plain = len(rules) == 1 and not rules[0].clauses.active
+        if self._mapper.may_skip:
+            self._apply_pending()
+            rules = [rule for rule in rules if not self._mapper.skips(source, rule)]
+        if not rules:
+            return None
+        told = self._exceptions_of(source, rules[0])
         if told:
             # The target can be queried now, while nothing is pending, but not when a row is refused.
             self._apply_pending()
             self._exceptions[source] = [self._program(source, rule, -number) for number, rule in enumerate(told, 1)]
-        if not rules or (len(rules) == 1 and not rules[0].clauses.active):
+        if plain:
             return None
         self._apply_pending()
         return [self._program(source, rule, number) for number, rule in enumerate(rules)]

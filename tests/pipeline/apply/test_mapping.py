@@ -130,3 +130,18 @@ def test_a_table_is_described_once_until_forget_is_called() -> None:
     made.forget()
     made.resolve(source("id"))
     assert len(asked) == 2
+
+
+def test_rows_of_missing_target_tables_can_be_skipped() -> None:
+    told: list[tuple[TableName, TableName]] = []
+    here = TableName("x", "emp")
+    chosen = Mapper(
+        (MapRule("hr.*", "x.*"),),
+        lambda name: target(name, "id") if name == here else None,
+        missing=lambda *names: told.append(names),
+    )
+    assert chosen.resolve(source("id")) is not None
+    assert chosen.resolve(source("id", name="hr.other")) is None
+    assert told == [(TableName("hr", "other"), TableName("x", "other"))]
+    with pytest.raises(ApplyError, match="does not exist"):
+        Mapper((MapRule("hr.*", "x.*"),), lambda _: None).resolve(source("id"))
