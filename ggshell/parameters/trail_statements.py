@@ -50,18 +50,25 @@ class TrailStatement(NamedTuple):
 
 
 def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
-    """The trails of a file in order. Raises ParameterError for an unsupported encryption algorithm."""
+    """The trails of a file in order. Raises ParameterError for an unsupported encryption algorithm.
+
+    A remote trail before every RMTHOST belongs to the first one: it is never meant to be written here.
+    """
     encryption: Encryption | None = None
     host: RemoteHost | None = None
     result: list[TrailStatement] = []
+    hostless: set[int] = set()
     for item in found:
+        if host is None and item.name in ("RMTTRAIL", "RMTFILE", "RMTTASK"):
+            hostless.add(len(result))
         if item.name == "ENCRYPTTRAIL":
             encryption = encryption_of(item)
         elif item.name == "NOENCRYPTTRAIL":
             encryption = None
         elif item.name == "RMTHOST":
             host = remote_host(item)
-            result = [each._replace(host=host) if _waits_for_host(each) else each for each in result]
+            result = [each._replace(host=host) if at in hostless else each for at, each in enumerate(result)]
+            hostless.clear()
         elif item.name == "RMTTASK":
             result.append(_task(item, host))
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
@@ -86,10 +93,6 @@ def _task(item: Parameter, host: RemoteHost | None) -> TrailStatement:
     group = str(item.args["group"]).upper()
     release = item.args.get("format", ("", ""))[1]
     return TrailStatement(task_trail(group), release, None, FileRules(True, purge=True, task=group), host)
-
-
-def _waits_for_host(statement: TrailStatement) -> bool:
-    return statement.file is not None and bool(statement.file.task) and statement.host is None
 
 
 def idle_encryption(found: Iterable[Parameter]) -> tuple[Parameter, ...]:

@@ -115,3 +115,11 @@ def test_a_token_for_metrics_has_a_minimum_length(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="16 to 1024 are allowed") as raised:
             load_service(path)
         assert "secret" not in str(raised.value)
+
+
+def test_a_remote_trail_before_every_rmthost_belongs_to_the_first_one(tmp_path: Path) -> None:
+    """Without a host it would be written here, where nobody reads it."""
+    hosts = "RMTTRAIL ./dirdat/ra\nRMTHOST a.example.com, MGRPORT 7809\nRMTTRAIL ./dirdat/rb\nRMTHOST b.example.com, PORT 1\n"
+    path = write(tmp_path, f"EXTRACT p1\nEXTTRAIL ./dirdat/ea\n{hosts}RMTTRAIL ./dirdat/rc\nTABLE *.*;\n")
+    found = {each.trail[-2:]: each.host.host if each.host else "" for each in load_extract(path).trails}
+    assert found == {"ea": "", "ra": "a.example.com", "rb": "a.example.com", "rc": "b.example.com"}
