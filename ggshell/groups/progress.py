@@ -130,3 +130,15 @@ def without_completed(checkpoint: Checkpoint) -> Checkpoint:
     The group's trails still record what they contain.
     """
     return checkpoint._replace(latest_csn="", latest_xid="", options=checkpoint.options._replace(completed=()))
+
+
+def moved_in_trail(checkpoint: Checkpoint, place: TrailPosition) -> Checkpoint:
+    """Return the checkpoint of a group that is moved to another position of the trail that it reads.
+
+    If it goes back, its own trails may be shorter than it has written them, for example after a restore: what they lack is
+    written again.
+    """
+    found, before = without_completed(checkpoint), checkpoint.read.current
+    if isinstance(before, TrailPosition) and place < before:
+        return found._replace(write=tuple(each._replace(current=TrailPosition(0, 0)) for each in found.write))
+    return found

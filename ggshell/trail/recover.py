@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ggshell.errors import TrailError
 from ggshell.record.operation import IoType, TransInd
 from ggshell.trail import decode, fileheader, layout
 from ggshell.trail.context import row_transaction
@@ -21,11 +22,15 @@ from ggshell.trail.durable import DurableMark, MarkReader
 from ggshell.trail.markers import table_index
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
-from ggshell.trail.reach import require_reachable
+from ggshell.trail.reach import NOT_REACHED, require_reachable, unreachable
 from ggshell.types import Csn, TrailPosition
 
 CHUNK = 4 << 20
 _LONGEST_RECORD = 0xFFFF
+_WRITE_AGAIN = (
+    "restore it; or run ALTER DISTPATH … BEGIN SEQNO n RBA 0 for a path, ALTER EXTRACT …, EXTSEQNO n, EXTRBA 0 for a pump:"
+    " from there on it writes again what the trail does not contain"
+)
 _BEGIN = bytes([layout.RECORD, 1])
 
 
@@ -63,15 +68,25 @@ def find_end(name: TrailName, reached: TrailPosition | None = None) -> DurableMa
     reader = MarkReader(name)
     mark = reader.read()
     reader.close()
-    for place in (mark.position if mark is not None else None, reached):
-        if place is not None and place.rba:
-            require_reachable(name, place)
+    if mark is not None and mark.position.rba:
+        require_reachable(name, mark.position)
+    if reached is not None and reached.rba:
+        _require_written(name, reached)
     sequences = name.sequences()
     if not sequences:
         return None
     if mark is None:
         return _without_mark(name, sequences)
     return _from_mark(name, mark, [number for number in sequences if number > mark.position.seqno])
+
+
+def _require_written(name: TrailName, reached: TrailPosition) -> None:
+    """Raise TrailError for a trail that does not have the place up to which its writer has written it."""
+    error = unreachable(name, reached)
+    if error is not None and error.code == NOT_REACHED:
+        raise TrailError(error.message, code=NOT_REACHED, where=error.where, hint=_WRITE_AGAIN)
+    if error is not None:
+        raise error
 
 
 def _from_mark(name: TrailName, mark: DurableMark, later: list[int]) -> DurableMark:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from processes import until
 from trail_kit import A, read_all
 from two_homes import TwoHomes
 
 from ggshell.trail.name import TrailName
+
+INFO = "INFO DISTPATH dp1"
 
 
 def test_a_path_with_another_target_begins_there_at_its_position(homes: TwoHomes) -> None:
@@ -39,3 +44,22 @@ def test_a_rule_selects_the_tables_that_are_sent(homes: TwoHomes) -> None:
     homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
     homes.until_equal()
     assert "running" in homes.run("ALTER DISTPATH dp1 RULE PASSTHRU", code=1)
+
+
+def test_a_path_sends_again_what_a_restored_target_lacks(homes: TwoHomes, tmp_path: Path) -> None:
+    homes.write(20)
+    homes.start_path()
+    homes.until_equal()
+    backup = shutil.copytree(homes.written.folder, tmp_path / "backup", ignore=shutil.ignore_patterns("*.wake"))
+    homes.write(20)
+    homes.until_equal()
+    homes.run("STOP DISTPATH dp1")
+    shutil.rmtree(homes.written.folder)
+    shutil.copytree(backup, homes.written.folder)
+    homes.run("START DISTPATH dp1")
+    until("the path has ended", lambda: "GGS-00562" in homes.report())
+    assert "ALTER DISTPATH … BEGIN SEQNO n RBA 0" in homes.report()
+    homes.run("ALTER DISTPATH dp1 BEGIN NOW; START DISTPATH dp1")
+    until("a gap is not accepted", lambda: homes.report().count("GGS-00562") == 1 and "ABENDED" in homes.run(INFO))
+    homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
+    homes.until_equal()

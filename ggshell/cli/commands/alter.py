@@ -14,7 +14,7 @@ from ggshell.cli.session import Session
 from ggshell.connectors.registry import source_log
 from ggshell.connectors.source_log import AskedPosition
 from ggshell.errors import UsageError
-from ggshell.groups.progress import without_completed
+from ggshell.groups.progress import moved_in_trail, without_completed
 from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, SourceType
 from ggshell.types import TrailPosition
 
@@ -156,10 +156,13 @@ def _moved(
             raise UsageError(
                 f"{found.name} reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
             )
-        return _at_trail(session, without_completed(changed), changed.read.trail, begin, seqno, rba)
+        altered, place = _at_trail(session, changed, changed.read.trail, begin, seqno, rba)
+        return moved_in_trail(changed, place)._replace(
+            read=altered.read, begin=altered.begin, begin_time=altered.begin_time, record_time=0, caught_up=0
+        ), place
     asked = AskedPosition(begin, begin_time(begin, session.clock.now()), lsn, scn, seqno, rba)
-    altered = source_log(changed.options).alter(session.login, changed, asked)
-    return without_completed(altered.checkpoint) if altered.goes_back else altered.checkpoint, altered.position
+    moved = source_log(changed.options).alter(session.login, changed, asked)
+    return without_completed(moved.checkpoint) if moved.goes_back else moved.checkpoint, moved.position
 
 
 def _at_trail(

@@ -13,7 +13,7 @@ from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.cli.trails import require_unwritten
 from ggshell.errors import UsageError
-from ggshell.groups.progress import without_completed
+from ggshell.groups.progress import moved_in_trail
 from ggshell.home.checkpoint import Checkpoint, GroupOptions, WriteCheckpoint
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
@@ -38,7 +38,7 @@ def alter_begin(
         place = starting_position(session, found.checkpoint.read.trail, begin, file, rba)
         read = found.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
         lines.append(f"{found.name} continues at {place}.")
-        return without_completed(found.checkpoint)._replace(read=read, begin=begin, record_time=0, caught_up=0)
+        return moved_in_trail(found.checkpoint, place)._replace(read=read, begin=begin, record_time=0, caught_up=0)
 
     return _altered(session, PATH, path_name, moved, lines)
 
