@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ggshell.clock import Clock
+from ggshell.connectors.ddl_choice import DdlCounter
 from ggshell.errors import CaptureError
 from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.home.events import Severity
@@ -42,6 +43,9 @@ class SourceProcess(Protocol):
 
     @property
     def report(self) -> EventReport: ...
+
+    @property
+    def statistics(self) -> DdlCounter: ...
 
     @property
     def checkpoint(self) -> Checkpoint:

@@ -16,9 +16,9 @@ Tell = Callable[[Severity, str, str], None]
 class DdlWatch:
     """Reads the messages of DDL statements, and chooses the statements that the parameter DDL includes."""
 
-    def __init__(self, takes: Callable[[DdlStatement], bool], tell: Tell) -> None:
-        """``takes``: whether a statement is captured."""
-        self._takes = takes
+    def __init__(self, choose: Callable[[DdlStatement], DdlStatement | None], tell: Tell) -> None:
+        """``choose``: returns a statement as it is captured, None if it is not captured."""
+        self._choose = choose
         self._tell = tell
         self._messages: DdlMessages | None = None
         self._installed = True
@@ -49,14 +49,13 @@ class DdlWatch:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
             self._tell(Severity.WARNING, "GGS-00582", text)
             return None
-        if not self._takes(found):
-            return None
-        if not found.text:
+        chosen = self._choose(found)
+        if chosen is not None and not found.text:
             kind, name, _ = found.main
             text = f"The text of {found.tag} on {kind} {name} cannot be determined: run the statement on the targets."
             self._tell(Severity.WARNING, "GGS-00583", text)
             return None
-        return found
+        return chosen
 
     def ended(self, xid: int) -> None:
         """A transaction has ended."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from ggshell.clock import SystemClock
+from ggshell.connectors.ddl_choice import DdlChoice
 from ggshell.connectors.postgres import session, slot, trandata
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.history import History
@@ -22,8 +23,6 @@ from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
-from ggshell.record.ddl import DdlStatement
-from ggshell.record.ddl_rules import scope_of
 from ggshell.record.image_rules import ImageRules
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
@@ -50,7 +49,8 @@ class PostgresSource(SourceDatabase):
             abends=parameters.needs_trandata,
             truncates=parameters.truncates,
         )
-        self._ddl = None if parameters.ddl is None else DdlWatch(self._takes_ddl, context.report.event)
+        choice = DdlChoice(parameters, wanted, context.statistics, context.report.event)
+        self._ddl = None if parameters.ddl is None else DdlWatch(choice, context.report.event)
         self._streams, self._whole_until = True, -1
         self._control: Any = None
         self._database: dict[str, str] = {}
@@ -137,10 +137,6 @@ class PostgresSource(SourceDatabase):
         text = f"Capture begins after CSN {after}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
-
-    def _takes_ddl(self, statement: DdlStatement) -> bool:
-        rules = self._parameters.ddl
-        return rules is not None and rules.takes(statement, scope_of(statement, self._wanted))
 
     def _report_timeline(self, history: History) -> None:
         """Report a new timeline that continues after everything that was captured."""

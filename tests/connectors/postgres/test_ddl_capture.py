@@ -44,7 +44,7 @@ def source(north: str, tmp_path: Path) -> Iterator[Source]:
         application.execute("SET search_path = s, public")
 
         def captured() -> list[str | DdlStatement]:
-            with capturing(north, start, tmp_path, ddl=DdlWatch(lambda _: True, tell)) as capture:
+            with capturing(north, start, tmp_path, ddl=DdlWatch(lambda found: found, tell)) as capture:
                 return list(_found(capture, end_of(north)))
 
         yield Source(application, captured, told)
@@ -236,7 +236,7 @@ def test_users_without_privileges_can_run_ddl_but_not_write_messages(source: Sou
 def test_an_extract_user_that_cannot_read_the_secret_is_told_the_grant(source: Source, north: str) -> None:
     source.application.execute("drop role if exists reader; create role reader login")
     with session.connect(make_conninfo(north, user="reader")) as reader, pytest.raises(DatabaseError) as refused:
-        DdlWatch(lambda _: True, lambda *_: None).begin(reader)
+        DdlWatch(lambda found: found, lambda *_: None).begin(reader)
     assert refused.value.code == "GGS-00580"
     assert "GRANT SELECT ON ggshell.ddl_secret" in refused.value.hint
     source.application.execute("drop role reader")
@@ -247,7 +247,7 @@ def test_the_last_deleted_schema_removes_the_triggers_and_a_capture_then_warns(s
         PostgresTableLogging(owner).delete_schema("s")
         assert not ddl_capture_sql.fires(owner)
         told: list[str] = []
-        DdlWatch(lambda _: True, lambda _, code, __: told.append(code)).begin(owner)
+        DdlWatch(lambda found: found, lambda _, code, __: told.append(code)).begin(owner)
     assert told == ["GGS-00581"]
     source.application.execute(ORDERS)
     assert source.captured() == []
