@@ -151,6 +151,7 @@ def test_targets_whose_ends_differ_after_a_crash_get_what_each_lacks(homes: TwoH
     write(range(1, 20))
     add_pump(homes, "pmany", "em", {"tm": str(homes.target.port), "tn": str(slow.port)})
     same_files(homes, name, "tm", "tn")
+    until("both are acknowledged", lambda: "At EOF" in homes.run("SEND EXTRACT pmany, STATUS"))
     slow.stall()
     write(range(20, 60))
     until("one target is ahead", lambda: len(rows_of(there(homes, "tm"))) > len(rows_of(there(homes, "tn"))))
