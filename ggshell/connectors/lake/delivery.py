@@ -6,7 +6,7 @@ Spark's stream defines the contents of a batch; the commit shows whether it is s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
@@ -15,6 +15,7 @@ from ggshell.connectors.lake.forms import LakeBatch, LakeTables
 from ggshell.errors import ApplyError
 from ggshell.query.splits import metadata_records
 from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
 from ggshell.types import TableName, TrailPosition
@@ -83,7 +84,7 @@ class LakeDelivery:
             counts = [each for each in self._counts(rows) if self._wanted(each[0])]
             batch = LakeBatch(number, self._behind(last))
             versions = dict(done.tables) if done is not None else {}
-            self._write_tables(spark, rows, sorted({name for name, _, _ in counts}), batch, versions)
+            self._write_tables(spark, rows, counts, batch, versions)
             total = sum(count for _, _, count in counts)
             commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
             # The commit must not survive without its data files. No form syncs them, and only the form knows their
@@ -99,19 +100,26 @@ class LakeDelivery:
             rows.unpersist()
 
     def _write_tables(
-        self, spark: SparkSession, rows: DataFrame, names: list[TableName], batch: LakeBatch, versions: dict[str, int]
+        self,
+        spark: SparkSession,
+        rows: DataFrame,
+        counts: Sequence[tuple[TableName, int, int]],
+        batch: LakeBatch,
+        versions: dict[str, int],
     ) -> None:
-        """Write the log, then the current state of each table."""
+        """Write the log, then the current state of each table. DDL statements are only in the log."""
+        names = sorted({name for name, _, _ in counts})
         if not names:
             return
         kept = rows.where(rows["owner"].isNotNull() & _named(rows).isin(*map(_joined, names)))
         fresh = self._fresh(kept, None)
         if fresh is kept or not fresh.isEmpty():
             self._tables.append(fresh, batch)
-        for name in names:
+        rows_only = kept.where(kept["io_type"] != int(IoType.DDL))
+        for name in sorted({name for name, io_type, _ in counts if io_type != IoType.DDL}):
             definition = self._definition(name)
             if definition.key:
-                mine = self._fresh(kept.where(_named(kept) == _joined(name)), name)
+                mine = self._fresh(rows_only.where(_named(rows_only) == _joined(name)), name)
                 self._merge(spark, mine, definition, batch, versions)
             elif name not in self._keyless:
                 self._keyless.add(name)
@@ -170,7 +178,8 @@ class LakeDelivery:
             first, size = self._scanned.get(seqno, 0), path.stat().st_size
             if size > first:
                 for _, _, definition in metadata_records(path, max(0, first - (1 << 16)), size):
-                    self._definitions[definition.name] = definition
+                    if definition.columns:  # a DDL statement has the name of its object and no columns
+                        self._definitions[definition.name] = definition
                 self._scanned[seqno] = size
         try:
             return self._definitions[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from batches import Row
+from batches import Row, ddl_row, ddl_statement
 from deliveries import BEGIN, Deliveries, ProcessEnded
 from lakes import NOTES, PEOPLE, PLACES, Lake, image, key_update, person, read_table
 
@@ -75,6 +75,18 @@ def test_a_column_added_later_appears_in_the_lake(lake: Lake, spark: SparkSessio
     assert deliveries.messages == [
         "hr.notes has no key: the lake contains its changes in the log, but not its current state."
     ]
+
+
+def test_ddl_statements_are_in_the_log_and_are_no_rows_of_their_table(lake: Lake, spark: SparkSession) -> None:
+    deliveries = Deliveries(lake, spark)
+    wider = PEOPLE._replace(columns=(*PEOPLE.columns, Column("since", "date", 1082)))
+    alter = ddl_row(ddl_statement("ALTER TABLE", "alter table hr.people add since date", "hr", "people"))
+    first = lake.write([person(1, "Ada", "1"), alter])
+    deliveries.batch(0, BEGIN, first)
+    second = lake.write([Row(wider, IoType.INSERT, image("2", "Bo", "3", "2026-11-21")), alter])
+    deliveries.batch(1, first, second)
+    assert [row[:2] for row in lake.people()] == [(1, "Ada"), (2, "Bo")]
+    assert len(lake.logged()) == 4
 
 
 def test_a_timestamp_keeps_its_time_zone_for_every_reader(lake: Lake, spark: SparkSession) -> None:
