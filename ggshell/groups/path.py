@@ -18,6 +18,7 @@ from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import UNTOUCHED, TableStage
 from ggshell.groups.trail_forms import TrailForms, reader_keys
 from ggshell.home.checkpoint import GroupKind
+from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.table_patterns import TableFilter
@@ -30,7 +31,7 @@ from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import TrailReader
-from ggshell.types import TrailPosition
+from ggshell.types import Csn, TrailPosition
 
 SAVE_SECONDS = 2.0
 IDLE_SECONDS = 1.0
@@ -172,7 +173,8 @@ class Forwarder:
         if wanted.is_everything and rows.changes_nothing:
             self._source = CopySource(self._reader)
             outputs.copy_from(self._source)
-        held = outputs.after
+        held = self._held = outputs.after
+        self._last_read: Csn | None = None
         if held is not None:  # after a kill, the trail is ahead of the checkpoint
             self._completed = held.joined(self._completed) if self._completed is not None else held
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
@@ -194,6 +196,7 @@ class Forwarder:
                 else:
                     ending.trail_read()
                     self._outputs.check()
+                    self._tell_skipped()
                 now, at = clock.steady(), clock.now()
                 self._flush(now, at_end=batch is None or reader.caught_up())
                 if batch is None and self._complete():
@@ -234,6 +237,7 @@ class Forwarder:
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
         last = batch.pieces[-1]
+        self._last_read = last.header.csn
         self._progress.processed(last.header.commit_time)
         self._unacknowledged.wrote(batch.pieces[0].header.commit_time)
         self._completed = (self._completed or Completed(last.header.csn, frozenset())).along(batch.pieces)
@@ -241,6 +245,18 @@ class Forwarder:
             self._done = TrailPosition(batch.seqno, batch.end_rba)
             self._latest_xid = last.header.xid
         self._unsaved = self._unflushed = True
+
+    def _tell_skipped(self) -> None:
+        """Warn once, at the end of the source trail, if all of it is skipped because the target trail goes further."""
+        read, held = self._last_read, self._held
+        if read is None or held is None or held.csn <= read:
+            return
+        self._held = None
+        text = (
+            f"trail {self._trail} ends at CSN {read}, but the target trail contains transactions up to CSN {held.csn}:"
+            " every transaction up to that CSN is skipped"
+        )
+        self._context.report.event(Severity.WARNING, "GGS-00964", text)
 
     def _flush(self, now: float, *, at_end: bool) -> None:
         """Make durable what was written: at the end of the trail at once, otherwise in the background."""

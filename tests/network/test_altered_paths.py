@@ -9,6 +9,7 @@ from processes import until
 from trail_kit import A, read_all
 from two_homes import TwoHomes
 
+from ggshell.trail.durable import mark_path
 from ggshell.trail.name import TrailName
 
 INFO = "INFO DISTPATH dp1"
@@ -63,3 +64,25 @@ def test_a_path_sends_again_what_a_restored_target_lacks(homes: TwoHomes, tmp_pa
     until("a gap is not accepted", lambda: homes.report().count("GGS-00562") == 1 and "ABENDED" in homes.run(INFO))
     homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
     homes.until_equal()
+
+
+def test_a_path_says_that_it_skips_a_trail_of_another_database(homes: TwoHomes) -> None:
+    """The CSNs of the new source are lower than those that the target trail contains."""
+    homes._next = 1000
+    homes.write(5)
+    homes.start_path()
+    homes.until_equal()
+    homes.run("STOP DISTPATH dp1")
+    mark_path(homes.read).unlink()
+    for seqno in homes.read.sequences():
+        homes.read.file(seqno).unlink()
+    homes._next = 1
+    homes.write(5)
+    homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
+    until("the warning", lambda: "GGS-00964" in homes.report())
+    assert homes.report().count("GGS-00964") == 1
+    homes.run(f"STOP DISTPATH dp1; ALTER DISTPATH dp1 TARGET {homes.url(trail='db')}")
+    homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
+    homes.written = TrailName(homes.target.home / "dirdat", "db")
+    homes.until_equal()
+    assert "GGS-00964" not in homes.report()
