@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from groups.ddl_replication import KINDS, replicating, rows, wait_until_done
 from pipelines import REP1, Pipeline
 from processes import until
 
 from ggshell.home.process_file import read_process_file
 
-EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE a.*;\n"
-KINDS = {"classic": "", "parallel": "PARALLEL, ", "coordinated": "COORDINATED, MAXTHREADS 3, "}
-
-
-@pytest.fixture
-def replicating(tmp_path: Path, north: str, south: str, request: pytest.FixtureRequest) -> Iterator[Pipeline]:
-    kind = getattr(request, "param", "classic")
-    pipeline = Pipeline(tmp_path / "home", north, south)
-    pipeline.write("ext1", EXTRACT)
-    threads = ", THREADRANGE (1-3)" if kind == "coordinated" else ""
-    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*{threads};\n")
-    pipeline.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a")
-    pipeline.add(kind=KINDS[kind])
-    pipeline.start()
-    yield pipeline
-    pipeline.close()
-
-
-def rows(pipeline: Pipeline, table: str) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    return pipeline.in_north(f"SELECT * FROM a.{table} ORDER BY 1"), pipeline.in_south(
-        f"SELECT * FROM b.{table} ORDER BY 1"
-    )
-
-
-def wait_until_done(pipeline: Pipeline, number: int) -> None:
-    pipeline.in_north(f"INSERT INTO a.items (id) VALUES ({1_000_000 + number})")
-    wanted = f"SELECT count(*) FROM b.items WHERE id = {1_000_000 + number}"
-    until("the last row arrives", lambda: pipeline.in_south(wanted)[0][0] == 1)
+__all__ = ["replicating"]
 
 
 def work(pipeline: Pipeline, number: int) -> None:
@@ -131,8 +103,10 @@ def test_statistics_and_a_refused_statement(replicating: Pipeline) -> None:
     replicating.in_south("CREATE TABLE b.there (id int)")
     work(replicating, 1)
     wait_until_done(replicating, 0)
+    counts = replicating.run("STATS REPLICAT rep1, TOTAL, TABLE a.t1")
     replicating.in_north("CREATE TABLE a.there (id int)")
     report = replicating.abended_report(REP1)
+    assert "DDL" in counts, counts
     assert "OGG-00519" in report
     assert "the target refuses CREATE TABLE of a.there" in report
     replicating.in_south("DROP TABLE b.there")
