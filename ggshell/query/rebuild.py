@@ -129,11 +129,16 @@ def _csn(text: str) -> Csn:
 
 
 class RowDefinitions:
-    """Chooses the definition for a table's rows: the newest known one that has all their columns."""
+    """Chooses the definition for a table's rows: the newest known one that has all their columns.
+
+    Definitions without columns, which are those of DDL statements, come last.
+    """
 
     def __init__(self, known: Sequence[TableDefinition]) -> None:
         self._known: dict[TableName, list[tuple[TableDefinition, dict[str, int]]]] = {}
-        for each in reversed(known):
+        newest_first = [*reversed(known)]
+        newest_first.sort(key=lambda each: not each.columns)
+        for each in newest_first:
             places = {column.name: place for place, column in enumerate(each.columns)}
             self._known.setdefault(each.name, []).append((each, places))
 
