@@ -72,13 +72,14 @@ class DdlDelivery:
         recorded = statement_of(span.batch)
         scope, target = self._scope(recorded)
         if not self._choices.rules.takes(recorded, scope, target):
+            self._report(recorded, scope, "is excluded")
             return None
         statement = self._choices.substitutions.of(recorded, scope, target)
         refusal = run(statement)
         self._mapper.forget()
         if refusal is not None:
             return self._refused(span, statement, refusal)
-        self._report(statement)
+        self._report(statement, scope, "is executed")
         self._compare(statement)
         return AnsweredOperation(recorded.main.name, self._name(recorded), int(IoType.DDL), False, applied=True)
 
@@ -149,9 +150,10 @@ class DdlDelivery:
         """Return the name of a statement's object in the target."""
         return self._names.table(statement.main.name)
 
-    def _report(self, statement: DdlStatement) -> None:
+    def _report(self, statement: DdlStatement, scope: DdlScope, what: str) -> None:
+        """Report a statement, with DDLOPTIONS REPORT."""
         if self._choices.reports:
-            self._noted("GGS-00579", f"Executed {statement.tag}: {_short(statement.text)}")
+            self._noted("GGS-00579", f"{statement.tag}, scope {scope}, {what}: {_short(statement.text)}")
 
     def _compare(self, statement: DdlStatement) -> None:
         """Report columns of the statement's table that differ in the target."""

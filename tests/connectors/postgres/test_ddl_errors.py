@@ -127,11 +127,18 @@ def test_the_rules_of_ddl_choose_statements_and_texts(replicats: Replicats) -> N
     rules = DdlRules((DdlCondition(True, DdlScope.MAPPED), DdlCondition(False, operation="CREATE")))
     texts = DdlSubstitutions((DdlSubstitution("column c", "COLUMN IF NOT EXISTS d"),))
     unmapped = ddl("CREATE TABLE other.x (id int)", "ALTER TABLE", TableName("other", "x"))
+    told: list[str] = []
+    choices = DdlChoices(rules=rules, substitutions=texts, reports=True, noted=lambda _, text: told.append(text))
     feed(
-        replicats.start(ddl=DdlChoices(rules=rules, substitutions=texts)),
+        replicats.start(ddl=choices),
         trail([Tx(1, [insert(1), create_made(), add_column(), unmapped])]),
     )
     assert query(replicats, "SELECT d, to_regclass('made')::text FROM t") == [(None, None)]
+    assert [text.partition(":")[0] for text in told] == [
+        "CREATE TABLE, scope MAPPED, is excluded",
+        "ALTER TABLE, scope MAPPED, is executed",
+        "ALTER TABLE, scope UNMAPPED, is excluded",
+    ]
 
 
 def test_a_target_table_that_differs_is_reported(replicats: Replicats) -> None:
