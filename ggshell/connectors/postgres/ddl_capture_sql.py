@@ -66,7 +66,9 @@ DECLARE
   context text;
   frames text;      -- the calls around the statement; empty if the client sent it
   string text := statement_timestamp()::text;  -- identifies the string that the client sent
-  fired text := current_setting('{SCHEMA}.ddl_fired', true);
+  place text;       -- identifies the text that holds the statement: the string, or an EXECUTE in a function
+  history jsonb := coalesce(nullif(current_setting('{SCHEMA}.ddl_fired', true), ''), '{{}}');
+  fired text;
   objects jsonb;
   content jsonb;
 BEGIN
@@ -79,11 +81,15 @@ BEGIN
   END IF;
   frames := substr(context, length(split_part(context, E'\\n', 1)) + length(split_part(context, E'\\n', 2))
                             + length(split_part(context, E'\\n', 3)) + 4);
-  -- The tags of the earlier statements of the same string: they show which of its statements this one is.
-  fired := CASE WHEN fired LIKE string || '|%' THEN substr(fired, length(string) + 2) ELSE '' END;
-  IF event = 'ddl_command_end' AND frames = ''
+  -- The tags of the earlier statements of the same text show which of its statements this one is.
+  IF history ->> 'string' IS DISTINCT FROM string THEN
+    history := jsonb_build_object('string', string);
+  END IF;
+  place := CASE frames WHEN '' THEN 'client' ELSE md5(frames) END;
+  fired := coalesce(history ->> place, '');
+  IF event = 'ddl_command_end' AND (frames = '' OR frames LIKE 'SQL statement "%;%')
      AND NOT EXISTS (SELECT FROM pg_event_trigger_ddl_commands() e WHERE e.in_extension) THEN
-    PERFORM set_config('{SCHEMA}.ddl_fired', string || '|' || fired || tag || ',', false);
+    PERFORM set_config('{SCHEMA}.ddl_fired', (history || jsonb_build_object(place, fired || tag || ','))::text, false);
   END IF;
   IF event = 'sql_drop' THEN
     IF tag NOT LIKE 'DROP %' THEN

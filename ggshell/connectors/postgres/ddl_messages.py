@@ -66,14 +66,11 @@ def _text(found: dict[str, Any], tag: str, string: str) -> str:
     if tag in _OF_ROWS:
         return _create_table(found["objects"][0])
     frames = str(found["frames"])
-    if not frames:
-        before = [each for each in str(found["fired"]).split(",") if each]
-        chosen = statement_after(string, before, tag)
-        return chosen.text if chosen is not None else ""
     inner = _SQL_STATEMENT.match(frames)
-    if inner is not None:
-        single = statements(inner[1])
-        return single[0].text if len(single) == 1 else ""
+    if inner is not None or not frames:
+        before = [each for each in str(found["fired"]).split(",") if each]
+        chosen = statement_after(inner[1] if inner is not None else string, before, tag)
+        return chosen.text if chosen is not None else ""
     function = _SQL_FUNCTION.match(frames)
     bodies = found.get("bodies") or []
     if function is not None and len(bodies) == 1:

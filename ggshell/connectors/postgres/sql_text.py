@@ -244,13 +244,17 @@ def statement_after(text: str, before: Sequence[str], tag: str) -> Statement | N
     """Return the statement of a string for which an event trigger fired with ``tag``, after firings with the tags ``before``.
 
     A rollback inside the string undoes earlier firings, so several statements may fit; the last one is returned, because
-    the firings of the others were rolled back. None if no statement fits.
+    the firings of the others were rolled back. A loop in a function may have run the string before, with all its firings.
+    None if no statement fits.
     """
+    found = statements(text)
+    once = sum(tag_of(statement) != "" for statement in found)
+    before = before[len(before) - len(before) % once :] if once else before
     fired: list[str] = []
     begun: list[str] = []
     savepoints: dict[str, list[str]] = {}
     chosen: Statement | None = None
-    for statement in statements(text):
+    for statement in found:
         words = [token.word for token in statement.tokens[:4]]
         if words[0] in ("BEGIN", "START", "COMMIT", "END"):
             begun = list(fired)

@@ -103,6 +103,10 @@ def test_statements_stand_between_the_rows_of_their_transaction(source: Source) 
         (f"begin; {ORDERS}; rollback; create table b ()", ["create table b ()"]),
         (f"/* ; */ {ORDERS}; -- ;", [ORDERS]),
         ("create temp table c (a int)", []),
+        (
+            f"do $$ begin for i in 1..2 loop execute '{ORDERS}; drop table orders'; end loop; create table b (); end $$",
+            [ORDERS, "drop table orders", ORDERS, "drop table orders", "create table b ()"],
+        ),
         (f"{ORDERS}; create table if not exists orders ()", [ORDERS]),
         (
             "create extension pg_trgm; create table b (); drop extension pg_trgm",

@@ -92,3 +92,9 @@ def test_firings_that_were_rolled_back_do_not_count() -> None:
     )
     assert _after(text, "ALTER TABLE") == "alter table t add a int"
     assert _after(text, "ALTER TABLE", "ALTER TABLE") == "alter table t add c int"
+
+
+def test_a_string_that_a_loop_runs_again_begins_again() -> None:
+    text = "create table a(); drop table a"
+    assert _after(text, "CREATE TABLE", "DROP TABLE", "CREATE TABLE") == "create table a()"
+    assert _after(text, "CREATE TABLE", "DROP TABLE", "CREATE TABLE", "DROP TABLE") == "drop table a"
