@@ -20,7 +20,8 @@ from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
 from ggshell.home.home import Home
 from ggshell.home.process_file import ALIVE, ProcessState, state_of
-from ggshell.network.trail_owner import delete_owner
+from ggshell.network.remote_group import RemoteGroup
+from ggshell.network.trail_owner import delete_owner, owner_of
 from ggshell.parameters.process_parameters import RunEnd
 from ggshell.parameters.trail_statements import task_trail
 from ggshell.trail.name import TrailName
@@ -54,15 +55,21 @@ def prepare_task(home: Home, group: str) -> None:
     delete_owner(name, purge=True)
 
 
-def start_task(home: Home, group: str, load: str) -> None:
+def start_task(home: Home, group: str, load: str, sender: RemoteGroup | None = None) -> None:
     """Start a task for a load that its trail holds completely; nothing happens if it was started for this load before.
 
-    Raises StateError (GGS-00972), and the error of a process that ends immediately.
+    ``sender``: who asks for it in another home; only who has sent the load knows that it is complete. Raises StateError
+    (GGS-00972), and the error of a process that ends immediately.
     """
     group = group.upper()
     found = _require_task(home, group)
     if found.options.task.get("load") == load:
         return
+    owner = owner_of(TrailName.parse(task_trail(group), home.root)) if sender is not None else None
+    if sender is not None and (owner is None or not owner.is_same(sender)):
+        raise _cannot(
+            f"{sender.text} has sent no load to REPLICAT {group}", "START the Extract again, to send its load"
+        )
     socket = _manager(home)
     begin = TrailPosition(0, 0)
     read = ReadCheckpoint(SourceType.TRAIL, task_trail(group), startup=begin, recovery=begin, current=begin)

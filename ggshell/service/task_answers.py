@@ -13,19 +13,22 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.process_file import end_descriptor, read_process_file
 from ggshell.network.opening import TaskAnswer, TaskRequest
+from ggshell.network.proven import Proven
+from ggshell.network.remote_group import RemoteGroup
 
 WAIT_SECONDS: Final = 5.0
 """How long the end of a task is awaited before it is looked for; for a system without descriptors of processes."""
 
 
-async def answer_task(home: Home, asked: TaskRequest, workers: Executor) -> TaskAnswer:
+async def answer_task(home: Home, asked: TaskRequest, proven: Proven, workers: Executor) -> TaskAnswer:
     """Carry out a request; for a load, return when the task has ended. Raises GgsError."""
     loop = asyncio.get_running_loop()
     try:
         if not asked.load:
             await loop.run_in_executor(workers, prepare_task, home, asked.task)
             return TaskAnswer()
-        await loop.run_in_executor(workers, start_task, home, asked.task, asked.load)
+        sender = RemoteGroup(asked.home, asked.host, asked.group, proven=proven)
+        await loop.run_in_executor(workers, start_task, home, asked.task, asked.load, sender)
     except OSError as error:
         raise DiskError(f"the task {asked.task} cannot be prepared: {error.strerror}") from error
     while (result := await loop.run_in_executor(workers, task_result, home, asked.task, asked.load)) is None:

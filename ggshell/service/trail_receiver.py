@@ -94,7 +94,7 @@ class TrailReceivers:
     async def serve(self, websocket: WebSocket, opening: Opening | TaskRequest, proven: Proven) -> None:
         """Write the trail of one connection until it ends, or answer a task. Raises GgsError, WebSocketDisconnect."""
         if isinstance(opening, TaskRequest):
-            answer = await answer_task(self._state.home, opening, self._writers)
+            answer = await answer_task(self._state.home, opening, proven, self._writers)
             await websocket.send_text(encode_message(answer))
             await websocket.close()
             return

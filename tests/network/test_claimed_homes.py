@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from select import select
 
 import pytest
 from processes import until
@@ -10,12 +12,22 @@ from raw_sender import RawSender
 from reading_homes import ReadingHomes
 from two_homes import TwoHomes, fingerprint
 
+from ggshell.clock import SystemClock
+from ggshell.errors import ProcessError
 from ggshell.home.home import Home
 from ggshell.home.identity import ensure_identity
 from ggshell.home.peers import Peers
 from ggshell.home.users import Role, Users
-from ggshell.network.trail_owner import owner_of
+from ggshell.network.addresses import parse_receiver
+from ggshell.network.dialing import dial
+from ggshell.network.handshake import Sender
+from ggshell.network.proof import home_key
+from ggshell.network.proven import Proven
+from ggshell.network.remote_task import ask_for_task
+from ggshell.network.trail_owner import TrailOwner, claim, owner_of
 from ggshell.network.trail_readers import readers_of
+from ggshell.parameters.trail_statements import task_trail
+from ggshell.trail.name import TrailName
 
 
 def another_peer(folder: Path, of: Path) -> Path:
@@ -85,3 +97,24 @@ def test_a_peer_cannot_forget_or_replace_the_reader_of_another_home(tmp_path: Pa
         homes.until_equal()
     finally:
         homes.close()
+
+
+def test_only_the_sender_of_a_load_starts_its_task(homes: TwoHomes, tmp_path: Path) -> None:
+    """The load may not be complete, or another one may have removed it."""
+    Home(homes.target.home).parameters("rload").write_text("REPLICAT rload\nSPECIALRUN\nMAP a.*, TARGET b.*;\n")
+    homes.target.run("ADD REPLICAT rload, SPECIALRUN; START MANAGER")
+    trail = TrailName.parse(task_trail("RLOAD"), homes.target.home)
+    trail.folder.mkdir(parents=True)
+    source = TrailOwner(ensure_identity(homes.source).id, "here", "LOAD1", proven=Proven("peer source"))
+    claim(trail, source)
+    other, clock = Home(another_peer(tmp_path, homes.target.home)), SystemClock()
+    place = f"127.0.0.1:{homes.target.port}"
+    Peers(other).add("target", place, fingerprint(homes.target.home))
+    address = parse_receiver(homes.url(trail=task_trail("RLOAD")))
+    with closing(dial(address, other, clock)) as link:
+        asking = Sender(source.home, "LOAD1", home_key(other, clock))
+        with pytest.raises(ProcessError, match=r"LOAD1 of home .* has sent no load to REPLICAT RLOAD"):
+            ask_for_task(
+                link, place, asking, address.trail, "rload", "forged", lambda fd: bool(select([fd], [], [], 60)[0])
+            )
+    assert owner_of(trail) == source
