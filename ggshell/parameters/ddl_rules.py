@@ -51,14 +51,11 @@ _ERROR = re.compile(r"(?:ORA)?-?\d{1,9}|(?=\w*\d)[0-9A-Z]{5}", re.IGNORECASE)
 class DdlOptions(NamedTuple):
     """DDLOPTIONS.
 
-    ``report``: each statement is written to the report (REPORT); ``replicates``, ``applications``: Extract captures the
-    statements of Replicats (GETREPLICATES) and of other sessions (GETAPPLOPS); ``maps``: false with IGNOREMAPPING;
-    ``maps_derived``: false with NOMAPDERIVED; ``session_schemas``: pairs of MAPSESSIONSCHEMA; ``maps_schemas``: MAPSCHEMAS.
+    ``report``: each statement is written to the report (REPORT); ``maps``: false with IGNOREMAPPING; ``maps_derived``: false
+    with NOMAPDERIVED; ``session_schemas``: pairs of MAPSESSIONSCHEMA; ``maps_schemas``: MAPSCHEMAS.
     """
 
     report: bool = False
-    replicates: bool = False
-    applications: bool = True
     maps: bool = True
     maps_derived: bool = True
     session_schemas: tuple[tuple[str, str], ...] = ()
@@ -114,10 +111,6 @@ def ddl_options(found: Iterable[Parameter]) -> DdlOptions:
 _SWITCHES: dict[str, dict[str, bool]] = {
     "report": {"report": True},
     "noreport": {"report": False},
-    "getreplicates": {"replicates": True},
-    "ignorereplicates": {"replicates": False},
-    "getapplops": {"applications": True},
-    "ignoreapplops": {"applications": False},
     "ignoremapping": {"maps": False},
     "mapderived": {"maps_derived": True},
     "nomapderived": {"maps_derived": False},
