@@ -107,13 +107,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+OLDER = 15
+"""The version of the older server."""
 UNSAFE = {"fsync": "off"}
 """Without fsync a crash of the machine would lose data; a crash of the server loses nothing."""
 
 
-def _serve(folder: Path, name: str) -> PostgresServer:
+def _serve(folder: Path, name: str, binaries: Path | None = None) -> PostgresServer:
     server = PostgresServer(
-        data=folder / f"data-{name}", sockets=folder / f"s-{name}", port=free_port(), binaries=find_binaries()
+        data=folder / f"data-{name}",
+        sockets=folder / f"s-{name}",
+        port=free_port(),
+        binaries=binaries or find_binaries(),
     )
     server.initialize({**REPLICATION_SETTINGS, **UNSAFE, "max_prepared_transactions": "10"})
     server.start()
@@ -146,6 +151,23 @@ def south_server(server_folder: Path) -> Iterator[PostgresServer]:
     server = _serve(server_folder, "south")
     yield server
     server.stop("immediate")
+
+
+@pytest.fixture(scope="session")
+def older_server(server_folder: Path) -> Iterator[PostgresServer]:
+    """A server of an older version, Debian's package."""
+    binaries = Path(f"/usr/lib/postgresql/{OLDER}/bin")
+    if not (binaries / "initdb").exists():
+        pytest.skip(f"PostgreSQL {OLDER} (Debian's package postgresql-{OLDER}) is not installed")
+    server = _serve(server_folder, "older", binaries)
+    yield server
+    server.stop("immediate")
+
+
+@pytest.fixture
+def older(older_server: PostgresServer) -> Iterator[str]:
+    """The DSN of a new, empty database on the server of an older version."""
+    yield from new_database(older_server)
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nMAP s.*, TARGET s.*;\n"
 _NOT_REPLICATED = re.compile(
     r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_|$)"
 )
+_VERSION = re.compile(r"CONSTRAINT \S+_not_null (?=NOT NULL)|(?<=SELECT )\w+\.|(?<=^    )\w+\.(?=\w+[,;]?$)")
+"""What only some versions of the server print: names of NOT NULL constraints, tables of the columns of a view."""
 
 
 class DdlPipeline(Pipeline):
@@ -84,7 +86,7 @@ def schema_of(dsn: str) -> list[str]:
     found = subprocess.run(
         [find_binaries() / "pg_dump", "--schema-only", "-n", "s", "-d", dsn], capture_output=True, text=True, check=True
     )
-    return [line for line in found.stdout.splitlines() if not _NOT_REPLICATED.match(line)]
+    return [_VERSION.sub("", line) for line in found.stdout.splitlines() if not _NOT_REPLICATED.match(line)]
 
 
 def rows_of(dsn: str) -> dict[str, tuple[int, str]]:

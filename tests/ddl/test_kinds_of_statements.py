@@ -159,9 +159,10 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[DdlPipeline]:
-    made = DdlPipeline(tmp_path / "home", north, south)
+@pytest.fixture(params=["north", "older"])
+def pipeline(tmp_path: Path, south: str, request: pytest.FixtureRequest) -> Iterator[DdlPipeline]:
+    """From a server of the same version, and from an older one."""
+    made = DdlPipeline(tmp_path / "home", request.getfixturevalue(request.param), south)
     made.add_and_start()
     yield made
     made.close()
