@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -87,7 +88,7 @@ def _secured(
     if not service.is_secure:
         return _connected(service, options)
     peers = Peers(home)
-    trust = Trust(service, PeerPins(peers), environment, statement=_trusting(service, peers))
+    trust = Trust(service, PeerPins(peers), environment, statement=partial(trusting, service, peers))
 
     def handshake(context: ssl.SSLContext) -> ssl.SSLSocket:
         if access.certificate is not None:
@@ -109,12 +110,18 @@ def _expected(service: ServiceUrl, home: Home, stream: socket.socket) -> Expecte
     return ExpectedHome(service.place, peer.fingerprint if peer is not None else shown, shown, peer)
 
 
-def _trusting(service: ServiceUrl, peers: Peers) -> str:
-    """Return the statement that trusts a certificate whose fingerprint is inserted."""
+def trusting(service: ServiceUrl, peers: Peers, fingerprint: str) -> str:
+    """Return the statement that trusts the certificate with a fingerprint at the address of a service.
+
+    A peer with the same certificate receives the address; without one, the statement adds a peer. Raises StoreError.
+    """
     peer = peers.by_address(service.host, service.port)
     if peer is not None:
-        return f"ALTER PEER {peer.name}, PROXY {{fingerprint}}"
-    return f"ADD PEER {peer_name(service.place)}, ADDRESS {service.place}, FINGERPRINT {{fingerprint}}"
+        return f"ALTER PEER {peer.name}, PROXY {fingerprint}"
+    known = peers.by_fingerprint(fingerprint)
+    if known is not None:
+        return f"ALTER PEER {known.name}, ADDRESS {', '.join((*known.addresses, service.place))}"
+    return f"ADD PEER {peer_name(service.place)}, ADDRESS {service.place}, FINGERPRINT {fingerprint}"
 
 
 def _answers_without_tls(service: ServiceUrl, home: Home, error: OSError) -> bool:

@@ -59,8 +59,8 @@ class Trust:
     """Decides whether the certificate of one service is trusted.
 
     ``keep``: pins a certificate that the user accepts; None if nobody may accept one. ``confirm``: asks the user; None if
-    nobody can be asked. ``accept``: accept without asking. ``statement``: the statement that does so, for the message;
-    ``{fingerprint}`` stands for the certificate's.
+    nobody can be asked. ``accept``: accept without asking. ``statement``: the statement that does so, for the message,
+    with ``{fingerprint}`` for the certificate's, or a function that makes it from the fingerprint.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Trust:
         keep: Keep | None = None,
         confirm: Confirm | None = None,
         accept: bool = False,
-        statement: str = "",
+        statement: str | Callable[[str], str] = "",
     ) -> None:
         self._url = url
         self._pins = pins
@@ -159,7 +159,8 @@ class Trust:
                 "not connected: the certificate was not accepted",
                 hint="compare the fingerprint with INFO SERVICE in the other home, then CONNECT again",
             )
-        statement = self._statement.replace("{fingerprint}", fingerprint)
+        made = self._statement if isinstance(self._statement, str) else self._statement(fingerprint)
+        statement = made.replace("{fingerprint}", fingerprint)
         raise ProcessError(
             f"the certificate of {self._url.place} is not known: SHA-256 {fingerprint}",
             code="GGS-00922",
