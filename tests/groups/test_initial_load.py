@@ -23,6 +23,8 @@ from ggshell.types import Csn
 LOAD1, RLOAD = ("LOAD1", GroupKind.EXTRACT), ("RLOAD", GroupKind.REPLICAT)
 LOAD = "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la{file}\nTABLE a.*{clause};\n"
 ROWS = 3000
+PAUSE_SECONDS = 0.01
+"""Between concurrent transactions: without a pause there are thousands, which only take longer to apply."""
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def concurrent_changes(dsn: str) -> Iterator[Callable[[], int]]:
 
     def work() -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            while not stop.is_set():
+            while not stop.wait(PAUSE_SECONDS):
                 number = count[0]
                 one, other = number % ROWS + 1, (number * 7) % ROWS + 1
                 with connection.transaction():
