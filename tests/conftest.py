@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import java_archive
 import pytest
 from servers import new_database
 
@@ -40,7 +41,8 @@ os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 # A service of a test checks each of its answers against the declaration of the route; a wrong one becomes an error 500.
 os.environ["GGSHELL_CHECK_ANSWERS"] = "1"
 # Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("JDK_JAVA_OPTIONS", f"{SHORT_LIVED_JAVA} {java_archive.OPTIONS}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -192,9 +194,10 @@ def north_other(north_server: PostgresServer) -> Iterator[str]:
 def java() -> None:
     """Spark can run here; without Java the test is skipped with the reason."""
     try:
-        find_java()
+        found = find_java()
     except StateError as error:
         pytest.skip(str(error))
+    java_archive.ensure_archive(found, SHORT_LIVED_JAVA)
 
 
 @pytest.fixture(scope="session")

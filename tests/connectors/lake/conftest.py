@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
+def lake(request: pytest.FixtureRequest, tmp_path: Path, java: None) -> Iterator[Lake]:
     pytest.importorskip("pyspark", reason="pyspark is not installed here")
     made = Lake(tmp_path / "home", request.param)
     yield made
