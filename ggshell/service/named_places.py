@@ -110,6 +110,7 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("ADD DISTPATH", "source"): PlaceUse.PATH_SOURCE,
     ("ADD DISTPATH", "target"): PlaceUse.PATH_TARGET,
     ("ALTER DISTPATH TARGET", "url"): PlaceUse.PATH_TARGET,
+    ("ALTER DISTPATH TARGET URI", "url"): PlaceUse.PATH_TARGET,
     ("ADD RECVPATH", "source"): PlaceUse.ADDRESS,
     ("ADD RECVPATH", "target"): PlaceUse.OWN_TARGET,
     ("ADD EXTRACT", "extfilesource"): PlaceUse.UNUSED,
