@@ -18,11 +18,16 @@ _MASKED: Final = 0x80
 _SHORT: Final = struct.Struct(">BBH")
 _LONG: Final = struct.Struct(">BBQ")
 _SHORTEST_OF_16_BITS, _SHORTEST_OF_64_BITS = 126, 1 << 16
+_LONGEST_WHOLE: Final = 16 << 10
+"""Shorter frames are one part: one record of TLS, one packet and one wake-up of the other side. Bytes."""
 
 
-def masked_frame(head: bytes, data: Data) -> tuple[bytes, bytes]:
-    """Return the frame of the binary message that consists of ``head`` and ``data``, in two parts."""
+def masked_frame(head: bytes, data: Data) -> tuple[bytes, ...]:
+    """Return the frame of the binary message that consists of ``head`` and ``data``: in two parts, or in one if it is short."""
     mask = secrets.token_bytes(4)
+    if len(head) + len(data) < _LONGEST_WHOLE:
+        whole = b"".join((head, data))
+        return (_opening(len(whole)) + mask + apply_mask(whole, mask),)
     turn = len(head) % 4
     return _opening(len(head) + len(data)) + mask + apply_mask(head, mask), apply_mask(data, mask[turn:] + mask[:turn])
 

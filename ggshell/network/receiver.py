@@ -15,6 +15,7 @@ from ggshell.errors import ConflictError, TrailError
 from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
 from ggshell.network.opening import Opened, position_text
 from ggshell.network.trail_owner import TrailOwner, claim, require_sender
+from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import LocalTrailFiles, unwritable
@@ -86,14 +87,19 @@ class ReceivedTrail:
             return self._take(messages)
 
     def _take(self, messages: Sequence[bytes]) -> bytes:
+        last: Data = b""
         try:
             for message in messages:
+                if last:
+                    self._files.append(last)
                 frame = decode_frame(message)
-                self._write(frame)
+                last = self._write(frame)
                 self.received += len(frame.data)
                 self._taken += len(message)
             if self._end is not None and self._end != self._files.shown:
-                self._files.flush(b"", self._end)
+                self._files.flush(last, self._end)  # written here, not behind: it is synced at once
+            elif last:
+                self._files.append(last)
         except OSError as error:
             raise unwritable(self.name, error) from error
         durable = self.durable if self._end is not None else TrailPosition(0, 0)
@@ -105,13 +111,15 @@ class ReceivedTrail:
             self._closed = True
             self._files.close()
 
-    def _write(self, frame: Frame) -> None:
+    def _write(self, frame: Frame) -> Data:
+        """Do what a frame asks for; return the bytes to append after that."""
         if frame.kind is FrameKind.CREATE:
             self._create(frame)
         elif frame.kind is FrameKind.CONTINUE:
             self._continue(frame)
         else:
-            self._append(frame)
+            return self._append(frame)
+        return b""
 
     def _create(self, frame: Frame) -> None:
         expected = 0 if self._place is None else self._place.seqno + 1
@@ -128,16 +136,16 @@ class ReceivedTrail:
         self._files.create(frame.place.seqno, header)
         self._place = TrailPosition(frame.place.seqno, len(frame.data))
 
-    def _append(self, frame: Frame) -> None:
+    def _append(self, frame: Frame) -> Data:
         if frame.place != self._place:
             raise self._out_of_place(frame)
         if frame.data:
-            self._files.append(frame.data)
             self._place = TrailPosition(frame.place.seqno, frame.place.rba + len(frame.data))
         if frame.end is not None:
             if not (self._shown <= frame.end.position <= self._place):
                 raise self._out_of_place(frame)
             self._end = frame.end
+        return frame.data
 
     def _continue(self, frame: Frame) -> None:
         """Go back to the end of the last whole transaction: the sender sends the unfinished one again."""

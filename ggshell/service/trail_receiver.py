@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -157,27 +159,41 @@ class TrailReceivers:
 
     async def _take_all(self, websocket: WebSocket, arrival: Arrival) -> None:
         """Write what arrives until the connection ends. Raises GgsError, WebSocketDisconnect."""
-        waiting = _Waiting()
-        reader = asyncio.create_task(waiting.fill(websocket))
         loop = asyncio.get_running_loop()
+
+        def write(messages: list[bytes]) -> asyncio.Future[bytes]:
+            return loop.run_in_executor(self._writers, arrival.trail.take, messages)
+
+        def written(messages: list[bytes]) -> None:
+            arrival.counts.add(messages, self._state.clock.now())
+
+        writing = _Writing(write, written)
+        reader = asyncio.create_task(writing.fill(websocket))
         try:
             while True:
-                messages = await waiting.take()
-                answer = await loop.run_in_executor(self._writers, arrival.trail.take, messages)
-                arrival.counts.add(messages, self._state.clock.now())
-                await websocket.send_bytes(answer)
+                await websocket.send_bytes(await writing.answer())
         finally:
+            writing.end()
             reader.cancel()
 
 
-class _Waiting:
-    """The messages that have arrived and wait to be written."""
+class _Writing:
+    """The messages of one connection: those that wait, and those that a thread writes now.
 
-    def __init__(self) -> None:
+    A write begins as soon as a message has arrived and the write before it has ended, before that one is acknowledged."""
+
+    def __init__(
+        self, write: Callable[[list[bytes]], asyncio.Future[bytes]], written: Callable[[list[bytes]], None]
+    ) -> None:
+        """``write``: begins to write messages, for an acknowledgement; ``written``: called after that."""
+        self._write, self._tell_written = write, written
         self._messages: list[bytes] = []
         self._bytes = 0
+        self._is_writing = self._is_ended = False
+        self._answer: bytes | None = None
         self._error: BaseException | None = None
-        self._arrived, self._room = asyncio.Event(), asyncio.Event()
+        self._failure: BaseException | None = None
+        self._changed, self._room = asyncio.Event(), asyncio.Event()
 
     async def fill(self, websocket: WebSocket) -> None:
         """Receive messages until the connection ends; wait while too many bytes wait for the disk."""
@@ -186,24 +202,49 @@ class _Waiting:
                 message = await _binary(websocket)
                 self._messages.append(message)
                 self._bytes += len(message)
-                self._arrived.set()
+                self._begin()
                 while self._bytes > MOST_WAITING:
                     self._room.clear()
                     await self._room.wait()
-        except Exception as error:  # noqa: BLE001 - the thread that writes raises it
+        except Exception as error:  # noqa: BLE001 - who waits for an acknowledgement raises it
             self._error = error
-            self._arrived.set()
+            self._changed.set()
 
-    async def take(self) -> list[bytes]:
-        """Return all messages that wait, at least one. Raises the error that ended the connection, after the last one."""
-        while not self._messages:
-            if self._error is not None:
+    async def answer(self) -> bytes:
+        """Return the newest acknowledgement, which covers those before it.
+
+        Raises the error of a write, or after the last message the error that ended the connection."""
+        while self._answer is None:
+            if self._failure is not None:
+                raise self._failure
+            if self._error is not None and not self._is_writing:
                 raise self._error
-            self._arrived.clear()
-            await self._arrived.wait()
+            self._changed.clear()
+            await self._changed.wait()
+        answer, self._answer = self._answer, None
+        return answer
+
+    def end(self) -> None:
+        """Begin no further write."""
+        self._is_ended = True
+
+    def _begin(self) -> None:
+        """Write all messages that wait, unless a write is under way."""
+        if not self._messages or self._is_writing or self._is_ended or self._failure is not None:
+            return
         found, self._messages, self._bytes = self._messages, [], 0
         self._room.set()
-        return found
+        self._is_writing = True
+        self._write(found).add_done_callback(functools.partial(self._ended, found))
+
+    def _ended(self, messages: list[bytes], write: asyncio.Future[bytes]) -> None:
+        self._is_writing = False
+        self._failure = asyncio.CancelledError() if write.cancelled() else write.exception()
+        if self._failure is None:
+            self._answer = write.result()
+            self._tell_written(messages)
+            self._begin()
+        self._changed.set()
 
 
 async def _binary(websocket: WebSocket) -> bytes:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.frames import Frame as Message
+from websockets.frames import Opcode
+from websockets.streams import StreamReader
 
 from ggshell.errors import TrailError
 from ggshell.network.frames import (
@@ -18,6 +21,7 @@ from ggshell.network.frames import (
     encode_acknowledgement,
     encode_frame,
 )
+from ggshell.network.masking import masked_frame
 from ggshell.trail.durable import DurableMark
 from ggshell.types import Csn, TrailPosition
 
@@ -68,3 +72,18 @@ def test_a_frame_that_announces_more_than_is_allowed_is_refused_before_it_is_dec
 @given(st.builds(Acknowledgement, positions, st.integers(0, 2**63)))
 def test_an_acknowledgement_is_decoded_as_it_was_encoded(found: Acknowledgement) -> None:
     assert decode_acknowledgement(encode_acknowledgement(found)) == found
+
+
+@pytest.mark.parametrize(("size", "parts"), [(0, 1), (60, 1), (200, 1), (16 << 10, 2), (1 << 16, 2)])
+def test_a_short_message_leaves_in_one_part_and_every_message_arrives_whole(size: int, parts: int) -> None:
+    head, data = b"a head of 17 byte", bytes(range(256)) * (size // 256 + 1)
+    sent = masked_frame(head, data[:size])
+    assert len(sent) == parts
+    stream = StreamReader()
+    for part in sent:
+        stream.feed_data(part)
+    parsing = Message.parse(stream.read_exact, mask=True, max_size=None)
+    with pytest.raises(StopIteration) as ended:
+        next(parsing)
+    assert ended.value.value.opcode is Opcode.BINARY
+    assert ended.value.value.data == head + data[:size]
