@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.record.sequences import SequenceValue
     from ggshell.types import TableName
 
 
@@ -96,6 +97,10 @@ class LoggedIn:
 
     def open_transactions(self) -> list[Unread]:
         """The open transactions that have written something, the oldest first."""
+        raise self.refused()
+
+    def flush_sequences(self, pattern: str) -> list[SequenceValue]:
+        """Write the exact values of the sequences that a pattern names to the log, and return them."""
         raise self.refused()
 
     def log_end(self) -> tuple[str, int]:

@@ -65,6 +65,7 @@ def _body(context: GroupContext) -> None:
         [table.pattern for table in parameters.tables],
         parameters.excludes,
         [table.ignored for table in parameters.tables],
+        parameters.sequences,
     )
     context.statistics.set_selection(tables)
     for place in parameters.idle_encryption:
@@ -119,7 +120,7 @@ class LogExtract:
         self._parameters = parameters
         self._heartbeats, never = extract_heartbeats(context, self._restart_time)
         self._wanted = self._heartbeats.wanting(wanted, never)
-        self._ignored = wanted.ignored
+        self._ignored, self._sequence = wanted.ignored, wanted.sequence
         self._held = HeldLog(parameters.log_retention, context.clock)
         source = connection_string(context.home, parameters.login)
         self._source = connector_for(source).source(context, parameters, self._wanted, source)
@@ -187,7 +188,8 @@ class LogExtract:
             self._completed = held.joined(self._completed) if self._completed is not None else held
         since = checkpoint.options.since
         wanted, ignored = self._rows.around(self._wanted, self._ignored)
-        self._outputs.begin(wanted, floor, truncates=self._parameters.truncates, since=since, ignored=ignored)
+        truncates = self._parameters.truncates
+        self._outputs.begin(wanted, floor, truncates=truncates, since=since, ignored=ignored, sequences=self._sequence)
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         for fields in checkpoint.options.decisions:
             cache.decide(Decision.of_option(fields))

@@ -147,21 +147,24 @@ class Outputs:
         truncates: bool = True,
         since: int = 0,
         ignored: Callable[[TableName], frozenset[int]] | None = None,
+        sequences: Callable[[TableName], bool] | None = None,
         repeats: bool = False,
     ) -> None:
         """Set what to write and where to begin.
 
         ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave out.
-        ``floor``: begin after these transactions. ``since``: an empty trail begins with the first transaction that
-        committed at this time or later. ``repeats``: do not skip what the trails already contain; for an initial load, which
-        is written completely and has a single CSN.
+        ``sequences``: the sequences beside the tables. ``floor``: begin after these transactions. ``since``: an empty trail
+        begins with the first transaction that committed at this time or later. ``repeats``: do not skip
+        what the trails already contain; for an initial load, which is written completely and has a single CSN.
         """
         self._selections = []
         for writer in self._writers:
             ends = [end for end in (self._held(writer), floor) if end is not None and not repeats]
             new = 0 if writer.last_csn is not None else since
             after = functools.reduce(Completed.joined, ends) if ends else None
-            self._selections.append(Selection(wanted, after, truncates=truncates, since=new, ignored=ignored))
+            self._selections.append(
+                Selection(wanted, after, truncates=truncates, since=new, ignored=ignored, sequences=sequences)
+            )
 
     def follow(self, source: FileHeader) -> None:
         """From the next transaction on, write in the format of the given source file."""

@@ -168,7 +168,7 @@ class Forwarder:
         self._unsaved, self._unflushed = True, False
         self._next_save, self._next_flush = context.clock.steady(), 0.0
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
-        outputs.begin(wants, None, ignored=ignored)
+        outputs.begin(wants, None, ignored=ignored, sequences=wanted.sequence)
         self._source: CopySource | None = None
         if wanted.is_everything and rows.changes_nothing:
             self._source = CopySource(self._reader)

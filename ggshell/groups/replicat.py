@@ -200,7 +200,14 @@ class Replicat:
         sources = [each.source for each in parameters.maps]
         self._context.statistics.set_selection(TableFilter(sources, parameters.excludes))
         excludes = (*parameters.excludes, *self._heartbeats.excludes)
-        mapper = Mapper([*self._heartbeats.rules, *rules], target.describe, excludes, self._note_mapping, self._missing)
+        mapper = Mapper(
+            [*self._heartbeats.rules, *rules],
+            target.describe,
+            excludes,
+            self._note_mapping,
+            self._missing,
+            lambda name: self._takes_sequence(target, name),
+        )
         self._look_for_truncates = LeftTruncates(
             mapper, partial(self._note_left_out, "GGS-00574"), applies=parameters.truncates
         ).check
@@ -310,6 +317,13 @@ class Replicat:
             return None
         text = "Target table {1} does not exist: the rows of {0} are skipped (IGNOREMISSINGOBJECTS)."
         return lambda source, target: self._note_left_out("GGS-00584", text.format(source, target))
+
+    def _takes_sequence(self, target: GroupTarget, name: TableName) -> bool:
+        """Whether the target takes the values of sequences; report it if not."""
+        if not target.takes_sequences:
+            text = f"The values of sequence {name} are not applied: the target database does not take them."
+            self._note_left_out("GGS-00599", text)
+        return target.takes_sequences
 
     def _note_left_out(self, code: str, text: str) -> None:
         """Report what is not applied to a table, once per run."""

@@ -16,6 +16,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.name_patterns import matches
 from ggshell.record.operation import NO_OPERATIONS
+from ggshell.record.sequences import is_sequence
 from ggshell.types import TableName
 
 Wanted = Callable[[TableName], bool]
@@ -57,6 +58,8 @@ class TableStage:
         return self._stage.run(batch) if self._active else batch
 
     def _programs(self, source: TableDefinition) -> Programs:
+        if is_sequence(source):
+            return None
         if not self._wanted(source.name):
             return ()
         found = self._statement(source)

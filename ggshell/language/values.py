@@ -278,6 +278,7 @@ SLOTS: dict[str, SlotType] = {
     "source_table": TABLE,
     "target_table": TABLE,
     "checkpoint_table": TABLE,
+    "sequence": TABLE,
     "schema": SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART})?", str, "a schema"),
     "source_schema": SlotType(rf"{TABLE_PART}", str, "a schema"),
     "target_schema": SlotType(rf"{TABLE_PART}", str, "a schema"),

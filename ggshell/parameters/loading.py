@@ -273,6 +273,7 @@ def _checkpoint_table(item: Parameter) -> None:
 _READERS: dict[str, Callable[[Parameter], object]] = {
     "MAP": _map,
     "TABLE": _captured,
+    "SEQUENCE": lambda item: _table(item, "sequence"),
     "TABLEEXCLUDE": _excluded,
     "MAPEXCLUDE": _excluded,
     "REPERROR": _refusals,

@@ -103,13 +103,14 @@ class ExtractParameters(NamedTuple):
     ``log_retention``: for how many seconds the source keeps log that is already captured (CHECKPOINTRETENTIONTIME);
     ``ends_at_unreadable``: TRANLOGOPTIONS UNREADABLEREDO ABEND; ``adds_trandata``: DDLOPTIONS ADDTRANDATA;
     ``needs_trandata``: the same with ABEND; ``idle_encryption``: the positions of ENCRYPTTRAIL lines that do not encrypt any
-    trail; ``ddl``: the statements to capture, None to capture none.
+    trail; ``sequences``: the patterns of SEQUENCE lines; ``ddl``: the statements to capture, None to capture none.
     """
 
     group: str
     login: LoginParameters = LoginParameters()
     tables: tuple[TableStatement, ...] = ()
     excludes: tuple[str, ...] = ()
+    sequences: tuple[str, ...] = ()
     trails: tuple[TrailStatement, ...] = ()
     decrypts: bool = False
     restart_record: bool = True
@@ -230,6 +231,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         login=_login(found),
         tables=_tables(found),
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
+        sequences=tuple(item.args["sequence"] for item in _named(found, "SEQUENCE")),
         trails=trail_statements(found),
         idle_encryption=tuple(item.place for item in idle_encryption(found)),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),

@@ -21,16 +21,28 @@ class TableFilter:
     """A filter of table names from a TABLE list and its exclusions."""
 
     def __init__(
-        self, patterns: Sequence[str], excludes: Sequence[str] = (), ignored: Sequence[frozenset[int]] = ()
+        self,
+        patterns: Sequence[str],
+        excludes: Sequence[str] = (),
+        ignored: Sequence[frozenset[int]] = (),
+        sequences: Sequence[str] = (),
     ) -> None:
-        """``ignored``: the operations that the line of each pattern leaves out."""
+        """``ignored``: the operations that the line of each pattern leaves out; ``sequences``: patterns of SEQUENCE."""
+        self._sequences = tuple(sequences)
         self._patterns = tuple(patterns)
         self._excludes = tuple(excludes)
         self._ignored = tuple(ignored) or (NO_OPERATIONS,) * len(self._patterns)
 
     def __call__(self, table: TableName) -> bool:
-        wanted = any(matches(pattern, table) for pattern in self._patterns)
-        return wanted and not any(matches(pattern, table) for pattern in self._excludes)
+        return self._selects(self._patterns, table)
+
+    def sequence(self, name: TableName) -> bool:
+        """Whether a SEQUENCE line selects a sequence."""
+        return self._selects(self._sequences, name)
+
+    def _selects(self, patterns: Sequence[str], name: TableName) -> bool:
+        wanted = any(matches(pattern, name) for pattern in patterns)
+        return wanted and not any(matches(pattern, name) for pattern in self._excludes)
 
     @property
     def is_everything(self) -> bool:

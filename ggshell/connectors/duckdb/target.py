@@ -42,6 +42,8 @@ FIRST_GATHER = 1
 class DuckTarget:
     """The single connection that applies the rows of one group."""
 
+    takes_sequences = False
+
     def __init__(
         self,
         login: str,

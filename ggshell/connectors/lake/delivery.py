@@ -81,7 +81,7 @@ class LakeDelivery:
             last = _last(rows)
             if last is None:
                 return
-            counts = [each for each in self._counts(rows) if self._wanted(each[0])]
+            counts = [each for each in self._counts(rows) if self._wanted(each[0]) and self._is_of_table(*each)]
             batch = LakeBatch(number, self._behind(last))
             versions = dict(done.tables) if done is not None else {}
             self._write_tables(spark, rows, counts, batch, versions)
@@ -170,6 +170,13 @@ class LakeDelivery:
         """(table, operation, rows) of a batch."""
         found = rows.where("owner IS NOT NULL").groupBy("owner", "table", "io_type").count().collect()
         return [(TableName(row["owner"], row["table"]), row["io_type"], row["count"]) for row in found]
+
+    def _is_of_table(self, name: TableName, io_type: int, _: int) -> bool:
+        """Whether an operation is on a table, so that a lake takes it; report a sequence once."""
+        if io_type == IoType.SEQUENCE_OP and name not in self._keyless:
+            self._keyless.add(name)
+            self._told(f"{name} is a sequence: its values are not applied to a lake.")
+        return io_type != IoType.SEQUENCE_OP
 
     def _definition(self, name: TableName) -> TableDefinition:
         """The newest definition of a table. The trail's files are scanned once, as they grow."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from ggshell.connectors.postgres.apply_wire import ApplyStep
 from ggshell.connectors.postgres.row_formats import array_literal, copy_text, runs_of_distinct
+from ggshell.connectors.postgres.sequence_steps import sequence_step
 from ggshell.connectors.postgres.shapes import TableShape, changed
 from ggshell.connectors.postgres.statements import Operation, PostgresStatements
 from ggshell.errors import ApplyError
@@ -122,7 +123,9 @@ class StepMaker:
                     result.append(ApplyStep(f"TRUNCATE {', '.join(truncated)}"))
                     truncated = {}
                 continue
-            if mapping is not None:
+            if mapping is not None and io_type == IoType.SEQUENCE_OP:
+                result += [sequence_step(mapping.target.name, images[row]) for row in range(low, high)]
+            elif mapping is not None:
                 self._run(_Run(batch, low, high, io_type, self._of(mapping), images), result, bulk)
         return result
 

@@ -39,6 +39,7 @@ _VECTOR_OPERATIONS = {
     pgoutput.UPDATE: IoType.FIELD_COMP,
     pgoutput.DELETE: IoType.DELETE,
 }
+_FINISHED = {pgoutput.DDL: IoType.DDL, pgoutput.SEQUENCE: IoType.SEQUENCE_OP}
 _POSITION = np.arange(1, 9, dtype=np.int64)
 _READY = np.dtype([("transaction", "V4"), ("relation", "<u4"), ("io_type", "u1"), ("before", "?"), ("position", "<u8")])
 """The head of a ready row. ``transaction`` comes first because ``Messages.without`` looks for it there."""
@@ -145,9 +146,9 @@ def rows_of_ready(messages: Messages, shapes: Mapping[int, RelationTable]) -> Ru
 
 
 def _any_special(messages: Messages) -> bool:
-    """Whether a message is not one row: TRUNCATE may name several tables, and DDL has no columns."""
+    """Whether a message is not one row of the protocol: TRUNCATE may name several tables, other records are finished."""
     kinds = np.frombuffer(messages.data, dtype=np.uint8)[messages.edges[:-1] + HEAD + pgoutput.PAYLOAD]
-    return bool(((kinds == pgoutput.TRUNCATE) | (kinds == pgoutput.DDL)).any())
+    return bool(((kinds == pgoutput.TRUNCATE) | (kinds == pgoutput.DDL) | (kinds == pgoutput.SEQUENCE)).any())
 
 
 def _any_befores(shapes: Mapping[int, RelationTable]) -> bool:
@@ -195,9 +196,10 @@ def _one_by_one(
             for relation in truncated(message, place):
                 if _shape(shapes, relation).wanted:
                     rows.append(EncodedRow(relation, IoType.PURGE_DATA, b"", position_of(message)))
-        elif message[pgoutput.PAYLOAD] == pgoutput.DDL:
+        elif message[pgoutput.PAYLOAD] in _FINISHED:
             relation = int.from_bytes(message[place : place + 4], "big")
-            rows.append(EncodedRow(relation, IoType.DDL, message[place + 4 :], position_of(message)))
+            io_type = _FINISHED[message[pgoutput.PAYLOAD]]
+            rows.append(EncodedRow(relation, io_type, message[place + 4 :], position_of(message)))
         else:
             relation = int.from_bytes(message[place : place + 4], "big")
             shape = _shape(shapes, relation)

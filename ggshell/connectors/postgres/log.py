@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from ggshell.clock import Clock
-from ggshell.connectors.postgres import ddl_capture_sql, partition_truncates, pgoutput, session, wire
+from ggshell.connectors.postgres import ddl_capture_sql, partition_truncates, pgoutput, sequence_values, session, wire
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
 from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
+from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import PUBLICATION, check_slot
 from ggshell.connectors.postgres.wire import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
@@ -31,6 +32,7 @@ from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
 from ggshell.record.change import ChangeBatch
 from ggshell.record.ddl import encode_ddl, object_definition
+from ggshell.record.sequences import encode_sequence, sequence_definition
 from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName, format_lsn
 
@@ -63,6 +65,7 @@ class PostgresLog:
         clock: Clock,
         observer: TableObserver,
         ddl: DdlWatch | None = None,
+        sequences: SequenceWatch | None = None,
     ) -> None:
         self._wire = stream
         self._inbox = inbox
@@ -71,6 +74,7 @@ class PostgresLog:
         self._relations = relations
         self._observer = observer
         self._ddl = ddl
+        self._sequences = sequences
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
         self._clock = clock
         self.history = UNKNOWN
@@ -101,6 +105,7 @@ class PostgresLog:
         observer: TableObserver | None = None,
         begin: int | None = None,
         ddl: DdlWatch | None = None,
+        sequences: SequenceWatch | None = None,
     ) -> PostgresLog:
         """Open a slot for reading.
 
@@ -109,7 +114,7 @@ class PostgresLog:
         keeps now, until ``confirm`` moves the position. ``known`` is the server history that was captured so far.
         ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
         captured. ``begin`` is the position at which capture was asked to begin. ``ddl`` reads the messages of DDL
-        statements; without it they are ignored.
+        statements, ``sequences`` those of sequences; without it they are ignored.
 
         Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
         silently), or when the server's history is not the known one; DatabaseError when the slot does not exist or is
@@ -137,7 +142,7 @@ class PostgresLog:
             control.close()
             raise
         relations = Relations(control, wanted, keys, images)
-        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl)
+        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl, sequences)
         log.history = history
         if holds:
             log._confirmed = status.confirmed
@@ -332,6 +337,10 @@ class PostgresLog:
         prefix, content = pgoutput.note(message, streamed=streamed)
         if prefix == ddl_capture_sql.PREFIX:
             self._ddl_record(message, content, transaction, cache)
+        if prefix == sequence_values.PREFIX and self._sequences is not None:
+            for value in self._sequences.values(transaction.xid, content):
+                number = self._relations.learn_object(sequence_definition(value.name))
+                self._add_record(message, pgoutput.SEQUENCE, number, encode_sequence(value), transaction, cache)
         if prefix != partition_truncates.PREFIX:
             return
         noted = partition_truncates.noted(content)
@@ -351,7 +360,12 @@ class PostgresLog:
         if statement is None:
             return
         number = self._relations.learn_object(object_definition(statement))
-        row = pgoutput.ddl_of(message, number, encode_ddl(statement), streamed=self._streaming is not None)
+        self._add_record(message, pgoutput.DDL, number, encode_ddl(statement), transaction, cache)
+
+    def _add_record(
+        self, message: bytes, kind: int, number: int, data: bytes, transaction: OpenTransaction, cache: TransactionCache
+    ) -> None:
+        row = pgoutput.record_of(message, kind, number, data, streamed=self._streaming is not None)
         cache.add(transaction, self._chunk(transaction), Messages.pack([wire.message(COPY_DATA, row)]))
 
     def _commit(self, commit: pgoutput.Commit, cache: TransactionCache) -> Committed | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.record.sequences import SequenceValue
     from ggshell.time_limit import TimeLimit
 
 
@@ -90,6 +91,11 @@ class PostgresLogin(LoggedIn):
         from ggshell.connectors.postgres.open_transactions import open_transactions
 
         return open_transactions(self.connection)
+
+    def flush_sequences(self, pattern: str) -> list[SequenceValue]:
+        from ggshell.connectors.postgres import sequence_values
+
+        return sequence_values.flush(self.connection, pattern)
 
     def log_end(self) -> tuple[str, int]:
         position, now = current_position(self.connection)

@@ -20,7 +20,9 @@ INSERT, UPDATE, DELETE, TRUNCATE = ord("I"), ord("U"), ord("D"), ord("T")
 STREAM_START, STREAM_STOP, STREAM_COMMIT, STREAM_ABORT = ord("S"), ord("E"), ord("c"), ord("A")
 MESSAGE, ORIGIN = ord("M"), ord("O")
 DDL: Final = ord("Q")
-"""Not a message of the protocol: a DDL statement, which ``ddl_of`` makes from a logical decoding message."""
+"""Not a message of the protocol: a DDL statement, which ``record_of`` makes from a logical decoding message."""
+SEQUENCE: Final = ord("V")
+"""The same for the value of a sequence."""
 ROWS = frozenset((INSERT, UPDATE, DELETE, TRUNCATE))
 
 _BEGIN = struct.Struct(">QqI")
@@ -118,10 +120,10 @@ def truncate_of(message: bytes, relation: int, *, streamed: bool) -> bytes:
     return message[:PAYLOAD] + b"T" + message[PAYLOAD + 1 : head] + struct.pack(">IBI", 1, 0, relation)
 
 
-def ddl_of(message: bytes, relation: int, data: bytes, *, streamed: bool) -> bytes:
-    """Build a message of a DDL record, at the position of another message and in its transaction."""
+def record_of(message: bytes, kind: int, relation: int, data: bytes, *, streamed: bool) -> bytes:
+    """Build a message of a finished record (DDL, SEQUENCE), at the position of another message and in its transaction."""
     head = PAYLOAD + 1 + (4 if streamed else 0)
-    return message[:PAYLOAD] + bytes([DDL]) + message[PAYLOAD + 1 : head] + struct.pack(">I", relation) + data
+    return message[:PAYLOAD] + bytes([kind]) + message[PAYLOAD + 1 : head] + struct.pack(">I", relation) + data
 
 
 def _text(message: bytes, place: int) -> tuple[str, int]:

@@ -89,7 +89,7 @@ class Relations:
         self.shapes[number] = RelationTable(TableDefinition(name, columns, key), self._wanted(name), self._images(name))
 
     def learn_object(self, definition: TableDefinition) -> int:
-        """Learn the object of a DDL statement, and return the number under which ``shapes`` has it.
+        """Learn the object of a DDL statement, or a sequence, and return the number under which ``shapes`` has it.
 
         The numbers are at the end of the range of catalog ids, which a server reaches after four billion objects.
         """

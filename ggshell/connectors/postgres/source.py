@@ -12,6 +12,7 @@ from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.history import History
 from ggshell.connectors.postgres.log import PostgresLog
 from ggshell.connectors.postgres.open_transactions import open_transactions
+from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import UNCAPTURED_CODE, uncaptured
 from ggshell.connectors.postgres.slot_watch import SlotWatch
 from ggshell.connectors.postgres.table_watch import TableWatch
@@ -20,7 +21,7 @@ from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.parameters.process_parameters import ExtractParameters
-from ggshell.parameters.table_patterns import images_of, keycols_of
+from ggshell.parameters.table_patterns import TableFilter, images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
 from ggshell.record.image_rules import ImageRules
@@ -51,6 +52,8 @@ class PostgresSource(SourceDatabase):
         )
         choice = DdlChoice(parameters, wanted, context.statistics, context.report.event)
         self._ddl = None if parameters.ddl is None else DdlWatch(choice, context.report.event)
+        takes = TableFilter(parameters.sequences, parameters.excludes)
+        self._sequences = SequenceWatch(takes, context.report.event, context.clock) if parameters.sequences else None
         self._streams, self._whole_until = True, -1
         self._control: Any = None
         self._database: dict[str, str] = {}
@@ -97,6 +100,8 @@ class PostgresSource(SourceDatabase):
             self._check_tables(connection)
             if self._ddl is not None:
                 self._ddl.begin(connection)
+            if self._sequences is not None:
+                self._sequences.begin(connection)
             status = slot.slot_status(connection, self._slot)
             read = self._context.checkpoint.read.current
             first = not (isinstance(read, LogPosition) and read.csn) and self._context.checkpoint.options.at_csn is None
@@ -132,6 +137,7 @@ class PostgresSource(SourceDatabase):
             observer=self._tables,
             begin=begin.value if after == begin else None,
             ddl=self._ddl,
+            sequences=self._sequences,
         )
         self._report_timeline(log.history)
         text = f"Capture begins after CSN {after}, slot {self._slot}."
@@ -153,6 +159,8 @@ class PostgresSource(SourceDatabase):
         if status is None:
             return None
         self._tables.check_again(self._control)
+        if self._sequences is not None:
+            self._sequences.check(self._control)
         return self._watch.check(status, slot.free_disk(self._control))
 
     def refused(self, read: int) -> str:

@@ -58,6 +58,8 @@ class PostgresTarget:
     checkpoint row must not be read before that session has ended.
     """
 
+    takes_sequences = True
+
     def __init__(
         self,
         conninfo: str,

@@ -96,7 +96,7 @@ class KeyFinder:
         kinds = batch.io_type[rows]
         for io_type in np.unique(kinds).tolist():
             mine = rows[kinds == io_type]
-            if io_type == IoType.PURGE_DATA:
+            if io_type in (IoType.PURGE_DATA, IoType.SEQUENCE_OP):
                 for row in mine.tolist():
                     found[int(owner[row])].alone = True
                 continue

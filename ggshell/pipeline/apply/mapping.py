@@ -14,6 +14,7 @@ from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
 from ggshell.record.definition import TableDefinition
 from ggshell.record.families import fits
 from ggshell.record.operation import NO_OPERATIONS
+from ggshell.record.sequences import is_sequence
 from ggshell.types import TableName, split_name
 
 Missing = Callable[[TableName, TableName], None]
@@ -47,8 +48,12 @@ class Mapper:
         excludes: Sequence[str] = (),
         noted: Noted = not_noted,
         missing: Missing | None = None,
+        sequences: Callable[[TableName], bool] = lambda _: True,
     ) -> None:
-        """``noted`` is called with what each mapping leaves out; ``missing``: see ``skips``."""
+        """``noted`` is called with what each mapping leaves out; ``missing``: see ``skips``.
+
+        ``sequences``: whether the target takes the values of a sequence that a MAP takes."""
+        self._sequences = sequences
         self._rules = [(rule, _pattern(rule.source)) for rule in rules if not rule.clauses.exceptions]
         self._excludes = [_pattern(text) for text in excludes]
         self._describe = describe
@@ -132,10 +137,14 @@ class Mapper:
 
     def _resolve(self, source: TableDefinition) -> TableMapping | None:
         rules = self.rules_of(source)
+        if rules and is_sequence(source) and not self._sequences(source.name):
+            return None
         return self._by_rule(source, rules[0]) if rules and not self.skips(source, rules[0]) else None
 
     def _by_rule(self, source: TableDefinition, rule: MapRule) -> TableMapping:
         table = self.target_of(rule, source)
+        if is_sequence(source):
+            return TableMapping(source, table, (None,) * len(source.columns), (), False, refusals=rule.refusals)
         columns = same_columns(source, table)
         key = _key(source, table, columns, rule)
         names = {column.name for index in key if (column := columns[index]) is not None}
@@ -149,10 +158,11 @@ class Mapper:
         name = target_name(rule.target, source.name)
         table = self._describe(name)
         if table is None:
+            kind = "sequence" if is_sequence(source) else "table"
             raise ApplyError(
-                f"target table {name} does not exist (MAP {rule.source}, TARGET {rule.target})",
+                f"target {kind} {name} does not exist (MAP {rule.source}, TARGET {rule.target})",
                 code="OGG-00199",
-                hint="create it, or take the table out with MAPEXCLUDE",
+                hint=f"create it, or take the {kind} out with MAPEXCLUDE",
             )
         return table
 

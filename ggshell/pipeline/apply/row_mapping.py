@@ -29,6 +29,7 @@ from ggshell.pipeline.transform.stage import Programs
 from ggshell.pipeline.transform.targets import length_of, plan_of
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.families import family
+from ggshell.record.sequences import is_sequence
 
 _HERE = (0, 0)
 
@@ -55,6 +56,8 @@ class RowMapping:
 
     def programs(self, source: TableDefinition) -> Programs:
         """Return the programs for a source table's rows. Raises ApplyError, StatementError."""
+        if is_sequence(source):
+            return None
         rules = self._mapper.rules_of(source)
         plain = len(rules) == 1 and not rules[0].clauses.active
         if self._mapper.may_skip:

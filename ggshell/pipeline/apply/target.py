@@ -279,9 +279,12 @@ class Target(Protocol):
 
 
 class GroupTarget(Target, Protocol):
-    """The target of a whole group, with facts about itself; ``found``: the checkpoint table had a row for the group."""
+    """The target of a whole group, with facts about itself; ``found``: the checkpoint table had a row for the group.
+
+    ``takes_sequences``: whether it has sequences whose values can be set."""
 
     found: bool
+    takes_sequences: bool
 
     def move(self, position: TrailPosition) -> None:
         """Continue from another place in the trail; transactions that are already applied are still skipped there."""

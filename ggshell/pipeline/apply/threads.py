@@ -15,6 +15,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image
 from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.record.sequences import is_sequence
 from ggshell.record.transaction import TransactionPiece
 
 NOBODY: Final = -1
@@ -85,7 +86,7 @@ class Router:
             mine = batch.table == number
             if rule.barrier:
                 result[mine] = ALL
-            elif rule.first == rule.last:
+            elif rule.first == rule.last or is_sequence(table):
                 result[mine] = rule.first
             else:
                 for row in np.flatnonzero(mine).tolist():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.sequences import is_sequence
 from ggshell.record.transaction import Completed, TransactionPiece
 from ggshell.types import TableName
 
@@ -43,8 +44,10 @@ class Selection:
         truncates: bool = True,
         since: int = 0,
         ignored: Callable[[TableName], frozenset[int]] | None = None,
+        sequences: Callable[[TableName], bool] | None = None,
     ) -> None:
-        """``ignored``: returns the operation types of a table that do not leave."""
+        """``ignored``: returns the operation types of a table that do not leave; ``sequences``: other sequences to select."""
+        self._sequences = sequences
         self._wanted = wanted
         self._ignored = ignored
         self._truncates = truncates
@@ -106,7 +109,7 @@ class Selection:
         for table in batch.tables:
             flag = self._known.get(table)
             if flag is None:
-                flag = self._known[table] = self._wanted(table.name)
+                flag = self._known[table] = self._wanted(table.name) or self._is_wanted_sequence(table)
             flags.append(flag)
         kept = None if self._truncates else batch.io_type != IoType.PURGE_DATA
         for number, table in enumerate(batch.tables):
@@ -124,6 +127,9 @@ class Selection:
             return kept if kept is not None and not kept.all() else None
         mask: NDArray[np.bool_] = np.array(flags, dtype=bool)[np.minimum(batch.table, len(flags) - 1)]
         return mask if kept is None else mask & kept
+
+    def _is_wanted_sequence(self, table: TableDefinition) -> bool:
+        return self._sequences is not None and is_sequence(table) and self._sequences(table.name)
 
     def _with_ddl(self, batch: ChangeBatch, flags: list[bool]) -> list[bool]:
         """Select the objects of DDL records: the source has chosen its statements by the rules of DDL."""

@@ -1,0 +1,39 @@
+"""Sets the sequences of a target: ahead of the source's values, never back, or exactly to them after FLUSH SEQUENCE."""
+
+from __future__ import annotations
+
+from ggshell.connectors.postgres.apply_wire import ApplyStep
+from ggshell.errors import ApplyError
+from ggshell.record.sequences import SequenceValue, decode_sequence
+from ggshell.types import TableName, postgres_literal, quote_table
+
+_AHEAD = """
+SELECT setval({literal}::regclass, c.value::bigint)
+  FROM {name} q, pg_catalog.pg_sequence s,
+       LATERAL (SELECT CASE WHEN $2::numeric > 0 THEN least($1::numeric + $2::numeric * $3::numeric, s.seqmax)
+                            ELSE greatest($1::numeric + $2::numeric * $3::numeric, s.seqmin) END) c (value)
+ WHERE s.seqrelid = {literal}::regclass
+   AND (c.value = q.last_value AND NOT q.is_called
+        OR CASE WHEN $2::numeric > 0 THEN c.value > q.last_value ELSE c.value < q.last_value END)"""
+_EXACT = "SELECT setval({literal}::regclass, $1::bigint, $2::boolean)"
+
+
+def sequence_step(target: TableName, data: bytes | memoryview) -> ApplyStep:
+    """The step of a record of a sequence. Raises ApplyError if the record is not complete.
+
+    The effect of setval is permanent even if the transaction is rolled back: the sequence is then ahead, as intended.
+    """
+    try:
+        value = decode_sequence(target, data)
+    except ValueError as error:
+        raise ApplyError(str(error)) from error
+    name = quote_table(target)
+    literal = postgres_literal(name)
+    text = (_EXACT if value.exact else _AHEAD).format(literal=literal, name=name)
+    return ApplyStep(text, _values(value))
+
+
+def _values(value: SequenceValue) -> list[bytes | None]:
+    if value.exact:
+        return [str(value.last).encode(), b"t" if value.called else b"f"]
+    return [str(number).encode() for number in (value.last, value.increment, value.ahead)]

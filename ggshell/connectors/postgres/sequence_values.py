@@ -1,0 +1,102 @@
+"""Reads the values of sequences, and writes them to the log, which does not contain them, as a logical message.
+
+Every user may write logical messages, so the message carries a seal: a SHA-256 sum over a secret and the content. The
+content names its transaction, so a copy of the message is not valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.connectors.postgres import ddl_capture_sql
+from ggshell.connectors.postgres.session import execute, transaction
+from ggshell.errors import NotFoundError, StateError
+from ggshell.files import read_json
+from ggshell.record.name_patterns import matches
+from ggshell.record.sequences import SequenceValue
+from ggshell.types import TableName, quote_table
+
+if TYPE_CHECKING:
+    import psycopg
+
+PREFIX: Final = "ggshell.sequences"
+LEAST_AHEAD: Final = 1000
+"""Minimum number of values that a target is set ahead."""
+CACHES_AHEAD: Final = 100
+"""A target is set ahead at least this many times the CACHE of the sequence."""
+_SEAL = 64
+"""The seal is a SHA-256 sum in hexadecimal digits."""
+_XID_MODULUS = 1 << 32
+_SEQUENCES = """
+SELECT n.nspname, c.relname, s.seqincrement, s.seqcache
+  FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relpersistence <> 't' AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT IN ('information_schema', 'ggshell')
+   AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+ ORDER BY 1, 2"""
+
+
+def read(connection: psycopg.Connection[Any], takes: Callable[[TableName], bool]) -> list[SequenceValue]:
+    """Read the current values of the sequences that ``takes`` selects and the user may read. Raises DatabaseError."""
+    rows = [(TableName(*row[:2]), *row[2:]) for row in execute(connection, _SEQUENCES)]
+    chosen = [row for row in rows if takes(row[0])]
+    if not chosen:
+        return []
+    parts = (f"SELECT {number}, last_value, is_called FROM {quote_table(row[0])}" for number, row in enumerate(chosen))
+    values = execute(connection, " UNION ALL ".join(parts))
+    return [
+        SequenceValue(
+            chosen[number][0], last, called, chosen[number][1], max(LEAST_AHEAD, CACHES_AHEAD * chosen[number][2])
+        )
+        for number, last, called in values
+    ]
+
+
+def write(connection: psycopg.Connection[Any], secret: str, values: Iterable[SequenceValue]) -> None:
+    """Write values to the log as one message, in a transaction of its own. Raises DatabaseError."""
+    with transaction(connection):
+        xid = int(execute(connection, "SELECT pg_current_xact_id()::text")[0][0]) % _XID_MODULUS
+        body = json.dumps({"xid": xid, "values": [[*value.name, *value[1:]] for value in values]})
+        content = _seal(secret, body.encode()) + body
+        execute(connection, "SELECT pg_logical_emit_message(true, %s, %s)", [PREFIX, content])
+
+
+def genuine(secrets: Sequence[str], xid: int, content: bytes) -> list[SequenceValue]:
+    """Return the values in a message of transaction ``xid``; none if it was not written with one of the secrets."""
+    seal, body = content[:_SEAL], content[_SEAL:]
+    if not any(hmac.compare_digest(seal, _seal(secret, body).encode()) for secret in secrets):
+        return []
+    found = read_json(body)
+    if found["xid"] != xid:
+        return []
+    return [SequenceValue(TableName(owner, name), *fields) for owner, name, *fields in found["values"]]
+
+
+def flush(connection: psycopg.Connection[Any], pattern: str) -> list[SequenceValue]:
+    """Write the exact values of the sequences that a pattern names to the log, and return them.
+
+    Raises NotFoundError if there is none, StateError if the database has no secret that the Extract knows too.
+    """
+    values = [value._replace(ahead=0, exact=True) for value in read(connection, lambda name: matches(pattern, name))]
+    if not values:
+        raise NotFoundError(
+            f"no sequence that the user may read matches {pattern}",
+            code="GGS-00211",
+            hint="check schema, spelling and case, and the privilege SELECT",
+        )
+    secret = ddl_capture_sql.secret(connection)
+    if secret is None:
+        raise StateError(
+            "the Extract could not verify the values: the database has no secret that both know",
+            code="GGS-00597",
+            hint="run ADD SCHEMATRANDATA for a schema as a superuser: it creates the secret",
+        )
+    write(connection, secret, values)
+    return values
+
+
+def _seal(secret: str, body: bytes) -> str:
+    return hashlib.sha256(secret.encode() + body).hexdigest()
