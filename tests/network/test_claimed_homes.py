@@ -80,6 +80,7 @@ def test_a_home_continues_its_trails_under_another_name_and_as_a_user(homes: Two
     until("the user is recorded", lambda: "oggnet" in str(owner_of(homes.written)))
 
 
+@pytest.mark.slow
 def test_a_peer_cannot_forget_or_replace_the_reader_of_another_home(tmp_path: Path) -> None:
     homes = ReadingHomes(tmp_path)
     try:
