@@ -97,7 +97,7 @@ class ReceivedTrail:
                 self.received += len(frame.data)
                 self._taken += len(message)
             if self._end is not None and self._end != self._files.shown:
-                self._files.flush(last, self._end)  # written here, not behind: it is synced at once
+                self._files.flush(last, self._end)  # written here: it is synced at once
             elif last:
                 self._files.append(last)
         except OSError as error:

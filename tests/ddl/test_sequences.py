@@ -13,6 +13,7 @@ from processes import until, until_state
 from trail_kit import cut_records
 
 from ggshell.connectors.postgres import sequence_values
+from ggshell.connectors.postgres.sealed_messages import sealed
 from ggshell.home.process_file import ProcessState
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import decode_record
@@ -55,7 +56,7 @@ class Sequences(Pipeline):
             body = json.dumps(
                 {"xid": fields.get("xid", xid), "values": [["a", "up", fields["last"], True, 1, 0, True]]}
             )
-            content = sequence_values._seal(secret, body.encode()) + body
+            content = sealed(secret, body)
             connection.execute("SELECT pg_logical_emit_message(true, %s, %s)", [sequence_values.PREFIX, content])
 
     def records(self) -> list[bytes]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from ggshell.connectors.postgres.sealed_messages import opened
 from ggshell.connectors.postgres.sql_text import statement_after, statements, tokens
-from ggshell.files import read_json
 from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
 from ggshell.types import TableName, quote, quote_table
 
 DATABASE = "postgres"
-_SEAL = 64
-"""The seal is a SHA-256 sum in hexadecimal digits."""
 _SQL_STATEMENT = re.compile(r'SQL statement "(.*?)"\n(?:PL/|SQL function |SQL statement |extension script )', re.DOTALL)
 _SQL_FUNCTION = re.compile(r'SQL function ".*?" statement (\d+)')
 _OF_ROWS = ("CREATE TABLE AS", "SELECT INTO")
@@ -30,7 +26,7 @@ class DdlMessages:
 
     def __init__(self, secret: str) -> None:
         """``secret``: the secret of the seal, which the source's owner and its Extracts know."""
-        self._secret = secret.encode()
+        self._secret = secret
         self._strings: dict[int, str] = {}
 
     def read(self, xid: int, content: bytes) -> DdlStatement:
@@ -38,12 +34,7 @@ class DdlMessages:
 
         Raises ValueError if the message was not written by ggshell's function in this transaction.
         """
-        seal, body = content[:_SEAL], content[_SEAL:]
-        if not hmac.compare_digest(seal, hashlib.sha256(self._secret + body).hexdigest().encode()):
-            raise ValueError("its seal is not valid")
-        found = read_json(body)
-        if found["xid"] != xid:
-            raise ValueError(f"it belongs to transaction {found['xid']}")
+        found = opened([self._secret], xid, content)
         if "string" in found:
             self._strings[xid] = found["string"]
         tag = str(found["tag"])

@@ -1,21 +1,15 @@
-"""Reads the values of sequences, and writes them to the log, which does not contain them, as a logical message.
-
-Every user may write logical messages, so the message carries a seal: a SHA-256 sum over a secret and the content. The
-content names its transaction, so a copy of the message is not valid.
-"""
+"""Reads the values of sequences, and writes them to the log, which does not contain them, as a sealed message."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres import ddl_capture_sql
+from ggshell.connectors.postgres.sealed_messages import opened, sealed
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import NotFoundError, StateError
-from ggshell.files import read_json
 from ggshell.record.name_patterns import matches
 from ggshell.record.sequences import SequenceValue
 from ggshell.types import TableName, quote_table
@@ -28,8 +22,6 @@ LEAST_AHEAD: Final = 1000
 """Minimum number of values that a target is set ahead."""
 CACHES_AHEAD: Final = 100
 """A target is set ahead at least this many times the CACHE of the sequence."""
-_SEAL = 64
-"""The seal is a SHA-256 sum in hexadecimal digits."""
 _XID_MODULUS = 1 << 32
 _SEQUENCES = """
 SELECT n.nspname, c.relname, s.seqincrement, s.seqcache
@@ -60,17 +52,14 @@ def write(connection: psycopg.Connection[Any], secret: str, values: Iterable[Seq
     with transaction(connection):
         xid = int(execute(connection, "SELECT pg_current_xact_id()::text")[0][0]) % _XID_MODULUS
         body = json.dumps({"xid": xid, "values": [[*value.name, *value[1:]] for value in values]})
-        content = _seal(secret, body.encode()) + body
-        execute(connection, "SELECT pg_logical_emit_message(true, %s, %s)", [PREFIX, content])
+        execute(connection, "SELECT pg_logical_emit_message(true, %s, %s)", [PREFIX, sealed(secret, body)])
 
 
 def genuine(secrets: Sequence[str], xid: int, content: bytes) -> list[SequenceValue]:
     """Return the values in a message of transaction ``xid``; none if it was not written with one of the secrets."""
-    seal, body = content[:_SEAL], content[_SEAL:]
-    if not any(hmac.compare_digest(seal, _seal(secret, body).encode()) for secret in secrets):
-        return []
-    found = read_json(body)
-    if found["xid"] != xid:
+    try:
+        found = opened(secrets, xid, content)
+    except ValueError:
         return []
     return [SequenceValue(TableName(owner, name), *fields) for owner, name, *fields in found["values"]]
 
@@ -96,7 +85,3 @@ def flush(connection: psycopg.Connection[Any], pattern: str) -> list[SequenceVal
         )
     write(connection, secret, values)
     return values
-
-
-def _seal(secret: str, body: bytes) -> str:
-    return hashlib.sha256(secret.encode() + body).hexdigest()
