@@ -10,7 +10,7 @@ from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
 from ggshell.home.checkpoint import Checkpoint, GroupKind, previous, way_out
 from ggshell.home.home import GroupEntry, Home
-from ggshell.home.process_file import ALIVE, ProcessFile, ProcessState, state_of
+from ggshell.home.process_file import ALIVE, AbendReason, ProcessFile, ProcessState, abend_reason, state_of
 from ggshell.language.suggest import did_you_mean
 from ggshell.monitoring import group_lag as lags
 from ggshell.monitoring.group_lag import FoundLag
@@ -57,6 +57,11 @@ class View(NamedTuple):
     @property
     def runs(self) -> bool:
         return self.state in ALIVE
+
+    @property
+    def reason(self) -> AbendReason | None:
+        """Why the group has abended; None if it has not."""
+        return abend_reason(self.state, self.process)
 
 
 def is_wildcard(pattern: str) -> bool:

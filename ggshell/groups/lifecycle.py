@@ -30,7 +30,7 @@ from ggshell.groups.runner import Answering, Runner, Verb
 from ggshell.groups.statistics import Statistics
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, StopStatus
-from ggshell.home.events import EventLog, Severity
+from ggshell.home.events import EventLog, Severity, flat
 from ggshell.home.home import Home
 from ggshell.home.identity import record_location, require_own
 from ggshell.home.process_file import ProcessState, follow, own_process_file, write_process_file
@@ -179,10 +179,12 @@ class _Life:
         """Continue at the home's new path."""
         self._path = home.process(*self._group)
 
-    def turn(self, state: ProcessState, socket: str = "") -> None:
-        """Change the state and update the process file."""
+    def turn(self, state: ProcessState, socket: str = "", error: GgsError | None = None) -> None:
+        """Change the state and update the process file. ``error``: the one by which the process abends."""
         socket = socket or self._entry.socket
         self._entry = self._entry._replace(state=follow(self._entry.state, state), socket=socket)
+        if error is not None:
+            self._entry = self._entry._replace(code=error.code, error=flat(masked(str(error))))
         if state is ProcessState.STOPPED:
             self._path.unlink(missing_ok=True)
         else:
@@ -314,7 +316,7 @@ def _abend(report: Report, life: _Life, error: GgsError, trace: str = "") -> Non
         report.abend(error)
     finally:
         with contextlib.suppress(DiskError):  # the file of a process that no longer exists also means ABENDED
-            life.turn(ProcessState.ABENDED)
+            life.turn(ProcessState.ABENDED, error=error)
 
 
 def signal_ready() -> None:

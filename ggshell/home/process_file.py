@@ -44,7 +44,7 @@ class ProcessFile(NamedTuple):
 
     ``ticks``: distinguishes it from a later process with the same PID. ``killed``: the process was ended by KILL, so it is
     not restarted automatically. ``home``: the folder of its home (device and inode), so that a copy of the home does not
-    mistake the process for its own.
+    mistake the process for its own. ``code`` and ``error``: the error by which the process has abended, without secrets.
     """
 
     pid: int
@@ -54,6 +54,8 @@ class ProcessFile(NamedTuple):
     started: int
     killed: bool = False
     home: str = ""
+    code: str = ""
+    error: str = ""
 
 
 def home_identity_of(root: Path) -> str:
@@ -126,6 +128,27 @@ def state_of(path: Path) -> tuple[ProcessState, ProcessFile | None]:
     if entry.state in ALIVE and not alive(entry):
         return ProcessState.ABENDED, entry
     return entry.state, entry
+
+
+class AbendReason(NamedTuple):
+    """Why a process has abended: the code and the text of its last error; without a code if it could not report one."""
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.text}" if self.code else self.text
+
+
+def abend_reason(state: ProcessState, entry: ProcessFile | None) -> AbendReason | None:
+    """Return why a process has abended; None for every other state. This is what INFO, STATUS and the service show."""
+    if state is not ProcessState.ABENDED or entry is None:
+        return None
+    if entry.code:
+        return AbendReason(entry.code, entry.error)
+    if entry.state is ProcessState.ABENDED:  # written by an earlier release
+        return AbendReason("", "the report shows the error")
+    return AbendReason("", f"process {entry.pid} could not record why it ended: it was killed, or its disk was full")
 
 
 def end_descriptor(entry: ProcessFile) -> int | None:

@@ -20,7 +20,10 @@ class ReadPlace(TrailPlace, kw_only=True):
 
 
 class GroupStatus(Resource, kw_only=True):
-    """The status of a group. ``lag`` and ``since_lag_reported``: seconds; ``process_id``: only while it runs."""
+    """The status of a group. ``lag`` and ``since_lag_reported``: seconds; ``process_id``: only while it runs.
+
+    ``last_error``: why it has abended.
+    """
 
     status: Status
     last_started: str | None
@@ -28,6 +31,7 @@ class GroupStatus(Resource, kw_only=True):
     since_lag_reported: int
     position: ReadPlace
     process_id: int | None = None
+    last_error: str | None = None
 
 
 class ExtractStatus(GroupStatus, tag="ogg:extractStatus"):

@@ -80,8 +80,8 @@ def test_json_is_one_object_per_line_with_the_same_keys_for_success_and_error(wi
         "code": "",
         "message": "",
         "hint": "",
-        "columns": ["type", "group", "status"],
-        "rows": [["EXTRACT", "EXT1", "STOPPED"]],
+        "columns": ["type", "group", "status", "error_code", "error"],
+        "rows": [["EXTRACT", "EXT1", "STOPPED", None, None]],
     }
     assert (bad["status"], bad["code"], bad["rows"]) == ("error", "GGS-00201", [])
     assert (bad["message"], bad["hint"]) == ("group NOPE does not exist.", "list all groups with INFO ALL")
@@ -97,10 +97,10 @@ def test_all_data_formats_have_the_same_rows(with_groups: Shell) -> None:
     statement = ["-c", "STATUS ER *"]
     rows = list(csv.reader(io.StringIO(with_groups.run("--format", "csv", *statement).out)))
     assert rows == [
-        ["type", "group", "status"],
-        ["EXTRACT", "EXT1", "STOPPED"],
-        ["EXTRACT", "PMP1", "STOPPED"],
-        ["REPLICAT", "REP1", "STOPPED"],
+        ["type", "group", "status", "error_code", "error"],
+        ["EXTRACT", "EXT1", "STOPPED", "", ""],
+        ["EXTRACT", "PMP1", "STOPPED", "", ""],
+        ["REPLICAT", "REP1", "STOPPED", "", ""],
     ]
     table = with_groups.run("--format", "table", *statement).out
     assert "| EXTRACT  | EXT1    | STOPPED  |" in table
@@ -108,10 +108,10 @@ def test_all_data_formats_have_the_same_rows(with_groups: Shell) -> None:
     assert markdown.splitlines()[1].startswith("|--")
     vertical = with_groups.run("--format", "vertical", *statement).out
     assert vertical.splitlines()[:4] == [
-        "-[ 1 ]--------------------",
-        "type   | EXTRACT",
-        "group  | EXT1",
-        "status | STOPPED",
+        "-[ 1 ]------------------------",
+        "type       | EXTRACT",
+        "group      | EXT1",
+        "status     | STOPPED",
     ]
 
 

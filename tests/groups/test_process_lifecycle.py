@@ -16,7 +16,7 @@ from ggshell.groups.lifecycle import run_group
 from ggshell.home import checkpoint as store
 from ggshell.home.checkpoint import GroupKind, StopStatus
 from ggshell.home.home import Home
-from ggshell.home.process_file import ProcessState, kill, read_process_file, state_of
+from ggshell.home.process_file import ProcessState, abend_reason, kill, read_process_file, state_of
 
 EXTRACT = GroupKind.EXTRACT
 
@@ -149,6 +149,8 @@ def test_an_expected_error_abends_the_process_without_a_traceback(home: Home, st
     assert start("refuse").wait(10) == 1
     assert state_of(home.process("EXT1", EXTRACT))[0] is ProcessState.ABENDED
     assert event_codes(home) == ["OGG-00992", "OGG-00993", "OGG-01296", "OGG-01668"]
+    reason = abend_reason(*state_of(home.process("EXT1", EXTRACT)))
+    assert str(reason) == "OGG-01296 no row has this key (shop.items) - look at the discard file"
     report = home.report("EXT1").read_text()
     assert "no row has this key (shop.items) - look at the discard file" in report
     assert "Traceback" not in report

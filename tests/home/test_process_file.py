@@ -15,6 +15,7 @@ from ggshell.errors import StateError
 from ggshell.home.process_file import (
     ProcessFile,
     ProcessState,
+    abend_reason,
     alive,
     end_descriptor,
     follow,
@@ -77,6 +78,7 @@ def test_a_process_file_left_by_kill_9_means_abended(tmp_path: Path, child: subp
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie does not count as running
     assert state_of(path)[0] is ProcessState.ABENDED
+    assert f"process {child.pid} could not record" in str(abend_reason(*state_of(path)))
     child.wait()
     assert state_of(path)[0] is ProcessState.ABENDED
 

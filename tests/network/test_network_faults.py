@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import threading
@@ -134,7 +135,8 @@ def test_a_full_disk_of_the_target_stops_the_path_and_space_continues_it(tmp_pat
             homes.until_equal()
             homes.write(20, rows=1000)
             until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
-            assert "No space left" in homes.report()
+            for statement in ("INFO DISTPATH dp1", "STATUS DISTPATH dp1"):
+                assert re.search(r"ABENDED(\n.*)*GGS-00303 .*No space left", homes.run(statement))
             subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
             homes.run("START DISTPATH dp1")
             homes.until_equal()

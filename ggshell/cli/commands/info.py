@@ -108,7 +108,7 @@ def status(
         raise errors[0]
     if is_wildcard(group_name):
         found = [each for each in found if _wanted(each, tasks=tasks, every=allprocesses)]
-    return Status(tuple(StatusLine(each.type, each.group, each.state) for each in found))
+    return Status(tuple(StatusLine(each.type, each.group, each.state, each.reason) for each in found))
 
 
 @command("STATUS DISTPATH", PATH)
@@ -139,6 +139,7 @@ def _info(
         lag.error is None,
         tuple((answer or {}).get("obstacles") or ()),
         _connection(answer) if found.is_connected else {},
+        found.reason,
     )
     return info, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found) + beyond_note(session, found)
 

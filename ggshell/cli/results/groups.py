@@ -16,6 +16,7 @@ from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
 from ggshell.groups.load_state import LoadState
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
+from ggshell.home.process_file import AbendReason
 from ggshell.home.slot_facts import SlotFacts, SlotLimit
 from ggshell.types import LogPosition, TrailPosition, format_lsn
 
@@ -24,6 +25,7 @@ class GroupInfo(NamedTuple):
     """A group as INFO shows it.
 
     ``paths``: label -> file, for DETAIL. ``connection``: what its process answers about its receivers, empty if it has none.
+    ``reason``: why it has abended.
     """
 
     checkpoint: Checkpoint
@@ -36,6 +38,7 @@ class GroupInfo(NamedTuple):
     lag_known: bool = True
     obstacles: tuple[str, ...] = ()
     connection: Mapping[str, Any] = {}
+    reason: AbendReason | None = None
 
 
 class InfoGroups(NamedTuple):
@@ -60,6 +63,7 @@ class InfoGroups(NamedTuple):
                 "bytes_in_flight",
                 "round_trip_seconds",
             ),
+            *_REASON,
         )
 
     @property
@@ -93,7 +97,15 @@ def _group_row(info: GroupInfo) -> Row:
         *(info.pid, str(found.read.source), found.read.trail or None, *place, found.latest_csn or None),
         *(moment(found.record_time), *held),
         *_connection_cells(info),
+        *_reason_cells(info.reason),
     )
+
+
+_REASON = ("error_code", "error")
+
+
+def _reason_cells(reason: AbendReason | None) -> Row:
+    return (reason.code or None, reason.text) if reason is not None else (None, None)
 
 
 def _connection_cells(info: GroupInfo) -> Row:
@@ -113,11 +125,12 @@ def _connection_cells(info: GroupInfo) -> Row:
 
 
 class StatusLine(NamedTuple):
-    """One group's state."""
+    """One group's state. ``reason``: why it has abended."""
 
     type: str
     group: str
     status: str
+    reason: AbendReason | None = None
 
 
 class Status(NamedTuple):
@@ -127,11 +140,11 @@ class Status(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("type", "group", "status")
+        return ("type", "group", "status", *_REASON)
 
     @property
     def rows(self) -> list[Row]:
-        return [tuple(line) for line in self.lines]
+        return [(*line[:3], *_reason_cells(line.reason)) for line in self.lines]
 
     @property
     def layout(self) -> str:
@@ -229,6 +242,8 @@ def heading(info: GroupInfo) -> list[str]:
         lines.append(labeled("Checkpoint Lag", f"{lag} (updated {clock_text(info.since or 0)} ago)"))
     if info.pid is not None:
         lines.append(labeled("Process ID", str(info.pid)))
+    if info.reason is not None:
+        lines.append(labeled("Last Error", str(info.reason)))
     return lines
 
 
@@ -370,7 +385,12 @@ def _growth(growth: float | None) -> str:
 
 
 def _status(result: Status) -> str:
-    return "".join(f"{line.type} {line.group}: {line.status}\n" for line in result.lines)
+    lines: list[str] = []
+    for each in result.lines:
+        lines.append(f"{each.type} {each.group}: {each.status}\n")
+        if each.reason is not None:
+            lines.append(f"  {each.reason}\n")
+    return "".join(lines)
 
 
 def _manager_status(result: ManagerStatus) -> str:
