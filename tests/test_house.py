@@ -56,7 +56,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"monitoring", "network"})),
     (False, frozenset({"connectors"})),
     (False, frozenset({"groups", "query", "check", "logdump", "client"})),
-    (False, frozenset({"demo", "connectors.lake"})),
+    (False, frozenset({"demo", "connectors.lake", "move"})),
     (False, frozenset({"cli"})),
     (False, frozenset({"service"})),
     (False, frozenset({"__main__"})),
