@@ -87,6 +87,31 @@ def test_a_receiver_that_ends_while_the_cable_is_out_is_found_again(
         distant.until_equal(120)
 
 
+def test_a_sender_whose_machine_is_gone_is_noticed_although_nothing_was_on_the_line(
+    distant: DistantHomes, cable: Cable | LoopbackCable, rounds: int
+) -> None:
+    """The operating system of the target asks the other machine, first after at most 15 seconds."""
+    until("the path is connected", lambda: "Status CONNECTED" in distant.target.run("INFO RECVPATH ./dirdat/da"))
+    waits = keepalive_seconds(service_pid(distant), distant.target.port)
+    assert waits, "a connection has no keepalive timer"
+    assert max(waits) <= 15
+    for _ in range(rounds):
+        if isinstance(cable, LoopbackCable):
+            break  # the proxy is on this machine, which answers
+        cable.down()
+        until("the end is noticed", lambda: "NOT CONNECTED" in distant.target.run("INFO RECVPATH ./dirdat/da"), 40)
+        cable.up()
+        distant.until_equal(120)
+
+
+def keepalive_seconds(pid: int, port: int) -> list[float]:
+    """For each connection of a process at a port that has nothing to send: the seconds until the other side is asked."""
+    lines = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    open_here = [each for each in lines if each[3] == "01" and int(each[1].partition(":")[2], 16) == port]
+    timers = [each[5].split(":") for each in open_here]
+    return [int(ticks, 16) / os.sysconf("SC_CLK_TCK") for kind, ticks in timers if kind == "02"]
+
+
 def test_small_packets_carry_large_frames(distant: DistantHomes, cable: Cable | LoopbackCable) -> None:
     cable.mtu(576)
     try:
