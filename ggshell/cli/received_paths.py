@@ -9,9 +9,12 @@ from typing import Any, Final, NamedTuple
 from ggshell.cli.sender_files import sent_trails
 from ggshell.errors import GgsError, NotFoundError
 from ggshell.groups.control import request
+from ggshell.home import checkpoint as checkpoints
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 from ggshell.network.trail_owner import TrailOwner, owner_of
+from ggshell.parameters.trail_statements import task_trail
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import TrailExtent
 from ggshell.types import TrailPosition
@@ -27,6 +30,7 @@ class ReceivedPath(NamedTuple):
 
     ``trail``: its name in statements. ``name``: that of the path or group that sends it, with the trail's if several have it.
     ``known``: the service answered; otherwise nothing is known of connections. ``since``: when the connection was made.
+    ``completed``: it is the load of a task (RMTTASK) that arrived completely: its Replicat was started for it.
     ``position``: the durable end of the trail. ``bytes``, ``messages``, ``syncs``, ``connections``: since the service started;
     ``last``: when data arrived last. Times are in microseconds since 1970.
     """
@@ -45,9 +49,12 @@ class ReceivedPath(NamedTuple):
     syncs: int = 0
     connections: int = 0
     last: int = 0
+    completed: bool = False
 
     @property
     def status(self) -> str:
+        if self.completed and not self.connected:
+            return "COMPLETED"
         if not self.known:
             return "SERVICE STOPPED"
         return "CONNECTED" if self.connected else "NOT CONNECTED"
@@ -98,9 +105,8 @@ def _path(
 ) -> ReceivedPath:
     relative = os.path.relpath(place.folder, home.root.resolve())
     trail = f"./{place.prefix}" if relative == "." else f"./{relative}/{place.prefix}"
-    found = ReceivedPath(
-        owner.group.upper(), trail, place, owner, known, position=TrailExtent.of(place).mark or NOTHING
-    )
+    end, completed = TrailExtent.of(place).mark or NOTHING, _is_completed(home, place, trail, owner)
+    found = ReceivedPath(owner.group.upper(), trail, place, owner, known, position=end, completed=completed)
     if figures is None:
         return found
     names = ("connected", "address", "since", "bytes", "messages", "syncs", "connections", "last")
@@ -108,6 +114,18 @@ def _path(
     if figures.get("position"):
         given["position"] = TrailPosition(*figures["position"])
     return found._replace(**given)
+
+
+def _is_completed(home: Home, place: TrailName, trail: str, owner: TrailOwner) -> bool:
+    """Whether a trail is the load of a task whose Replicat was started after the load began to arrive."""
+    group = place.folder.name.removeprefix("task-")
+    path = home.checkpoint(group, GroupKind.REPLICAT)
+    if trail != task_trail(group) or not path.exists():
+        return False
+    try:
+        return checkpoints.load(path).started >= owner.since
+    except GgsError:  # INFO REPLICAT reports it
+        return False
 
 
 def _asked(home: Home) -> list[dict[str, Any]] | None:

@@ -326,8 +326,13 @@ def _refused_status(where: str, response: Response) -> ConnectionLostError | Pro
         403: "the user in the other home needs the role DISTRIBUTION or a higher one; see also ACCESSRULE there",
     }
     said = flat((response.body or b"").decode(errors="replace"))[:_LONGEST_REASON]
+    theirs = ""
+    if said.startswith("GGS-"):  # a service of ggshell, which knows the reason better
+        said, _, theirs = said.partition(" - ")
+    if status == 401:  # the user is missing there, but AUTHENTICATION is set here
+        theirs = ""
     return ProcessError(
         f"{where} refuses the connection with status {status}{f': {said}' if said else ''}",
         code=NOT_A_RECEIVER,
-        hint=hints.get(status, _ADDRESSES),
+        hint=theirs or hints.get(status, _ADDRESSES),
     )

@@ -68,7 +68,7 @@ def test_a_question_is_answered_by_the_next_line(with_groups: Shell) -> None:
 
 def test_data_formats_have_no_banner_and_no_prompts(with_groups: Shell) -> None:
     out = with_groups.session("status ext1\nexit\n", "--format", "csv")
-    assert out == "type,group,status\nEXTRACT,EXT1,STOPPED\n"
+    assert out == "type,group,status,error_code,error\nEXTRACT,EXT1,STOPPED,,\n"
 
 
 def test_the_end_of_the_input_ends_the_session(with_groups: Shell) -> None:

@@ -30,7 +30,7 @@ def session(with_groups: Shell) -> Session:
 
 def test_the_format_changes_within_a_session(with_groups: Shell) -> None:
     out = with_groups.session("set format csv\nstatus ext1\nset format ggsci\nstatus ext1\nexit\n")
-    assert "type,group,status\nEXTRACT,EXT1,STOPPED\n" in out
+    assert "type,group,status,error_code,error\nEXTRACT,EXT1,STOPPED,,\n" in out
     assert "EXTRACT EXT1: STOPPED" in out
     refused = with_groups.batch("SET FORMAT xml")
     assert (refused.code, "is not a valid format" in refused.err) == (1, True)

@@ -104,7 +104,7 @@ def test_the_files_of_a_compressed_line_are_equal(homes: TwoHomes) -> None:
     same_files(homes, homes.read, "tb")
     homes.write(100, max_bytes=8000, size=200)
     same_files(homes, homes.read, "tb")
-    assert "% of them on the line" in homes.run("INFO EXTRACT pcom")
+    assert "%)" in homes.run("INFO EXTRACT pcom")
     homes.run("STOP EXTRACT pcom")
 
 

@@ -103,6 +103,7 @@ def test_a_task_that_cannot_apply_gives_the_extract_its_error(
     assert "duplicate key" in report(homes)
     assert "its load is kept in ./dirtmp/task-RLOAD/tk" in " ".join(report(homes).split())
     assert task_files(homes)
+    assert "Status COMPLETED" in homes.target.run("INFO RECVPATH ALL")  # it has arrived; INFO REPLICAT has its result
     with psycopg.connect(south, autocommit=True) as target:
         target.execute("TRUNCATE b.items")
     homes.run("START EXTRACT load1")

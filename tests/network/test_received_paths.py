@@ -34,7 +34,9 @@ def test_arrivals_are_listed_counted_and_forgotten(homes: TwoHomes) -> None:
     shown = on_target(homes, "INFO RECVPATH dp1")
     for text in ("RECVPATH   DP1", "Trail ./dirdat/da   Status CONNECTED", "From 127.0.0.1 since", "RBA", "Received"):
         assert text in shown
-    assert "Bytes " in on_target(homes, "STATS RECVPATH *")
+    assert "Bytes " in on_target(homes, "STATS RECVPATH *, TOTAL")
+    refused = homes.target.run("STATS RECVPATH dp1, HOURLY", code=1)
+    assert "counted in total only" in refused
     rows = json.loads(run_ggshell("--home", homes.target.home, "--format", "json", "-c", "INFO RECVPATH ALL").stdout)
     values = dict(zip(rows["columns"], rows["rows"][0], strict=True))
     assert values["sender_group"] == "DP1"

@@ -41,7 +41,7 @@ def test_rows_arrive_from_the_other_home_and_again_after_each_restart(reading: R
     assert "RECVPATH" in reading.run("INFO ALL")
     assert "RUNNING" in reading.run("STATUS RECVPATH rp1")
     assert "sources?trail=ea" in reading.run("INFO RECVPATH rp1 DETAIL")
-    assert "rp1" in reading.run("STATS RECVPATH rp1").lower()
+    assert "rp1" in reading.run("STATS RECVPATH rp1, TOTAL").lower()
     reading.run("STOP RECVPATH rp1")
     reading.write(50)
     reading.run("START RECVPATH rp1")

@@ -138,6 +138,8 @@ def test_a_user_who_may_send_trails_replaces_the_peer_and_another_user_does_not(
         if user == "uma":
             until_state(Home(homes.source), "DUMA", GroupKind.PATH, ProcessState.ABENDED)
             report = (homes.source / "dirrpt" / "DUMA.rpt").read_text()
-            assert "does not send trails" in " ".join(report.split())
+            refusal = next(line for line in report.splitlines() if "does not send trails" in line)
+            assert refusal.count(" - ") == 1  # one hint
+            assert "ALTER USER uma, ROLE DISTRIBUTION" in refusal
             assert homes.rows() == []
     homes.until_equal()

@@ -15,7 +15,7 @@ from ggshell.cli.results.groups import InfoGroups, ManagerStatus
 from ggshell.cli.results.received import ReceivedPaths
 from ggshell.cli.results.statistics import Stats
 from ggshell.cli.session import Session
-from ggshell.errors import DiskError, StateError
+from ggshell.errors import DiskError, StateError, UsageError
 from ggshell.network.trail_owner import delete_owner
 
 
@@ -37,11 +37,44 @@ def info_received(
 
 
 @command("STATS RECVPATH")
-def stats_received(session: Session, *, trail: str) -> ReceivedPaths | Stats:
-    """Show the operations of paths that this home starts, or what has arrived since the service started."""
+def stats_received(
+    session: Session,
+    *,
+    trail: str,
+    total: bool = False,
+    daily: bool = False,
+    hourly: bool = False,
+    latest: bool = False,
+    reset: bool = False,
+    table: str = "",
+    totalsonly: str = "",
+    reportrate: str = "",
+) -> ReceivedPaths | Stats:
+    """Show the operations of paths that this home starts, or what has arrived since the service started.
+
+    The bytes that arrived are counted in total only, not by table.
+    """
     if matching(session.home, RECVPATH, trail):
-        return stats(session, RECVPATH, group_name=trail)
-    return ReceivedPaths(tuple(select_paths(session.home, trail)), counts=True)
+        return stats(
+            session,
+            RECVPATH,
+            group_name=trail,
+            total=total,
+            daily=daily,
+            hourly=hourly,
+            latest=latest,
+            reset=reset,
+            table=table,
+            totalsonly=totalsonly,
+            reportrate=reportrate,
+        )
+    found = select_paths(session.home, trail)
+    if daily or hourly or latest or reset or table or totalsonly or reportrate:
+        raise UsageError(
+            f"{found[0].name} sends trail {found[0].trail} from another home: what has arrived is counted in total only",
+            hint=f"use STATS RECVPATH {trail}, TOTAL here, or STATS in the sending home",
+        )
+    return ReceivedPaths(tuple(found), counts=True)
 
 
 @command("DELETE RECVPATH")

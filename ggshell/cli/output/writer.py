@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from ggshell.cli.outcome import Outcome
-from ggshell.cli.results import Narrowing, Note, Repeat, Result, Script
+from ggshell.cli.output.wrapping import wrapped
+from ggshell.cli.results import Narrowing, Note, Repeat, Result, Script, Text
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StatementError
 
@@ -26,8 +27,9 @@ class Output:
         """Whether the GGSCI layouts are used."""
         return self._session.options.format == "ggsci"
 
-    def write(self, text: str) -> None:
-        sys.stdout.write(text)
+    def write(self, text: str, *, words: bool = False) -> None:
+        """Write a text; ``words``: it consists of sentences, which a terminal shows with breaks between words."""
+        sys.stdout.write(wrapped(text, sys.stdout) if words else text)
         sys.stdout.flush()
         self._session.spooled(text)
 
@@ -78,7 +80,7 @@ class Output:
                 self._session.spooled(text)
                 programs.show(text, self._session.pager)
                 return
-        self.write(text)
+        self.write(text, words=self.plain and not isinstance(result, Text))
 
     def _layout(self, result: Result) -> str:
         """The layout of GGSCI. For a person, a table that is wider than the terminal has another form."""
@@ -94,10 +96,10 @@ class Output:
         if not text:
             return
         if self._session_text and self.plain:
-            self.write(text)
+            self.write(text, words=True)
             return
         sys.stdout.flush()
-        sys.stderr.write(text)
+        sys.stderr.write(wrapped(text, sys.stderr))
         sys.stderr.flush()
         self._session.spooled(text)
 

@@ -49,9 +49,11 @@ def connection_lines(answer: Mapping[str, Any]) -> Lines:
 
 
 def _sent(sent: int, on_line: int) -> str:
-    """The bytes of the trail, and those on the line: they are fewer if they are compressed."""
-    ratio = f", {on_line / sent:.0%} of them on the line" if sent else ""
-    return f"{size(sent)}{ratio}"
+    """The bytes of the trail, and those on the line: with compression fewer, without it more, by the frames around them."""
+    if not sent:
+        return size(sent)
+    ratio = f" ({on_line / sent:.0%})" if on_line < sent else ""
+    return f"{size(sent)}, {size(on_line)} on the line{ratio}"
 
 
 def _round_trip(seconds: float) -> str:
