@@ -1,4 +1,4 @@
-"""A pipeline that replicates schema s with its DDL, from one database to an empty one."""
+"""A pipeline that replicates schemas with their DDL, from one database to an empty one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -16,29 +17,37 @@ from ggshell.connectors.postgres import session
 from ggshell.demo.postgres_server import find_binaries
 from ggshell.types import TableName, quote_table
 
-EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE s.*;\n"
-REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nMAP s.*, TARGET s.*;\n"
+EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE *.*;\n"
+REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nMAP *.*, TARGET *.*;\n"
 _NOT_REPLICATED = re.compile(
     r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_|$)"
 )
 _VERSION = re.compile(r"CONSTRAINT \S+_not_null (?=NOT NULL)|(?<=SELECT )\w+\.|(?<=^    )\w+\.(?=\w+[,;]?$)")
 """What only some versions of the server print: names of NOT NULL constraints, tables of the columns of a view."""
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = ANY (%s) AND c.relkind IN ('r', 'p') ORDER BY 1, 2"""
 
 
 class DdlPipeline(Pipeline):
-    """EXT1 and REP1 for everything in schema s; ``add_and_start`` begins with an empty schema on both sides."""
+    """EXT1 and REP1 for everything in some schemas; ``add_and_start`` begins with empty schemas on both sides.
+
+    Schema s is always one of them.
+    """
 
     def __init__(self, root: Path, north: str, south: str) -> None:
         super().__init__(root, north, south)
         self.write("ext1", EXTRACT)
         self.write("rep1", REPLICAT)
+        self.schemas: tuple[str, ...] = ("s",)
 
-    def add_and_start(self, kind: str = "") -> None:
-        self.in_north("CREATE SCHEMA s")
-        self.in_south("CREATE SCHEMA s")
+    def add_and_start(self, kind: str = "", schemas: Sequence[str] = ("s",)) -> None:
+        self.schemas = tuple(schemas)
+        for execute in (self.in_north, self.in_south):
+            execute(*(f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in schemas))
         self.run(
             "DBLOGIN USERIDALIAS north",
-            "ADD SCHEMATRANDATA s",
+            *(f"ADD SCHEMATRANDATA {schema}" for schema in schemas),
             "REGISTER EXTRACT ext1",
             "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
             "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 10",
@@ -73,29 +82,28 @@ class DdlPipeline(Pipeline):
 
     def differences(self) -> list[str]:
         """The lines of pg_dump, and the tables with their rows, that only one side has."""
-        north, south = schema_of(self.north), schema_of(self.south)
-        found = [line for line in difflib.ndiff(north, south) if line[0] in "+-"]
-        rows, arrived = rows_of(self.north), rows_of(self.south)
+        north, south = schema_of(self.north, self.schemas), schema_of(self.south, self.schemas)
+        found = [line for line in difflib.unified_diff(north, south, lineterm="", n=0) if line[:2] != "@@"]
+        rows, arrived = rows_of(self.north, self.schemas), rows_of(self.south, self.schemas)
         return found + [
             f"{name}: {rows[name]}, {arrived.get(name)}" for name in rows if rows[name] != arrived.get(name)
         ]
 
 
-def schema_of(dsn: str) -> list[str]:
-    """What pg_dump prints of schema s, without what ADD SCHEMATRANDATA adds to a source."""
-    found = subprocess.run(
-        [find_binaries() / "pg_dump", "--schema-only", "-n", "s", "-d", dsn], capture_output=True, text=True, check=True
-    )
+def schema_of(dsn: str, schemas: Sequence[str]) -> list[str]:
+    """What pg_dump prints of schemas, without what ADD SCHEMATRANDATA adds to a source."""
+    named = [f"--schema={schema}" for schema in schemas]
+    command = [find_binaries() / "pg_dump", "--schema-only", *named, "-d", dsn]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
     return [_VERSION.sub("", line) for line in found.stdout.splitlines() if not _NOT_REPLICATED.match(line)]
 
 
-def rows_of(dsn: str) -> dict[str, tuple[int, str]]:
-    """Count and sum of the rows of each table of schema s."""
+def rows_of(dsn: str, schemas: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Count and sum of the rows of each table of schemas."""
     with session.connect(dsn) as connection:
-        names = connection.execute(
-            "SELECT relname FROM pg_class WHERE relnamespace = 's'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1"
-        ).fetchall()
-        return {name: _sum(connection, TableName("s", name)) for (name,) in names}
+        names = connection.execute(_TABLES, [list(schemas)]).fetchall()
+        return {f"{owner}.{name}": _sum(connection, TableName(owner, name)) for owner, name in names}
 
 
 def _sum(connection: psycopg.Connection, table: TableName) -> tuple[int, str]:

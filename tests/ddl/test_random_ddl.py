@@ -1,4 +1,4 @@
-"""Random DDL and DML arrive, also while the processes are killed: both sides have the same objects and rows."""
+"""Random DDL and DML arrive, also under load and while the processes are killed: both sides have the same objects and rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from ddl_pipeline import DdlPipeline
+from pgbench_load import SCHEMA, PgbenchLoad
 from pipelines import EXT1, REP1
 from processes import until, until_state
 from random_schema import RandomSchema
@@ -23,25 +24,28 @@ STATEMENTS = 120
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[DdlPipeline]:
-    made = DdlPipeline(tmp_path / "home", north, south)
+def pipeline(tmp_path: Path, server: str, south: str, request: pytest.FixtureRequest) -> Iterator[DdlPipeline]:
+    made = DdlPipeline(tmp_path / "home", request.getfixturevalue(server), south)
     yield made
     made.close()
 
 
-@pytest.mark.parametrize("kind", ["", "PARALLEL, "])
+@pytest.mark.parametrize(("server", "kind"), [("north", ""), ("north", "PARALLEL, "), ("older", "")])
 def test_random_statements_arrive_while_processes_are_killed(
     pipeline: DdlPipeline, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    pipeline.add_and_start(kind)
+    pipeline.add_and_start(kind, ["s", SCHEMA])
     rounds, chance = request.config.getoption("--rounds") or 1, random.Random(kind)
     with psycopg.connect(pipeline.north, autocommit=True) as connection:
         for number in range(rounds):
-            source = RandomSchema(connection, seed=number)
-            while source.ddl < STATEMENTS:
-                source.step()
-                if chance.random() < 0.01:
-                    _kill(pipeline, chance.choice((EXT1, REP1)))
+            with PgbenchLoad(pipeline.north, seed=f"{number}") as load:
+                source = RandomSchema(connection, seed=number)
+                while source.ddl < STATEMENTS:
+                    source.step()
+                    if chance.random() < 0.05:
+                        source.ddl += load.alter(connection)
+                    if chance.random() < 0.01:
+                        _kill(pipeline, chance.choice((EXT1, REP1)))
             pipeline.wait_until_applied(seconds=120)
             pipeline.assert_same()
             pipeline.in_north("DROP SCHEMA s CASCADE", "CREATE SCHEMA s")
