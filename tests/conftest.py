@@ -49,6 +49,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rounds", type=int, default=0, help="rounds of each fault, and of the random tests of the language"
     )
+    parser.addoption(
+        "--regress",
+        default="",
+        help="a folder of SQL files for tests/ddl/test_regress_files.py, such as PostgreSQL's own",
+    )
 
 
 SLOWEST = (

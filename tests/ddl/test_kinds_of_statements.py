@@ -147,6 +147,21 @@ KINDS = {
         "SELECT id, random() AS r INTO q2 FROM t",
         "INSERT INTO q VALUES (9, 9, 'nine')",
     ],
+    "tables that become captured": [
+        "CREATE SCHEMA o CREATE TABLE t (id int PRIMARY KEY) CREATE TABLE p2 (id int PRIMARY KEY, v text)",
+        "INSERT INTO o.t SELECT generate_series(1, 3); INSERT INTO o.p2 VALUES (11, 'eleven')",
+        "ALTER TABLE o.t SET SCHEMA s",
+        "UPDATE t SET id = 4 WHERE id = 3",
+        "CREATE UNLOGGED TABLE l (id int, a int); INSERT INTO l VALUES (1, 1), (1, 1)",
+        "ALTER TABLE l SET LOGGED",
+        PARTITIONS,
+        "ALTER TABLE p ATTACH PARTITION o.p2 FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO p VALUES (12, 'twelve')",
+        "ALTER TABLE o.p2 SET SCHEMA s",
+        "ALTER TABLE p DETACH PARTITION p1",
+        "UPDATE p1 SET v = 'changed'",
+        "DROP SCHEMA o",
+    ],
     "several in one string": [
         f"BEGIN; {TABLE}; SAVEPOINT x; DROP TABLE t; ROLLBACK TO x; ALTER TABLE t ADD z int;"
         " INSERT INTO t VALUES (7, 7, 'x', 7); COMMIT",

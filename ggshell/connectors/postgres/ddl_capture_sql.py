@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from ggshell.connectors.postgres import ddl_rows_sql
+from ggshell.connectors.postgres import ddl_rows_sql, existing_rows_sql
 from ggshell.connectors.postgres.schema_trandata_sql import OWN
 from ggshell.connectors.postgres.session import OWN_DDL, execute, transaction
 from ggshell.errors import DatabaseError
@@ -27,7 +27,7 @@ PREFIX: Final = "ggshell.ddl"
 SECRET: Final = f"{SCHEMA}.ddl_secret"
 NOTE: Final = f"{SCHEMA}.note_ddl"
 WRITE: Final = f"{SCHEMA}.write_ddl"
-EMIT: Final = ddl_rows_sql.EMIT
+EMIT: Final = existing_rows_sql.EMIT
 END_TRIGGER, DROP_TRIGGER = "ggshell_ddl", "ggshell_ddl_drop"
 SETTINGS: Final = (
     "search_path",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ggshell.connectors.postgres.existing_rows_sql import UNSENT
 from ggshell.connectors.postgres.sealed_messages import opened
 from ggshell.connectors.postgres.sql_text import statement_after, statements, tokens
 from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
@@ -15,6 +16,13 @@ DATABASE = "postgres"
 _SQL_STATEMENT = re.compile(r'SQL statement "(.*?)"\n(?:PL/|SQL function |SQL statement |extension script )', re.DOTALL)
 _SQL_FUNCTION = re.compile(r'SQL function ".*?" statement (\d+)')
 _OF_ROWS = ("CREATE TABLE AS", "SELECT INTO")
+
+
+class UnsentRows(NamedTuple):
+    """A table whose existing rows could not be written to the log when it was first captured, and why."""
+
+    table: TableName
+    reason: str
 
 
 class DdlMessages:
@@ -29,14 +37,16 @@ class DdlMessages:
         self._secret = secret
         self._strings: dict[int, str] = {}
 
-    def read(self, xid: int, content: bytes) -> DdlStatement:
-        """Return the statement of a message in transaction ``xid``; its text is empty if it cannot be determined.
+    def read(self, xid: int, content: bytes) -> DdlStatement | UnsentRows:
+        """Return the content of a message in transaction ``xid``; a statement's text is empty if it cannot be determined.
 
         Raises ValueError if the message was not written by ggshell's function in this transaction.
         """
         found = opened([self._secret], xid, content)
         if "string" in found:
             self._strings[xid] = found["string"]
+        if UNSENT in found:
+            return UnsentRows(_object(found["objects"][0]).name, str(found[UNSENT]))
         tag = str(found["tag"])
         text = _text(found, tag, self._strings.get(xid, ""))
         objects = tuple(_object(each) for each in found["objects"])

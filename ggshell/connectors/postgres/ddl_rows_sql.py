@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from ggshell.connectors.postgres.existing_rows_sql import TRY
 from ggshell.connectors.postgres.schema_trandata_sql import OWN, SCHEMA
 from ggshell.connectors.postgres.slot import PUBLICATION
 
 NOTE: Final = f"{SCHEMA}.note_rewrite"
 REPEAT: Final = f"{SCHEMA}.repeat_rows"
 UNSTABLE: Final = f"{SCHEMA}.depends_on_moment"
-EMIT: Final = f"{SCHEMA}.emit_ddl"
-"""The function that writes a sealed message (``ddl_capture_sql``)."""
 REWRITE_TRIGGER, ROWS_TRIGGER = "ggshell_rewrite", "ggshell_rows"
 
 CREATE_NOTE: Final = f"""
@@ -46,6 +45,8 @@ DECLARE
   rewritten text := coalesce(current_setting('{SCHEMA}.rewritten', true), '');
   publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
   top oid;
+  part oid;
+  kind "char";
   whole boolean;
   keyed boolean;
   chosen name;
@@ -54,25 +55,34 @@ BEGIN
   IF publication IS NULL OR 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
     RETURN;
   END IF;
+  PERFORM set_config('{OWN}', 'on', true);
+  FOR top, part IN
+    -- An unlogged partition of a published table became logged.
+    SELECT DISTINCT pg_partition_root(c.oid), c.oid
+      FROM regexp_matches(rewritten, ',(\\d+):(\\d+)', 'g') AS found (parts) JOIN pg_class c ON c.oid = parts[1]::oid
+     WHERE parts[2]::int & 1 <> 0 AND c.relispartition AND c.relpersistence = 'p'
+       AND EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = pg_partition_root(c.oid))
+  LOOP
+    PERFORM {TRY} (part, top, true);
+  END LOOP;
   FOR top IN
-    SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
-      FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
-     WHERE c.relkind IN ('r', 'p') AND NOT e.in_extension
+    WITH RECURSIVE family (member) AS (
+      SELECT c.oid
+        FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
+       WHERE c.relkind IN ('r', 'p') AND NOT e.in_extension
+      UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = member)
+    SELECT DISTINCT coalesce(pg_partition_root(member), member) FROM family
   LOOP
     CONTINUE WHEN NOT EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
     CONTINUE WHEN NOT EXISTS (
-      WITH RECURSIVE family (member) AS (
-        SELECT top UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = member)
-      SELECT FROM family
+      SELECT FROM (SELECT top UNION SELECT relid FROM pg_partition_tree(top)) family (member)
        WHERE EXISTS (SELECT FROM regexp_matches(rewritten, ',' || member || ':(\\d+)', 'g') AS found (reasons)
                       WHERE reasons[1]::int & 2 <> 0
                          OR reasons[1]::int & 4 <> 0 AND {UNSTABLE} (current_query()))
           OR EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-                      WHERE a.attrelid = member AND a.atthasmissing AND NOT a.attisdropped
-                        AND a.xmin::text::bigint >= pg_current_xact_id()::text::numeric % 4294967296
+                      WHERE a.attrelid = member AND a.atthasmissing AND NOT a.attisdropped AND age(a.xmin) <= 0
                         AND {UNSTABLE} (pg_get_expr(d.adbin, d.adrelid))));
-    PERFORM set_config('{OWN}', 'on', true);
-    SELECT relreplident = 'f' INTO whole FROM pg_class WHERE oid = top;
+    SELECT relreplident = 'f', relkind INTO whole, kind FROM pg_class WHERE oid = top;
     keyed := NOT whole OR EXISTS (SELECT FROM pg_index WHERE indrelid = top AND indisprimary);
     SELECT attname INTO chosen FROM pg_attribute
      WHERE attrelid = top AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity <> 'a' LIMIT 1;
@@ -80,25 +90,15 @@ BEGIN
       IF whole THEN
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', top::regclass);  -- the row is logged as a whole
       END IF;
-      EXECUTE format('UPDATE %s SET %2$I = %2$I', top::regclass, chosen);
+      EXECUTE format('UPDATE %s%s SET %I = %3$I', CASE kind WHEN 'p' THEN '' ELSE 'ONLY ' END, top::regclass, chosen);
       IF whole THEN
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', top::regclass);
       END IF;
     ELSE
-      -- A statement, because a Replicat need not apply the TRUNCATE of the log (GETTRUNCATES).
-      PERFORM {EMIT} (jsonb_build_object('tag', 'TRUNCATE TABLE', 'role', session_user, 'settings', '{{}}'::jsonb,
-        'text', format('TRUNCATE TABLE %I.%I', n.nspname, c.relname), 'objects', jsonb_build_array(jsonb_build_object(
-        'kind', 'TABLE', 'owner', n.nspname, 'name', c.relname, 'table', jsonb_build_array(n.nspname, c.relname)))))
-        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = top;
-      EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows ON COMMIT DROP AS TABLE %s', top::regclass);
-      EXECUTE format('TRUNCATE %s', top::regclass);
-      EXECUTE format('INSERT INTO %s (%2$s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM pg_temp.ggshell_rows', top::regclass,
-        (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
-          WHERE attrelid = top AND attnum > 0 AND NOT attisdropped AND attgenerated = ''));
-      DROP TABLE pg_temp.ggshell_rows;
+      PERFORM {TRY} (top, top, true);
     END IF;
-    PERFORM set_config('{OWN}', 'off', true);
   END LOOP;
+  PERFORM set_config('{OWN}', 'off', true);
 END $body$"""
 
 FUNCTIONS: Final = (CREATE_NOTE, CREATE_UNSTABLE, CREATE_REPEAT)

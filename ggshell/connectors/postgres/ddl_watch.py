@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.connectors.postgres import ddl_capture_sql
-from ggshell.connectors.postgres.ddl_messages import DdlMessages
+from ggshell.connectors.postgres.ddl_messages import DdlMessages, UnsentRows
 from ggshell.home.events import Severity
 from ggshell.record.ddl import DdlStatement
 
@@ -48,6 +48,12 @@ class DdlWatch:
         except (ValueError, KeyError) as error:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
             self._tell(Severity.WARNING, "GGS-00582", text)
+            return None
+        if isinstance(found, UnsentRows):
+            text = (
+                f"The rows that table {found.table} had when it was first captured are not in the log: {found.reason}."
+            )
+            self._tell(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
             return None
         chosen = self._choose(found)
         if chosen is not None and not found.text:

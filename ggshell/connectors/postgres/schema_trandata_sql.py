@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from ggshell.connectors.postgres import existing_rows_sql
 from ggshell.connectors.postgres.partition_truncates import CREATE_FUNCTION as CREATE_NOTE
 from ggshell.connectors.postgres.partition_truncates import FUNCTION as NOTE
 from ggshell.connectors.postgres.session import execute, transaction
@@ -92,6 +93,7 @@ DECLARE
   covered record;
   member boolean;
   fits boolean;
+  arrived oid[];  -- partitions with rows that are not in the log
   context text;
 BEGIN
   GET DIAGNOSTICS context = PG_CONTEXT;
@@ -117,11 +119,19 @@ BEGIN
       member := EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
       CONTINUE WHEN covered IS NULL AND NOT member;
       fits := true;
+      arrived := '{{}}';
       FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
         fits := {FIT}(part, coalesce(covered.all_columns, false)
                       OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
         CONTINUE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part
                                  AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'));
+        IF tg_tag = 'ALTER TABLE' AND part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part)
+           AND EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_inherits i ON i.inhrelid = a.relid
+                        WHERE age(i.xmin) <= 0)  -- attached in this transaction
+           AND NOT EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_publication_rel r ON r.prrelid = a.relid
+                            WHERE r.prpubid = publication AND a.relid <> top) THEN
+          arrived := arrived || part;
+        END IF;
         IF part = top AND pg_partition_root(top) IS NOT NULL THEN
           EXECUTE format('CREATE TRIGGER ggshell_truncate_begins BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
                          ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
@@ -133,16 +143,14 @@ BEGIN
         END IF;
       END LOOP;
       IF fits AND NOT member THEN
-        IF tg_tag IN ('CREATE TABLE AS', 'SELECT INTO') THEN
-          -- Its rows were written before anybody could publish it: they are written again.
-          EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows AS TABLE %s', top::regclass);
-          EXECUTE format('TRUNCATE %s', top::regclass);
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
+          -- It was a partition, and its rows are in the log.
           EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
-          EXECUTE format('INSERT INTO %s TABLE pg_temp.ggshell_rows', top::regclass);
-          DROP TABLE pg_temp.ggshell_rows;
         ELSE
-          EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
+          PERFORM {existing_rows_sql.TRY} (top, top, tg_tag = 'ALTER TABLE');
         END IF;
+      ELSIF member AND fits THEN
+        PERFORM {existing_rows_sql.TRY} (each, top, true) FROM unnest(arrived) each;
       ELSIF member AND NOT fits THEN
         EXECUTE format('ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY %s', top::regclass);
       END IF;
@@ -163,6 +171,8 @@ INSTALL: Final = (
     CREATE_TABLE,
     CREATE_FIT,
     CREATE_NOTE,
+    *existing_rows_sql.FUNCTIONS,
+    existing_rows_sql.REVOKE,
     CREATE_FUNCTION,
     f"REVOKE ALL ON FUNCTION {FIT} (oid, boolean), {FUNCTION} () FROM PUBLIC",
 )
@@ -175,6 +185,7 @@ REMOVE: Final = (
     f"DROP EVENT TRIGGER IF EXISTS {TRIGGER}",
     f"DROP FUNCTION IF EXISTS {FUNCTION} ()",
     f"DROP FUNCTION IF EXISTS {FIT} (oid, boolean)",
+    *existing_rows_sql.REMOVE,
     f"DROP TABLE IF EXISTS {TABLE}",
 )
 

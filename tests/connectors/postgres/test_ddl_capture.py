@@ -286,7 +286,7 @@ PLAIN = "create table t (id int, v text default 'x')"
         (
             PLAIN,
             "alter table t add c uuid default gen_random_uuid()",
-            ["TRUNCATE TABLE s.t", "PURGE_DATA", "INSERT", "INSERT"],
+            ["TRUNCATE TABLE ONLY s.t", "PURGE_DATA", "INSERT", "INSERT"],
         ),
         (f"{KEYED}; alter table t replica identity full", "alter table t add c serial", ["FIELD_COMP"] * 2),
         (KEYED, "alter table t add c int default 5", []),
@@ -322,3 +322,65 @@ def test_the_rows_of_a_partitioned_table_are_repeated(source: Source) -> None:
         "FIELD_COMP",
         "FIELD_COMP",
     ]
+
+
+OTHER = "create schema other; create table other.t (id int primary key, v text); insert into other.t values (1), (2)"
+PARTITIONED = "create table p (id int primary key, v text) partition by range (id)"
+ATTACH = "alter table p attach partition other.t for values from (0) to (10)"
+
+
+@pytest.mark.parametrize(
+    ("before", "statement", "rows"),
+    [
+        (OTHER, "alter table other.t set schema s", ["TRUNCATE TABLE ONLY s.t", "INSERT", "INSERT"]),
+        (
+            "create unlogged table t (id int primary key); insert into t values (1)",
+            "alter table t set logged",
+            ["TRUNCATE TABLE ONLY s.t", "INSERT"],
+        ),
+        (f"{OTHER}; {PARTITIONED}", ATTACH, ["TRUNCATE TABLE ONLY other.t", "INSERT", "INSERT"]),
+        (
+            f"{PARTITIONED}; create unlogged table u partition of p default; insert into u values (1)",
+            "alter table u set logged",
+            ["TRUNCATE TABLE ONLY s.u", "INSERT"],
+        ),
+        (f"{PARTITIONED}; create table t (id int primary key, v text)", ATTACH.replace("other.", ""), []),
+        (
+            f"{OTHER}; create table other.u (id int references other.t); insert into other.u values (1)",
+            "alter table other.t set schema s",
+            ["DELETE FROM ONLY s.t", "INSERT", "INSERT"],
+        ),
+        (
+            "create schema other; create table other.t (id int, v text) partition by list (id);"
+            "create table other.t1 partition of other.t for values in (1); insert into other.t values (1)",
+            "alter table other.t set schema s",
+            ["TRUNCATE TABLE s.t", "INSERT"],
+        ),
+        (
+            f"{PARTITIONED}; create table low partition of p for values from (0) to (10); insert into p values (1)",
+            "alter table p detach partition low",
+            [],
+        ),
+        (
+            "create table t (id int, v int); create table u () inherits (t);"
+            " insert into t values (1); insert into u values (2)",
+            "alter table t add c uuid default gen_random_uuid()",
+            ["TRUNCATE TABLE ONLY s.t", "PURGE_DATA", "INSERT", "TRUNCATE TABLE ONLY s.u", "PURGE_DATA", "INSERT"],
+        ),
+        ("create table t (id int primary key)", "alter table t replica identity full", []),
+    ],
+)
+def test_rows_of_a_table_that_becomes_captured_are_in_the_log(
+    source: Source, before: str, statement: str, rows: list[str]
+) -> None:
+    source.application.execute(before)
+    source.application.execute(statement)
+    found = texts(source.captured())
+    assert found[found.index(statement) + 1 :] == rows
+
+
+def test_rows_that_cannot_be_written_to_the_log_are_reported(source: Source) -> None:
+    source.application.execute("create unlogged table t (); insert into t default values")
+    source.application.execute("alter table t set logged")
+    assert texts(source.captured())[-1] == "alter table t set logged"
+    assert any("GGS-00586" in text and "s.t" in text for text in source.told), source.told
