@@ -36,7 +36,7 @@ from ggshell.service.refused_sign_ins import RefusedSignIns
 from ggshell.service.request_sign_in import RequestSignIn
 from ggshell.service.sign_in import Principal
 from ggshell.service.state import ServiceState
-from ggshell.service.trail_protocol import LIMIT
+from ggshell.service.trail_protocol import CONNECTION, TrailProtocol
 from ggshell.trail.name import TrailName
 
 TARGETS: Final = "/targets"
@@ -174,10 +174,10 @@ def _reads(opening: Opening | TaskRequest) -> bool:
     return isinstance(opening, Opening) and opening.reads
 
 
-def allow_longer(websocket: WebSocket, longest: int) -> None:
-    """Accept messages of this many bytes from a known client; until then only an opening is short enough."""
-    if LIMIT in websocket.scope["state"]:
-        websocket.scope["state"][LIMIT](longest)
+def connection_of(websocket: WebSocket) -> TrailProtocol:
+    """Return the connection of a WebSocket, for what ASGI has no message for."""
+    connection: TrailProtocol = websocket.scope["state"][CONNECTION]
+    return connection
 
 
 def trail_here(state: ServiceState, text: str, *, written: bool) -> TrailName:

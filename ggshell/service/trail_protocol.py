@@ -20,8 +20,8 @@ from ggshell.service.long_messages import LongMessages
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
 
-LIMIT: Final = "longest_message"
-"""The key in the scope's state of the function that sets the longest message of a connection. Bytes."""
+CONNECTION: Final = "connection"
+"""The key in the scope's state of the connection itself, for what ASGI has no message for."""
 MOST_PARTS: Final = 1024
 """How many parts a message may have: parts without data would otherwise be kept without limit."""
 MOST_UNREAD: Final = 1 << 20
@@ -36,6 +36,8 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._long = LongMessages(self._accepts)
+        self._take: Callable[[bytes], None] | None = None
+        self._newest: bytes | None = None
         self.conn.max_message_size = LONGEST_OPENING
         stream = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # a connection that has ended already
@@ -60,8 +62,7 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if self.response.status_code == 101:
-            allow: Callable[[int], None] = self._allow
-            self.scope["state"][LIMIT] = allow
+            self.scope["state"][CONNECTION] = self
 
     def handle_cont(self, event: Frame) -> None:
         if len(self.frames) >= MOST_PARTS:
@@ -72,6 +73,10 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
 
     def send_receive_event_to_app(self) -> None:
         """Pass a message on. A text that is not UTF-8 ends the connection; the base class would also print a traceback."""
+        if self._take is not None and self.curr_msg_data_type == "bytes" and not self.close_sent:
+            data, self.frames = b"".join(self.frames), []
+            self._take(data)
+            return
         if self.curr_msg_data_type == "text":
             try:
                 b"".join(self.frames).decode()
@@ -99,5 +104,38 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
         super().keepalive_timeout()
         self.transport.abort()
 
-    def _allow(self, longest: int) -> None:
+    def allow(self, longest: int) -> None:
+        """Accept messages of this many bytes; until then only an opening is short enough."""
         self.conn.max_message_size = min(longest, LONGEST_FRAME)
+
+    def take_directly(self, take: Callable[[bytes], None] | None) -> None:
+        """From now on, pass binary messages to a function instead of to the application's queue; None: to the queue."""
+        self._take = take
+
+    def send_newest(self, message: bytes) -> None:
+        """Send a binary message at once. While the client does not read, only the newest one of them is kept."""
+        if self.close_sent or self.disconnected or self.conn.state is not State.OPEN:
+            return
+        if not self.writable.is_set():
+            self._newest = message
+            return
+        self.conn.send_binary(message)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        newest, self._newest = self._newest, None
+        if newest is not None:
+            self.send_newest(newest)
+
+    def pause(self) -> None:
+        """Read nothing more for now."""
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -24,17 +22,16 @@ from ggshell.network.opening import (
 from ggshell.network.proven import Proven
 from ggshell.network.receiver import ReceivedTrail
 from ggshell.network.trail_owner import TrailOwner
+from ggshell.service.arriving_frames import ArrivingFrames
 from ggshell.service.state import ServiceState
 from ggshell.service.task_answers import answer_task
-from ggshell.service.trail_admission import TrailAdmission, allow_longer, trail_here
+from ggshell.service.trail_admission import TrailAdmission, connection_of, trail_here
 from ggshell.service.trail_log import REPLACED, TrailLog, is_lost
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 RELEASE_SECONDS: Final = 30.0
 """How long an earlier connection of the same sender may take to release its trail."""
-MOST_WAITING: Final = 4 << 20
-"""Bytes of messages that may wait for the disk; more stay in the network."""
 WRITERS: Final = 32
 
 
@@ -102,8 +99,7 @@ class TrailReceivers:
             return
         arrival = await self._opened(websocket, opening, proven)
         try:
-            allow_longer(websocket, LONGEST_FRAME)
-            await websocket.send_text(encode_message(arrival.trail.opened))
+            connection_of(websocket).allow(LONGEST_FRAME)
             await self._take_all(websocket, arrival)
         except WebSocketDisconnect as error:
             arrival.is_lost = is_lost(error.code)
@@ -159,99 +155,32 @@ class TrailReceivers:
 
     async def _take_all(self, websocket: WebSocket, arrival: Arrival) -> None:
         """Write what arrives until the connection ends. Raises GgsError, WebSocketDisconnect."""
-        loop = asyncio.get_running_loop()
-
-        def write(messages: list[bytes]) -> asyncio.Future[bytes]:
-            return loop.run_in_executor(self._writers, arrival.trail.take, messages)
+        connection = connection_of(websocket)
 
         def written(messages: list[bytes]) -> None:
             arrival.counts.add(messages, self._state.clock.now())
 
-        writing = _Writing(write, written)
-        reader = asyncio.create_task(writing.fill(websocket))
+        frames = ArrivingFrames(connection, self._writers, arrival.trail.take, written)
+        connection.take_directly(frames.take)
+        ending = asyncio.create_task(_ending(websocket))
         try:
-            while True:
-                await websocket.send_bytes(await writing.answer())
+            await websocket.send_text(encode_message(arrival.trail.opened))
+            await asyncio.wait((ending, frames.failed), return_when=asyncio.FIRST_COMPLETED)
+            connection.take_directly(None)
+            await frames.written()
+            raise frames.failed.result() if frames.failed.done() else await ending
         finally:
-            writing.end()
-            reader.cancel()
+            connection.take_directly(None)
+            frames.end()
+            ending.cancel()
 
 
-class _Writing:
-    """The messages of one connection: those that wait, and those that a thread writes now.
-
-    A write begins as soon as a message has arrived and the write before it has ended, before that one is acknowledged."""
-
-    def __init__(
-        self, write: Callable[[list[bytes]], asyncio.Future[bytes]], written: Callable[[list[bytes]], None]
-    ) -> None:
-        """``write``: begins to write messages, for an acknowledgement; ``written``: called after that."""
-        self._write, self._tell_written = write, written
-        self._messages: list[bytes] = []
-        self._bytes = 0
-        self._is_writing = self._is_ended = False
-        self._answer: bytes | None = None
-        self._error: BaseException | None = None
-        self._failure: BaseException | None = None
-        self._changed, self._room = asyncio.Event(), asyncio.Event()
-
-    async def fill(self, websocket: WebSocket) -> None:
-        """Receive messages until the connection ends; wait while too many bytes wait for the disk."""
-        try:
-            while True:
-                message = await _binary(websocket)
-                self._messages.append(message)
-                self._bytes += len(message)
-                self._begin()
-                while self._bytes > MOST_WAITING:
-                    self._room.clear()
-                    await self._room.wait()
-        except Exception as error:  # noqa: BLE001 - who waits for an acknowledgement raises it
-            self._error = error
-            self._changed.set()
-
-    async def answer(self) -> bytes:
-        """Return the newest acknowledgement, which covers those before it.
-
-        Raises the error of a write, or after the last message the error that ended the connection."""
-        while self._answer is None:
-            if self._failure is not None:
-                raise self._failure
-            if self._error is not None and not self._is_writing:
-                raise self._error
-            self._changed.clear()
-            await self._changed.wait()
-        answer, self._answer = self._answer, None
-        return answer
-
-    def end(self) -> None:
-        """Begin no further write."""
-        self._is_ended = True
-
-    def _begin(self) -> None:
-        """Write all messages that wait, unless a write is under way."""
-        if not self._messages or self._is_writing or self._is_ended or self._failure is not None:
-            return
-        found, self._messages, self._bytes = self._messages, [], 0
-        self._room.set()
-        self._is_writing = True
-        self._write(found).add_done_callback(functools.partial(self._ended, found))
-
-    def _ended(self, messages: list[bytes], write: asyncio.Future[bytes]) -> None:
-        self._is_writing = False
-        self._failure = asyncio.CancelledError() if write.cancelled() else write.exception()
-        if self._failure is None:
-            self._answer = write.result()
-            self._tell_written(messages)
-            self._begin()
-        self._changed.set()
-
-
-async def _binary(websocket: WebSocket) -> bytes:
-    message: dict[str, Any] = dict(await websocket.receive())
+async def _ending(websocket: WebSocket) -> Exception:
+    """Wait for what ends the connection: its end, or a message that is not a frame."""
+    try:
+        message: dict[str, Any] = dict(await websocket.receive())
+    except RuntimeError as error:
+        return error
     if message["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(message.get("code", 1005))
-    data = message.get("bytes")
-    if data is None or len(data) > LONGEST_FRAME:
-        raise TrailError("a sender's message is not a frame", code=INVALID)
-    return bytes(data)
+        return WebSocketDisconnect(message.get("code", 1005))
+    return TrailError("a sender's message is not a frame", code=INVALID)
