@@ -155,7 +155,6 @@ class RemoteTrailFiles:
     def finish_behind(self) -> None:
         while self._marks:
             self._take_answers(ROUND_SECONDS)
-        self._take_answers(0.0)
 
     def settle(self) -> None:
         """The receiver has made durable what it recovered."""
@@ -208,7 +207,8 @@ class RemoteTrailFiles:
                     raise refused(self._where, found)
                 raise TrailError(f"{self._where} sends an opening again", code=INVALID)
             self._acknowledged(decode_acknowledgement(message))
-            message = self._link.receive(0.0)
+            is_last = self._taken == self._on_line  # a look for more costs as much time as sending a small frame
+            message = None if is_last else self._link.receive(0.0)
 
     def _acknowledged(self, found: Acknowledgement) -> None:
         """Show what the receiver has made durable. Raises TrailError for more or less than it can have made so."""
