@@ -10,7 +10,6 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ggshell.errors import DiskError, TrailError
@@ -112,6 +111,7 @@ class LocalTrailFiles:
         self._holds = holds
         self._descriptor = -1
         self._seqno = 0
+        self._path = ""
         self._unsynced = False
         self._behind: Future[None] | None = None
         self._behind_end = NOTHING_SHOWN
@@ -159,7 +159,7 @@ class LocalTrailFiles:
         header = file.read(file.first, 0)
         file.close()
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        self._seqno = end.position.seqno
+        self._seqno, self._path = end.position.seqno, str(path)
         os.ftruncate(self._descriptor, end.position.rba)
         os.fsync(self._descriptor)
         sync_directory(self.name.folder)
@@ -172,6 +172,7 @@ class LocalTrailFiles:
             self._unsynced = False
         self._close_file()
         self._descriptor, self._seqno = begin_file(self.name, seqno, header), seqno
+        self._path = str(self.name.file(seqno))
         self._mark.sync()
         sync_directory(self.name.folder)
 
@@ -237,23 +238,22 @@ class LocalTrailFiles:
         """Check that the open file is still the one in the folder and is not shorter than its durable end.
 
         Otherwise the rows would be written to a file that is not part of the trail. Raises TrailError."""
-        path = self.name.file(self._seqno)
         mine = os.fstat(self._descriptor)
-        if not _is_same(path, mine):
-            raise _lost_file(path, mine.st_size, "was deleted or replaced while it was being written")
+        if not _is_same(self._path, mine):
+            raise _lost_file(self._path, mine.st_size, "was deleted or replaced while it was being written")
         if end.seqno == self._seqno and mine.st_size < end.rba:
-            raise _lost_file(path, mine.st_size, "is shorter than the data that was written to it")
+            raise _lost_file(self._path, mine.st_size, "is shorter than the data that was written to it")
 
 
-def _is_same(path: Path, mine: os.stat_result) -> bool:
+def _is_same(path: str, mine: os.stat_result) -> bool:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - called at every flush
     except FileNotFoundError:
         return False
     return (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
 
 
-def _lost_file(path: Path, size: int, said: str) -> TrailError:
+def _lost_file(path: str, size: int, said: str) -> TrailError:
     return TrailError(f"trail file {path} {said}", code=MISSING, where=f"{path}, RBA {size}", hint=RESTORE)
 
 
