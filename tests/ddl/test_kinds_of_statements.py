@@ -67,7 +67,14 @@ KINDS = {
         "DROP TABLE p2",
     ],
     "partitions detached concurrently": [PARTITIONS, "ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY", "DROP TABLE p1"],
-    "inheritance": ["CREATE TABLE h (a int)", "CREATE TABLE i (b int) INHERITS (h)", "INSERT INTO i VALUES (1, 2)"],
+    "inheritance": [
+        "CREATE TABLE h (a int)",
+        "CREATE TABLE i (b int) INHERITS (h)",
+        "INSERT INTO i VALUES (1, 2); INSERT INTO h VALUES (1), (2)",
+        "UPDATE ONLY h SET a = 3 WHERE a = 1",
+        "UPDATE h SET a = a + 10",
+        "DELETE FROM ONLY h WHERE a = 12",
+    ],
     "indexes": [
         TABLE,
         "CREATE UNIQUE INDEX i ON t (lower(b)) WHERE a > 0",
@@ -76,6 +83,10 @@ KINDS = {
         "CREATE INDEX i4 ON t USING gin (to_tsvector('simple', b))",
         "DROP INDEX CONCURRENTLY i3",
         "REINDEX TABLE t",
+        PARTITIONS,
+        "REINDEX TABLE p",
+        "REINDEX SCHEMA s",
+        "BEGIN; REINDEX TABLE t; INSERT INTO t VALUES (7, 7); COMMIT",
     ],
     "sequences": [
         "CREATE SEQUENCE q INCREMENT 5",

@@ -70,6 +70,7 @@ DECLARE
   history jsonb := coalesce(nullif(current_setting('{SCHEMA}.ddl_fired', true), ''), '{{}}');
   fired text;
   objects jsonb;
+  partial boolean;  -- a DROP names temporary objects too
   content jsonb;
 BEGIN
   GET DIAGNOSTICS context = PG_CONTEXT;
@@ -101,7 +102,8 @@ BEGIN
                               d.object_identity),
              'table', CASE WHEN d.object_type IN ('table', 'foreign table') THEN d.address_names
                            WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[1:2] END))
-      INTO objects FROM pg_event_trigger_dropped_objects() d WHERE d.original AND NOT d.is_temporary;
+             FILTER (WHERE NOT d.is_temporary), bool_or(d.is_temporary)
+      INTO objects, partial FROM pg_event_trigger_dropped_objects() d WHERE d.original;
   ELSIF tag LIKE 'DROP %' THEN
     RETURN;
   ELSE
@@ -140,7 +142,7 @@ BEGIN
     RETURN;  -- nothing was done (IF NOT EXISTS), or only to temporary objects
   END IF;
   content := jsonb_build_object('tag', tag, 'role', role, 'settings', settings, 'objects', objects, 'fired', fired,
-                                'frames', frames);
+                                'frames', frames, 'partial', partial);
   IF frames = '' AND current_setting('{SCHEMA}.ddl_sent', true) IS DISTINCT FROM string THEN
     -- Each message of a long script would contain the whole script, so only the first of the transaction does.
     content := content || jsonb_build_object('string', current_query());

@@ -50,6 +50,8 @@ class DdlMessages:
         tag = str(found["tag"])
         text = _text(found, tag, self._strings.get(xid, ""))
         objects = tuple(_object(each) for each in found["objects"])
+        if found.get("partial") and text:
+            text = _drop(objects, text)
         if tag in ("GRANT", "REVOKE") and text:
             objects = _granted(objects[0].kind, text) or objects
         settings = tuple((name, value) for name, value in found["settings"].items() if value is not None)
@@ -93,6 +95,13 @@ def _create_table(table: dict[str, Any]) -> str:
     ]
     unlogged = "UNLOGGED " if table.get("persistence") == "u" else ""
     return f"CREATE {unlogged}TABLE {quote_table(TableName(table['owner'], table['name']))} ({', '.join(columns)})"
+
+
+def _drop(objects: Sequence[DdlObject], text: str) -> str:
+    """Return a DROP of these objects only: temporary ones, which the text names too, do not exist in a target."""
+    names = ", ".join(quote_table(each.name) for each in objects)
+    cascade = " CASCADE" if [token.word for token in tokens(text)][-1] == "CASCADE" else ""
+    return f"DROP {objects[0].kind} {names}{cascade}"
 
 
 def _object(found: dict[str, Any]) -> DdlObject:

@@ -30,14 +30,14 @@ class OutsideKind(Enum):
 
 def outside_statement(statement: DdlStatement) -> OutsideKind | None:
     """Return the kind of a statement that only runs outside of a transaction; None for any other."""
-    if "CONCURRENTLY" not in statement.text.upper():
+    if "CONCURRENTLY" not in statement.text.upper() and statement.operation != "REINDEX":
         return None
     words = [token.word for token in tokens(statement.text)]
     if words[:3] == ["CREATE", "INDEX", "CONCURRENTLY"] or words[:4] == ["CREATE", "UNIQUE", "INDEX", "CONCURRENTLY"]:
         return OutsideKind.CREATE_INDEX
     if words[:3] == ["DROP", "INDEX", "CONCURRENTLY"]:
         return OutsideKind.DROP_INDEX
-    if words[:1] == ["REINDEX"] and "CONCURRENTLY" in words:
+    if words[:1] == ["REINDEX"]:  # that of a schema or of a partitioned table commits after each index
         return OutsideKind.REINDEX
     detaches = words[:2] == ["ALTER", "TABLE"] and "DETACH" in words and words[-1] == "CONCURRENTLY"
     return OutsideKind.DETACH if detaches else None

@@ -71,7 +71,7 @@ BEGIN
         FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
        WHERE c.relkind IN ('r', 'p') AND NOT e.in_extension
       UNION SELECT inhrelid FROM family JOIN pg_inherits ON inhparent = member)
-    SELECT DISTINCT coalesce(pg_partition_root(member), member) FROM family
+    SELECT DISTINCT coalesce(pg_partition_root(member), member) FROM family ORDER BY 1
   LOOP
     CONTINUE WHEN NOT EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
     CONTINUE WHEN NOT EXISTS (

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ggshell.connectors.postgres import shapes
+from ggshell.connectors.postgres.target_tables import own_rows
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.column_groups import require_befores
 from ggshell.pipeline.apply.target import TableMapping
@@ -43,6 +44,7 @@ class PostgresStatements:
     def __init__(self, mapping: TableMapping) -> None:
         self.mapping = mapping
         self.table = quote_table(mapping.target.name)
+        self._rows = own_rows(mapping.target)
         columns = mapping.target.columns
         # Whether a column is generated, or may not be updated, can change without a change of the types.
         typed = bool(columns) and all(column.writable and not column.identity_always for column in columns)
@@ -130,7 +132,7 @@ class PostgresStatements:
         where = self._where_columns(columns[:first], self.mapping.compared_updates)
         condition, more = self._where(columns, where, nulls, len(order) + 1)
         text = (
-            f"WITH gone AS (DELETE FROM {self.table} WHERE {condition} RETURNING *)"
+            f"WITH gone AS (DELETE FROM {self._rows} WHERE {condition} RETURNING *)"
             f" INSERT INTO {self.table} ({', '.join(map(quote, writable))}) OVERRIDING SYSTEM VALUE"
             f" SELECT {', '.join(values)} FROM gone"
         )
@@ -179,7 +181,7 @@ class PostgresStatements:
         require_befores(self.mapping, self.mapping.compared_deletes, columns, "DELETE")
         where = self._where_columns(columns, self.mapping.compared_deletes)
         condition, order = self._where(columns, where, nulls, 1)
-        return _plan(f"DELETE FROM {self.table} WHERE {condition}", order, len(columns))
+        return _plan(f"DELETE FROM {self._rows} WHERE {condition}", order, len(columns))
 
     def _update(
         self, columns: tuple[int, ...], after: tuple[int, ...], first: int, nulls: frozenset[int], kept: frozenset[int]
@@ -213,7 +215,7 @@ class PostgresStatements:
         for place, column in compared:
             order.append(place)
             condition += f" AND {quote(column.name)} IS NOT DISTINCT FROM ${len(order)}"
-        return _plan(f"UPDATE {self.table} SET {', '.join(sets)} WHERE {condition}", order, len(columns))
+        return _plan(f"UPDATE {self._rows} SET {', '.join(sets)} WHERE {condition}", order, len(columns))
 
     def _where_columns(self, columns: tuple[int, ...], compared: frozenset[int]) -> list[int]:
         """The places, in an image, of the columns that find a row and of those that must be unchanged."""
@@ -246,10 +248,10 @@ class PostgresStatements:
         condition = " AND ".join(parts) or "true"
         if self.mapping.single and not any(place in nulls for place in where):
             return condition, order
-        if self.mapping.target.partitioned:
-            one = f"SELECT tableoid, ctid FROM {self.table} WHERE {condition} LIMIT 1"
+        if self.mapping.target.partitioned or self.mapping.target.routed:
+            one = f"SELECT tableoid, ctid FROM {self._rows} WHERE {condition} LIMIT 1"
             return f"(tableoid, ctid) IN ({one})", order
-        return f"ctid = (SELECT ctid FROM {self.table} WHERE {condition} LIMIT 1)", order
+        return f"ctid = (SELECT ctid FROM {self._rows} WHERE {condition} LIMIT 1)", order
 
     def _update_many(self, columns: tuple[int, ...]) -> str | None:
         keys = self.key_places(columns)
@@ -261,13 +263,13 @@ class PostgresStatements:
         sets = ", ".join(
             f"{quote(self.mapping.column(columns[place]).name)} = {self._cast(columns, place)}" for place in others
         )
-        return f"UPDATE {self.table} AS t SET {sets} FROM {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
+        return f"UPDATE {self._rows} AS t SET {sets} FROM {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
 
     def _delete_many(self, columns: tuple[int, ...]) -> str | None:
         keys = self.key_places(columns)
         if not self._many(keys):
             return None
-        return f"DELETE FROM {self.table} AS t USING {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
+        return f"DELETE FROM {self._rows} AS t USING {_arrays(len(columns))} WHERE {self._joined(columns, keys)}"
 
     def _many(self, keys: list[int]) -> bool:
         compares = self.mapping.compared_updates or self.mapping.compared_deletes

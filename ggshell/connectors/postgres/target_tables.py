@@ -61,7 +61,8 @@ SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oi
        EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
        EXISTS (SELECT FROM pg_constraint x WHERE x.conrelid = c.oid AND x.contype = 'x')
        OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
-                  AND (to_jsonb(i) @> '{"indnullsnotdistinct": true}' OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL))
+                  AND (to_jsonb(i) @> '{"indnullsnotdistinct": true}' OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)),
+       EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND g.tgtype & 7 = 7)
   FROM pg_class c WHERE c.oid = %s"""
 
 _FOREIGN = """
@@ -92,7 +93,7 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         facts = execute(connection, _FACTS, [relation])
     described = [row[1:] for row in found if row[1] is not None]
     columns = tuple(TargetColumn(*row[1:]) for row in described)
-    partitioned, bulk, parents, referenced, opaque = facts[0]
+    partitioned, bulk, parents, referenced, opaque, routed = facts[0]
     primary = next((tuple(names) for is_primary, names in unique if is_primary), ())
     return TargetTable(
         name=table,
@@ -100,6 +101,7 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         key=primary,
         unique=tuple(frozenset(names) for _, names in unique),
         partitioned=partitioned,
+        routed=routed,
         bulk=bulk,
         cascades=tuple(TableName(*parent) for parent in parents),
         foreign=tuple(
@@ -109,6 +111,15 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         opaque=opaque,
         shape=shape_of(relation, [version for version, *_ in described]),
     )
+
+
+def own_rows(table: TargetTable) -> str:
+    """The table's name for UPDATE and DELETE, with ONLY unless its rows may be stored in other tables.
+
+    The rows of inheritance children are not a table's own: the log names each table with its own rows.
+    """
+    quoted = quote_table(table.name)
+    return quoted if table.partitioned or table.routed else f"ONLY {quoted}"
 
 
 def fetch_row(
@@ -131,8 +142,8 @@ def fetch_row(
         parts.append(f"{name} IS NULL" if value is None else f"{name} = %s")
         values += [] if value is None else [value.decode()]
     names = ", ".join(_name(column) for _, column in columns)
-    table = quote_table(mapping.target.name).replace("%", "%%")
-    text = f"SELECT {names} FROM {table} WHERE {' AND '.join(parts) or 'true'} LIMIT 1 FOR UPDATE"
+    rows = own_rows(mapping.target).replace("%", "%%")
+    text = f"SELECT {names} FROM {rows} WHERE {' AND '.join(parts) or 'true'} LIMIT 1 FOR UPDATE"
     try:
         # Not prepared: the types of the columns may change while the connection is open.
         result = connection.execute(text, values, prepare=False).pgresult

@@ -45,7 +45,8 @@ class ForeignKey(NamedTuple):
 class TargetTable(NamedTuple):
     """A target table as the database catalog describes it.
 
-    ``key``: the primary key; ``unique``: each set of columns that a unique index covers, by name; ``bulk``: rows can be
+    ``key``: the primary key; ``unique``: each set of columns that a unique index covers, by name; ``routed``: a trigger may
+    insert rows into another table, such as an inheritance child, which then belong to this one; ``bulk``: rows can be
     loaded with COPY; ``cascades``: the tables whose deletes cascade to rows of this one; ``foreign``: its foreign keys;
     ``referenced``: other tables have foreign keys to it; ``opaque``: it has a uniqueness rule that columns alone do not
     express (an expression, an exclusion constraint, NULLs that are not distinct); ``shape``: identifies this version of the
@@ -57,6 +58,7 @@ class TargetTable(NamedTuple):
     key: tuple[str, ...] = ()
     unique: tuple[frozenset[str], ...] = ()
     partitioned: bool = False
+    routed: bool = False
     bulk: bool = True
     cascades: tuple[TableName, ...] = ()
     foreign: tuple[ForeignKey, ...] = ()

@@ -113,6 +113,10 @@ def test_statements_stand_between_the_rows_of_their_transaction(source: Source) 
             ["create extension pg_trgm", "create table b ()", "drop extension pg_trgm"],
         ),
         ("drop table if exists absent", []),
+        (
+            f"{ORDERS}; create temp table x (); create table y (); drop table x, y, orders cascade",
+            [ORDERS, "create table y ()", 'DROP TABLE "s"."orders", "s"."y" CASCADE'],
+        ),
     ],
 )
 def test_each_statement_of_a_string_is_captured_alone(source: Source, sent: str, found: list[str]) -> None:
