@@ -151,6 +151,7 @@ class Forwarder:
         self._complete = complete
         self._unacknowledged = Unacknowledged()
         self._save_seconds = save_seconds
+        self._eof_delay = context.checkpoint.options.path.eof_delay / 100
         checkpoint = context.checkpoint
         place = checkpoint.read.current
         self._start = place if isinstance(place, TrailPosition) else None
@@ -211,12 +212,26 @@ class Forwarder:
                     continue
                 if self._unsaved:
                     self._next_save = min(self._next_save, now + IDLE_SECONDS)
-                runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
+                self._rest(wake, now)
             self._save()
         finally:
             reader.close()
             if self._source is not None:
                 self._source.close()
+
+    def _rest(self, wake: int, now: float) -> None:
+        """Wait at the end of the source trail for new data; with EOFDELAY that long, whatever is written to it."""
+        clock, runner = self._context.clock, self._context.runner
+        if not self._eof_delay:
+            runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
+            return
+        end = now + self._eof_delay
+        while not runner.stop_requested and (left := end - clock.steady()) > 0:
+            if self._unsaved and clock.steady() >= self._next_save:
+                self._save()
+                self._unsaved = False
+            runner.wait(self._outputs.wake(), min(IDLE_SECONDS, left))
+            self._outputs.check()
 
     def _note(self, batch: ChangeBatch | None) -> None:
         """Note, for copying, what was read; at the end of the trail, copy what stands after the last row."""

@@ -154,6 +154,24 @@ class AdditionalRows(NamedTuple):
     all: bool = False
 
 
+class PathSettings(NamedTuple):
+    """What ALTER DISTPATH and ALTER RECVPATH set about the process of a path and its connection.
+
+    ``retries``: how often Manager restarts the path after it has abended, ``delay``: the seconds before each restart.
+    ``critical``: the health of the service requires that the path runs. ``eof_delay``: the centiseconds that the path waits at
+    the end of its source trail; 0: it is notified of new data. ``proxy``: the URL of an HTTP proxy between both homes, with the
+    alias and the domain of its login.
+    """
+
+    retries: int = 0
+    delay: int = 0
+    critical: bool = False
+    eof_delay: int = 0
+    proxy: str = ""
+    proxy_alias: str = ""
+    proxy_domain: str = ""
+
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -200,6 +218,8 @@ class GroupOptions(NamedTuple):
     """The tables of a path's rule; empty: it sends all."""
     rule_excludes: bool = False
     """The path sends all tables but those of its rule."""
+    path: PathSettings = PathSettings()
+    """The settings of a path's process and connection."""
     replicat_kind: ReplicatKind = ReplicatKind.CLASSIC
     """How a Replicat applies."""
     maxthreads: int = 25

@@ -42,8 +42,9 @@ class PathBody(Body):
     status: GroupStatus | None = None
 
     def given(self) -> Object:
-        """Return the fields that the client sent, except the status."""
-        return {name: value for name, value in _filled(msgspec.to_builtins(self)).items() if name != "status"}
+        """Return the fields that the client sent, except the status and the options, which statements set."""
+        fields = _filled(msgspec.to_builtins(self))
+        return {name: value for name, value in fields.items() if name not in ("status", "options")}
 
 
 def _filled(fields: Object) -> Object:

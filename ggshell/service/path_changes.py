@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ggshell.cli.groups import View
+from ggshell.home.checkpoint import PathSettings
 from ggshell.service.call import Call
 from ggshell.service.path_bodies import (
     Endpoint,
@@ -15,6 +16,8 @@ from ggshell.service.path_bodies import (
     rule_words,
     size_of,
 )
+from ggshell.service.path_options import path_options
+from ggshell.service.refusals import not_stored
 from ggshell.service.statement_words import word
 
 
@@ -24,8 +27,19 @@ def set_up(call: Call, name: str, body: PathBody, remote: Endpoint | None) -> No
         call.run(f"ALTER {name} TARGET COMPRESSION ON")
     if (rule := rule_of(body.ruleset)) is not None and rule[0]:
         call.run(f"ALTER {name} {rule_words(rule)}")
+    _set_options(call, name, body, PathSettings())
     if place := place_of(body.begin, new=True):
         call.run(f"ALTER {name} BEGIN {place}", told=True)
+
+
+def _set_options(call: Call, name: str, body: PathBody, before: PathSettings) -> None:
+    """Set what ``options`` say and is different; the others have no effect and are not stored."""
+    found = path_options(body.options)
+    if found.words and found.applied_to(before) != before:
+        call.run(f"ALTER {name} OPTIONS {found.words}", told=True)
+    if found.others:
+        instead = "autoRestart, critical and eofDelayCSecs are supported"
+        call.said.append(not_stored(f"{', '.join(found.others)[:200]} in the options of a path", instead))
 
 
 def change(call: Call, found: View, body: PathBody, remote: Endpoint | None) -> None:
@@ -43,5 +57,6 @@ def change(call: Call, found: View, body: PathBody, remote: Endpoint | None) -> 
     rule = rule_of(body.ruleset)
     if rule is not None and rule != (options.rule_objects, options.rule_excludes):
         call.run(f"ALTER {name} {rule_words(rule)}", told=True)
+    _set_options(call, name, body, options.path)
     if place := place_of(body.begin):
         call.run(f"ALTER {name} BEGIN {place}", told=True)

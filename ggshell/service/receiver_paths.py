@@ -21,6 +21,7 @@ from ggshell.service.group_facts import (
 from ggshell.service.group_responses import DistPathCheckpoints, DistPathInfo, DistPathStats
 from ggshell.service.path_bodies import PathBody, login_of, rule_of, shown_ruleset
 from ggshell.service.path_changes import change, set_up
+from ggshell.service.path_options import shown_options
 from ggshell.service.sign_in import required
 from ggshell.service.statement_words import word
 
@@ -45,8 +46,8 @@ def shown(call: Call, path: str) -> Answer:
         "targetInitiated": True,
         "status": status_text(found),
     }
-    ruleset = shown_ruleset(options, settings.get("ruleset"))
-    return Answer({**fields, "ruleset": ruleset} if ruleset else fields)
+    fields |= {"ruleset": shown_ruleset(options, settings.get("ruleset")), "options": shown_options(options.path)}
+    return Answer({name: value for name, value in fields.items() if value not in (None, {})})
 
 
 def create(call: Call, path: str) -> Answer:
@@ -85,7 +86,7 @@ def update(call: Call, path: str) -> Answer:
     body: PathBody = call.body
     found = find_group(call, RECVPATH, path)
     given = body.given()
-    if set(given) - {"begin"}:
+    if set(given) - {"begin"} or body.options:
         required(call.principal, Role.ADMINISTRATOR)
     if body.target_initiated is False:
         raise UsageError("who starts a path cannot be changed", hint="delete the path and create it in the source home")

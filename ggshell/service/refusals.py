@@ -69,6 +69,11 @@ def stored_only(what: str, instead: str) -> Said:
     return Said("GGS-00920", f"{what} is stored but has no effect: {instead}.", "WARNING")
 
 
+def not_stored(what: str, instead: str) -> Said:
+    """Return the message for a setting that is accepted and not stored, because it has no effect in ggshell."""
+    return Said("GGS-00920", f"{what} has no effect and is not stored: {instead}.", "WARNING")
+
+
 def bug(error: Exception) -> GgsError:
     """Return the error for an exception that only a mistake in ggshell can raise; its traceback goes to standard error."""
     sys.stderr.write(masked("".join(traceback.format_exception(error))))

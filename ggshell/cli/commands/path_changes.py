@@ -14,7 +14,7 @@ from ggshell.cli.session import Session
 from ggshell.cli.trails import require_unwritten
 from ggshell.errors import UsageError
 from ggshell.groups.progress import moved_in_trail
-from ggshell.home.checkpoint import Checkpoint, GroupOptions, WriteCheckpoint
+from ggshell.home.checkpoint import Checkpoint, GroupOptions, PathSettings, WriteCheckpoint
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
 _ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
@@ -123,6 +123,32 @@ def _require_patterns(names: tuple[str, ...]) -> None:
         require_pattern(name)
 
 
+@command("ALTER DISTPATH OPTIONS", PATH)
+@command("ALTER RECVPATH OPTIONS", RECVPATH)
+def alter_options(
+    session: Session,
+    kinds: Kinds,
+    *,
+    path_name: str,
+    autorestart: tuple[str | int, ...] = (),
+    critical: str = "",
+    eofdelay: int | None = None,
+) -> Message:
+    """Set when Manager restarts the path, whether it is critical, and how long it waits at the end of its trail."""
+    if not autorestart and not critical and eofdelay is None:
+        raise UsageError("OPTIONS requires AUTORESTART, CRITICAL or EOFDELAY.", hint="use CRITICAL YES, for example")
+
+    def changed(settings: PathSettings) -> PathSettings:
+        if autorestart:
+            given = dict(zip(autorestart[::2], map(int, autorestart[1::2]), strict=True))
+            settings = settings._replace(retries=given["RETRIES"], delay=given.get("DELAY", 0))
+        if critical:
+            settings = settings._replace(critical=critical == "YES")
+        return settings if eofdelay is None else settings._replace(eof_delay=eofdelay)
+
+    return _with_settings(session, kinds, path_name, changed)
+
+
 @command("ALTER DISTPATH AUTHENTICATION", PATH)
 @command("ALTER RECVPATH AUTHENTICATION", RECVPATH)
 def alter_authentication(
@@ -132,6 +158,12 @@ def alter_authentication(
     login = (useridalias,) if isinstance(useridalias, str) else useridalias
     given = ("CERTIFICATE", certificate) if certificate else ("USERIDALIAS", *login)
     return _with_options(session, kinds, path_name, lambda options: signing_in(options, given))
+
+
+def _with_settings(
+    session: Session, kinds: Kinds, pattern: str, change: Callable[[PathSettings], PathSettings]
+) -> Message:
+    return _with_options(session, kinds, pattern, lambda options: options._replace(path=change(options.path)))
 
 
 def _with_options(

@@ -15,7 +15,7 @@ from ggshell.connectors.registry import source_log
 from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
 from ggshell.groups.load_state import LoadState
-from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, SourceType
+from ggshell.home.checkpoint import Checkpoint, GroupKind, PathSettings, ReplicatKind, SourceType
 from ggshell.home.process_file import AbendReason
 from ggshell.home.slot_facts import SlotFacts, SlotLimit
 from ggshell.types import LogPosition, TrailPosition, format_lsn
@@ -330,8 +330,22 @@ def _detail(info: GroupInfo, *, narrow: bool) -> list[str]:
     if found.type.is_path:
         if found.type is not GroupKind.RECVPATH:  # shown above, with its connection
             lines += ["", labeled("Source", found.options.source or found.read.trail)]
-        lines.append(labeled("Target", found.options.target))
+        lines += [labeled("Target", found.options.target), *_path_settings(found.options.path)]
     return [*lines, "", "", *(labeled(label, path) for label, path in info.paths.items())]
+
+
+def _path_settings(settings: PathSettings) -> list[str]:
+    """The lines of what ALTER … OPTIONS and TARGET PROXY have set."""
+    lines = []
+    if settings.retries:
+        lines.append(labeled("Restart", f"{settings.retries} times, each after {settings.delay} seconds"))
+    if settings.critical:
+        lines.append(labeled("Critical", "Yes"))
+    if settings.eof_delay:
+        lines.append(labeled("EOF Delay", f"{settings.eof_delay / 100:g} seconds"))
+    if settings.proxy:
+        lines.append(labeled("Proxy", settings.proxy))
+    return lines
 
 
 def _target_trails(found: Checkpoint, *, narrow: bool) -> list[str]:

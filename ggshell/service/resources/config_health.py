@@ -142,7 +142,10 @@ def _facts(call: Call) -> dict[str, Any]:
 
 
 def _critical(call: Call) -> list[CriticalResource]:
-    """Return the state of each group that a client marked as critical, and of each that cannot be read: it is not healthy."""
+    """Return the state of each group that a client or CRITICAL of a path marked as critical.
+
+    A group that cannot be read is not healthy.
+    """
     settings = Documents(call.home, GROUP_SETTINGS)
     names = {name for name in settings.names() if settings.get(name).get("critical")}
     found = []
@@ -152,7 +155,7 @@ def _critical(call: Call) -> list[CriticalResource]:
             shown: View | None = view(call.home, entry)
         except GgsError:
             shown = None
-        if shown is not None and not critical:
+        if shown is not None and not (critical or shown.checkpoint.options.path.critical):
             continue
         status = str(shown_state(call.home, entry)[0]).lower() if shown is None else status_text(shown)
         healthy = shown is not None and shown.runs

@@ -25,6 +25,7 @@ from ggshell.service.group_responses import DistPath, DistPathCheckpoints, DistP
 from ggshell.service.path_addresses import source_trail, target_of
 from ggshell.service.path_bodies import PathBody, login_of, rule_of, shown_ruleset, size_of
 from ggshell.service.path_changes import change, set_up
+from ggshell.service.path_options import shown_options
 from ggshell.service.responses import StatusItems
 from ggshell.service.routes import resource
 from ggshell.service.sign_in import required
@@ -54,6 +55,7 @@ def get_path(call: Call, path: str) -> Answer:
         "targetInitiated": False,
         **settings,
         "ruleset": shown_ruleset(options, settings.get("ruleset")),
+        "options": shown_options(options.path) or None,
         "status": status_text(found),
     }
     _show_size(fields, found)
@@ -123,7 +125,7 @@ def update_path(call: Call, path: str) -> Answer:
     body: PathBody = call.body
     found = find_group(call, PATH, path)
     given = body.given()
-    if set(given) - {"begin"}:
+    if set(given) - {"begin"} or body.options:
         required(call.principal, Role.ADMINISTRATOR)
     _require_plain(body)
     _require_same_source(call, found, body)
