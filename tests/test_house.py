@@ -50,7 +50,17 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
     (False, frozenset({"pipeline.transform"})),
     (
         False,
-        frozenset({"trail", "home", "pipeline.capture", "pipeline.apply", "pipeline.heartbeat", "pipeline.compare"}),
+        frozenset(
+            {
+                "trail",
+                "home",
+                "pipeline.capture",
+                "pipeline.apply",
+                "pipeline.heartbeat",
+                "pipeline.compare",
+                "pipeline.load",
+            }
+        ),
     ),
     (False, frozenset({"parameters"})),
     (False, frozenset({"monitoring", "network"})),

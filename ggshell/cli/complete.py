@@ -111,8 +111,8 @@ class LiveNames:
         return [entry.alias for entry in CredentialStore(self._session.home).entries()]
 
     def _ends(self, typed: list[str]) -> list[str]:
-        """The arguments of COMPARE and LAG REPORT: aliases, and for LAG REPORT also trails and the lag archive."""
-        if typed[0].upper() not in ("COMPARE", "LAG"):
+        """The arguments of COMPARE, LOAD and LAG REPORT: aliases, and for LAG REPORT also trails and the lag archive."""
+        if typed[0].upper() not in ("COMPARE", "LOAD", "LAG"):
             return []
         archive = ["./dirlag"] if (self._session.home.root / "dirlag").is_dir() else []
         return [*self._aliases(), *([*self._trails(typed), *archive] if typed[0].upper() == "LAG" else [])]

@@ -109,6 +109,9 @@ class Connector:
     program: ClassVar[str] = "ggshell.groups"
     """The package whose entry point runs a Replicat that delivers to this kind."""
 
+    load_program: ClassVar[str] = ""
+    """The module that runs a job of LOAD; empty for a kind that LOAD does not support."""
+
     def connection_string(self, home: Path, userid: str, password: str, source: str) -> str:
         """Return a login as one text, which the other methods take as ``login``.
 

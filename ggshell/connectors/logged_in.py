@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.errors import StateError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.pipeline.load.databases import LoadSnapshot, LoadTarget
     from ggshell.record.sequences import SequenceValue
     from ggshell.types import TableName
 
@@ -85,6 +87,14 @@ class LoggedIn:
 
     def comparison(self) -> ComparedDatabase:
         """The database as COMPARE reads it."""
+        raise self.refused()
+
+    def load_snapshot(self, tables: Sequence[str], target: LoggedIn, pause: Callable[[float], bool]) -> LoadSnapshot:
+        """A snapshot of some tables for LOAD; ``pause`` waits for some seconds, and is true if the load is to end."""
+        raise self.refused()
+
+    def load_target(self, source: Any) -> LoadTarget:
+        """The database as the target of LOAD; ``source``: the setup of the snapshot."""
         raise self.refused()
 
     def tables(self) -> list[TableName]:

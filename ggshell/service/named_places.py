@@ -144,6 +144,8 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("COMPARE TO", "repair"): PlaceUse.WRITTEN,
     ("COMPARE TO", "source"): PlaceUse.SOURCE,
     ("COMPARE TO", "target"): PlaceUse.SOURCE,
+    ("LOAD TO", "source"): PlaceUse.SOURCE,
+    ("LOAD TO", "target"): PlaceUse.SOURCE,
     ("DBLOGIN SOURCEDB", "source"): PlaceUse.LOGIN,
     ("DBLOGIN SOURCEDB", "userid"): PlaceUse.LOGIN,
     ("DBLOGIN USERID", "userid"): PlaceUse.LOGIN,

@@ -74,7 +74,7 @@ _ADMINISTERING: Final = (
     | _each("ADD", "REPLICAT", "EXTFILE, SPARK, SPECIALRUN")
     | _each("ALTER", "EXTTRAIL RMTTRAIL HEARTBEATTABLE")
     | _each("ALTER", "CREDENTIALSTORE", "ADD USER, DELETE USER, REPLACE USER")
-    | {"CREATE SUBDIRS", "PURGE EXTTRAIL", "TAKEOVER HOME"}
+    | {"CREATE SUBDIRS", "LOAD TO", "PURGE EXTTRAIL", "TAKEOVER HOME"}
     | _each(
         "ALTER",
         "DISTPATH RECVPATH",
@@ -169,7 +169,7 @@ def _role_of_options(parsed: Parsed) -> Role:
 
 
 def _databases(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Return the databases that COMPARE and LAG REPORT name: aliases, or logins that are connected to from here."""
+    """Return the databases that COMPARE, LOAD and LAG REPORT name: aliases, or logins that are connected to from here."""
     for name in ("source", "target", "from_"):
         value = arguments.get(name, ())
         yield from (str(each) for each in (value if isinstance(value, tuple) else (value,)))

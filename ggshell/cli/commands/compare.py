@@ -40,7 +40,7 @@ def compare(
     """Show the rows that differ; the command fails if there are any."""
     from ggshell.pipeline.compare.tables import compare_tables, table_pairs
 
-    with closing(_logged_in(session, source)) as here, closing(_logged_in(session, target)) as there:
+    with closing(logged_in(session, source)) as here, closing(logged_in(session, target)) as there:
         databases = here.comparison(), there.comparison()
         if here.connector is not there.connector:
             raise StateError(
@@ -82,7 +82,7 @@ class _ProgressLine:
         self._session.progress(text)
 
 
-def _logged_in(session: Session, name: str) -> LoggedIn:
+def logged_in(session: Session, name: str) -> LoggedIn:
     """Connect with an alias or a login. Raises NotFoundError, DatabaseError."""
     from ggshell.cli.commands.database import login_of_alias, opened
 

@@ -64,6 +64,7 @@ class PostgresConnector(Connector):
     # What processes ask
 
     vendor = "PostgreSQL"
+    load_program = "ggshell.connectors.postgres.load_job"
 
     def connection_string(self, home: Path, userid: str, password: str, source: str) -> str:
         from ggshell.connectors.postgres.session import connection_info

@@ -55,7 +55,7 @@ def _matching(connection: psycopg.Connection[Any], pattern: str, persistence: st
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = %s"
         " AND n.nspname LIKE %s AND c.relname LIKE %s AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'"
-        " AND (n.nspname, c.relname) <> ('ggshell', 'schematrandata') ORDER BY 1, 2",
+        " AND (n.nspname <> 'ggshell' OR c.relname NOT IN ('schematrandata', 'load', 'load_part', 'load_entry')) ORDER BY 1, 2",
         (persistence, like_pattern(owner), like_pattern(name)),
     )
     return [TableName(*row) for row in rows]
@@ -68,7 +68,7 @@ def all_tables(connection: psycopg.Connection[Any]) -> dict[TableName, bool]:
         "SELECT n.nspname, c.relname, c.relpersistence = 'p' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence IN ('p', 'u')"
         " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
-        " AND (n.nspname, c.relname) <> ('ggshell', 'schematrandata') ORDER BY 1, 2",
+        " AND (n.nspname <> 'ggshell' OR c.relname NOT IN ('schematrandata', 'load', 'load_part', 'load_entry')) ORDER BY 1, 2",
     )
     return {TableName(owner, name): logged for owner, name, logged in rows}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
+    from ggshell.pipeline.load.databases import LoadSnapshot, LoadTarget
     from ggshell.record.sequences import SequenceValue
     from ggshell.time_limit import TimeLimit
 
@@ -72,6 +74,17 @@ class PostgresLogin(LoggedIn):
         from ggshell.connectors.postgres.compare_side import PostgresComparison
 
         return PostgresComparison(self.connection)
+
+    def load_snapshot(self, tables: Sequence[str], target: LoggedIn, pause: Callable[[float], bool]) -> LoadSnapshot:
+        from ggshell.connectors.postgres.load_snapshot import PostgresLoadSnapshot
+
+        version = target.connection.info.server_version if isinstance(target, PostgresLogin) else 0
+        return PostgresLoadSnapshot(self.conninfo, tables, version, pause)
+
+    def load_target(self, source: Any) -> LoadTarget:
+        from ggshell.connectors.postgres.load_target import open_target
+
+        return open_target(self.conninfo, source)
 
     def tables(self) -> list[TableName]:
         from ggshell.connectors.postgres.describe import resolve

@@ -101,6 +101,11 @@ class TableCopy:
         finally:
             exporter.close()  # also drops its slot: from here on only the transaction holds the snapshot
 
+    @property
+    def connection(self) -> Any:
+        """The connection whose transaction has the snapshot."""
+        return self._connection
+
     def tables(
         self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
     ) -> list[LoadTable]:

@@ -1,0 +1,45 @@
+"""LOAD between two logins: what the statement and ``ggshell move`` call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ggshell.errors import ConflictError, StateError
+from ggshell.pipeline.load.engine import PART_BYTES, Loading
+from ggshell.pipeline.load.outcome import LoadOutcome, LoadRequest, Told
+from ggshell.pipeline.load.pool import Pool
+from ggshell.pipeline.load.work import Work
+
+if TYPE_CHECKING:
+    from ggshell.connectors.logged_in import LoggedIn
+
+
+def load(
+    source: LoggedIn,
+    target: LoggedIn,
+    request: LoadRequest,
+    pause: Callable[[float], bool],
+    told: Told = lambda _: None,
+    part_bytes: int = PART_BYTES,
+) -> LoadOutcome:
+    """Load tables of one database into another.
+
+    ``pause`` waits for some seconds and returns true if the load is to end. Raises DatabaseError, ConflictError,
+    NotFoundError, ConnectionLostError, ProcessError, and StateError for databases of different kinds. After any of them,
+    the same request continues: complete tables are kept.
+    """
+    if source.connector is not target.connector:
+        raise StateError(
+            f"LOAD requires two databases of the same kind, not {source.connector.title} and {target.connector.title}"
+        )
+    if source.conninfo == target.conninfo:
+        raise ConflictError("LOAD requires two different databases", hint="use another alias as the target")
+    with (
+        closing(source.load_snapshot(request.tables, target, pause)) as snapshot,
+        closing(target.load_target(snapshot.setup)) as into,
+        closing(Pool(source.connector.load_program, into.job_setup(snapshot.setup), request.jobs)) as pool,
+    ):
+        return Loading(snapshot, into, request, Work(pool, pause, told), time.monotonic, part_bytes).run()
