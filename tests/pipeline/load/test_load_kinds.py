@@ -36,7 +36,8 @@ def test_existing_tables_are_filled_by_name(north: str, south: str, tmp_path: Pa
     )
     load_kit.sql(
         south,
-        "CREATE TABLE a (b varchar, extra int DEFAULT 5, id bigint PRIMARY KEY); CREATE TABLE c (id int PRIMARY KEY, a bigint REFERENCES a)",
+        "CREATE TABLE a (b varchar, extra int DEFAULT 5, id bigint PRIMARY KEY)",
+        "CREATE TABLE c (id int PRIMARY KEY, a bigint REFERENCES a)",
         "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
         "CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW EXECUTE FUNCTION f()",
     )
