@@ -20,7 +20,7 @@ from ggshell.trail.copying import CopySource, TrailCopy
 from ggshell.trail.fileheader import FileHeader, Producer
 from ggshell.trail.files import Transfer
 from ggshell.trail.writer import TrailWriter, WriterOptions
-from ggshell.types import TableName
+from ggshell.types import TableName, TrailPosition
 
 MEGABYTE = 1 << 20
 
@@ -225,11 +225,21 @@ class Outputs:
 
     def checkpoints(self) -> tuple[WriteCheckpoint, ...]:
         """Return the durable positions, for the checkpoint file."""
-        pairs = zip(self._targets, self._writers, strict=True)
+        return self._at([writer.position for writer in self._writers])
+
+    def checkpoints_behind(self) -> tuple[WriteCheckpoint, ...]:
+        """Return the positions of everything written so far, for the checkpoint file once the trails ``hold`` them."""
+        return self._at([writer.ended for writer in self._writers])
+
+    def hold(self, places: Sequence[WriteCheckpoint]) -> bool:
+        """Whether the trails are durable up to these positions."""
+        return all(writer.position >= each.current for writer, each in zip(self._writers, places, strict=True))
+
+    def _at(self, places: Sequence[TrailPosition]) -> tuple[WriteCheckpoint, ...]:
         time = self._last_time
         return tuple(
-            target._replace(current=writer.position, current_time=time or target.current_time)
-            for target, writer in pairs
+            target._replace(current=place, current_time=time or target.current_time)
+            for target, place in zip(self._targets, places, strict=True)
         )
 
     @property

@@ -17,7 +17,7 @@ from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import UNTOUCHED, TableStage
 from ggshell.groups.trail_forms import TrailForms, reader_keys
-from ggshell.home.checkpoint import GroupKind
+from ggshell.home.checkpoint import Checkpoint, GroupKind, WriteCheckpoint
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import RunEnd
@@ -35,7 +35,7 @@ from ggshell.types import Csn, TrailPosition
 
 SAVE_SECONDS = 2.0
 IDLE_SECONDS = 1.0
-FLUSH_PAUSE = 0.005
+FLUSH_PAUSE = 0.02
 """Seconds between two background flushes under a steady load."""
 
 
@@ -168,6 +168,7 @@ class Forwarder:
         self._rows = rows
         self._unsaved, self._unflushed = True, False
         self._next_save, self._next_flush = context.clock.steady(), 0.0
+        self._behind: Checkpoint | None = None
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
         outputs.begin(wants, None, ignored=ignored, sequences=wanted.sequence)
         self._source: CopySource | None = None
@@ -199,14 +200,14 @@ class Forwarder:
                     self._outputs.check()
                     self._tell_skipped()
                 now, at = clock.steady(), clock.now()
-                self._flush(now, at_end=batch is None or reader.caught_up())
+                at_end = batch is None or reader.caught_up()
+                self._flush(now, at_end=at_end)
                 if batch is None and self._complete():
                     self._progress.reached_end(at)
                 elif batch is None:
                     self._progress.behind()
-                if now >= self._next_save:
-                    self._save()
-                    self._unsaved, self._next_save = False, now + self._save_seconds
+                if now >= self._next_save and (self._save() if at_end else self._save_behind()):
+                    self._unsaved, self._next_save = not at_end, now + self._save_seconds
                 if batch is not None:
                     runner.wait([], 0)
                     continue
@@ -301,22 +302,37 @@ class Forwarder:
             self._header = header
             self._outputs.follow(header)
 
-    def _save(self) -> None:
-        """Make everything durable in the target, then write the checkpoint; never in another order."""
+    def _save(self) -> bool:
+        """Make everything durable in the target, then write the checkpoint, never in another order; return True."""
         self._flush_all()
-        context = self._context
-        time = self._progress.record_time
-        read = context.checkpoint.read.reached(self._done, time, recovery_time=time)
-        context.save(
-            context.checkpoint._replace(
-                read=read,
-                write=self._outputs.checkpoints(),
-                record_time=time,
-                caught_up=self._progress.caught_up,
-                latest_csn=str(self._completed.csn) if self._completed is not None else "",
-                latest_xid=self._latest_xid,
-                options=with_completed(context.checkpoint.options, self._completed),
-            )
+        self._behind = None
+        self._context.save(self._checkpoint(self._outputs.checkpoints()))
+        return True
+
+    def _save_behind(self) -> bool:
+        """Write the checkpoint of an earlier call as soon as the target is durable up to it; return whether that was now.
+
+        A steady stream of rows never waits for the target."""
+        if self._behind is None:
+            self._behind = self._checkpoint(self._outputs.checkpoints_behind())
+            self._outputs.flush_behind()
+        if not self._outputs.hold(self._behind.write):
+            return False
+        self._context.save(self._behind)
+        self._behind = None
+        return True
+
+    def _checkpoint(self, write: tuple[WriteCheckpoint, ...]) -> Checkpoint:
+        """Return the checkpoint of what has been read until now."""
+        checkpoint, time = self._context.checkpoint, self._progress.record_time
+        return checkpoint._replace(
+            read=checkpoint.read.reached(self._done, time, recovery_time=time),
+            write=write,
+            record_time=time,
+            caught_up=self._progress.caught_up,
+            latest_csn=str(self._completed.csn) if self._completed is not None else "",
+            latest_xid=self._latest_xid,
+            options=with_completed(checkpoint.options, self._completed),
         )
 
     def _lag(self) -> dict[str, Any]:

@@ -120,6 +120,11 @@ class Link:
             self._queue(*masked_frame(message, more))
         self._write()
 
+    def drain(self, most: int) -> None:
+        """Wait until at most so many bytes wait for the operating system."""
+        while self.waiting > most:
+            self._poll(self._ping_seconds)
+
     def receive(self, timeout: float) -> str | bytes | None:
         """Return the next message, after waiting at most ``timeout`` seconds; None if there is none."""
         end = self._clock.steady() + timeout

@@ -33,8 +33,10 @@ from ggshell.trail.files import NOTHING_SHOWN, Transfer
 from ggshell.trail.name import DIGITS, TrailName
 from ggshell.types import Csn, TrailPosition
 
-WINDOW: Final = 32 << 20
-"""Bytes of frames that may be under way before the sender waits: enough for 300 MB/s over a round trip of 100 ms."""
+WINDOW: Final = 128 << 20
+"""Bytes of frames that may be under way before the sender waits: enough for 1 GB/s over a round trip of 100 ms."""
+MOST_WAITING: Final = 1 << 20
+"""Bytes of frames that may wait in this process until the network takes them; those that are under way use no memory here."""
 ROUND_SECONDS: Final = 1.0
 
 
@@ -143,6 +145,9 @@ class RemoteTrailFiles:
         self.flush_behind(data, end)
         self.finish_behind()
 
+    def flush_in_order(self, data: Data, end: DurableMark) -> None:
+        self.flush_behind(data, end)
+
     def is_flushing(self) -> bool:
         """Frames follow each other without waiting; the window limits them."""
         self._take_answers(0.0)
@@ -196,6 +201,7 @@ class RemoteTrailFiles:
             self._marks.append(frame.end)
             self._furthest = max(self._furthest, frame.end.position)
         self._link.send(head, data)
+        self._link.drain(MOST_WAITING)
 
     def _take_answers(self, timeout: float) -> None:
         """Take the acknowledgements that have arrived; wait for the first one."""

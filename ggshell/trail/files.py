@@ -74,6 +74,9 @@ class TrailFiles(Protocol):
     def flush(self, data: Data, end: DurableMark) -> None:
         """Append, make everything durable, show it to readers up to ``end``, and wake them."""
 
+    def flush_in_order(self, data: Data, end: DurableMark) -> None:
+        """Append, and make everything durable before anything that follows; files of another machine do not wait for that."""
+
     def is_flushing(self) -> bool:
         """Whether a background flush still works."""
 
@@ -188,6 +191,9 @@ class LocalTrailFiles:
             os.fdatasync(self._descriptor)
             self._unsynced = False
         self._show(end)
+
+    def flush_in_order(self, data: Data, end: DurableMark) -> None:
+        self.flush(data, end)
 
     def is_flushing(self) -> bool:
         return self._behind is not None and not self._behind.done()

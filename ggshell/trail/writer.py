@@ -167,6 +167,11 @@ class TrailWriter:
         return max(self._files.shown.position, TrailPosition(0, 0))
 
     @property
+    def ended(self) -> TrailPosition:
+        """The end of the last whole transaction that was written, durable or not."""
+        return self._ended.position
+
+    @property
     def place(self) -> TrailPosition:
         """Where the next record stands; RBA 0 if the trail has no file yet."""
         return self._written._replace(rba=self._rba)
@@ -371,17 +376,21 @@ class TrailWriter:
     def _sync(self) -> None:
         if not self._header:  # there is nothing to sync
             return
-        self._files.finish_behind()
         self._files.flush(self._take_pending(), self._ended)
 
     def _sync_behind(self) -> None:
         if self._header and not self._files.is_flushing():
             self._files.flush_behind(self._take_pending(), self._ended)
 
+    def _end_file(self) -> None:
+        """Pass on the last bytes of the newest file; they are durable before the next file begins."""
+        if self._header:
+            self._files.flush_in_order(self._take_pending(), self._ended)
+
     def _roll(self, first: TransactionPiece) -> None:
-        self._sync()
+        self._end_file()
         self._roll_wanted = False
-        continuity = Continuity(self.last_csn, self._written.rba, first=first.header, inside=not first.begins)
+        continuity = Continuity(self._ended.csn, self._written.rba, first=first.header, inside=not first.begins)
         self._create(self._written.seqno + 1, continuity)
 
     def _create(self, seqno: int, continuity: Continuity) -> None:
@@ -404,11 +413,11 @@ class TrailWriter:
         """Create the first file of the trail."""
         self._create(0, Continuity())
         self._ended = DurableMark(self._written, None)
-        self._sync()
+        self._end_file()
         self._files.settle()
 
     def _begin_copy(self, header: bytes) -> None:
-        self._sync()
+        self._end_file()
         seqno = self._written.seqno + 1 if self._header else 0
         self._check_wallet(seqno - 1)
         adapted = adapted_header(header, seqno, self._written.rba if self._header else None)
@@ -419,7 +428,7 @@ class TrailWriter:
         self._written, self._tables = TrailPosition(seqno, len(adapted)), 0
         if begins:
             self._ended = DurableMark(self._written, None)
-            self._sync()
+            self._end_file()
             self._files.settle()
 
     def _adapted(self, header: bytes, mine: bytes) -> bytes:

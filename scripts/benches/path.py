@@ -21,11 +21,12 @@ from benches.path_latency import latency_figures
 from benches.trail import write_trail
 from benches.two_homes import TwoHomes, delayed_line, plain_copy, size_of, two_homes
 from ggshell.network.frames import LONGEST_DATA, Compression
-from ggshell.network.remote_files import WINDOW
 
 FILE_BYTES = 100 << 20
 DELAY = 50
 """Milliseconds each way."""
+WINDOW = 32 << 20
+"""Bytes that the line with a delay has under way."""
 MB = 1e6
 _NUMBERS = itertools.count()
 """Of the target trails: one that was removed cannot be written again."""
@@ -101,12 +102,12 @@ def _peaks_of(homes: TwoHomes, source: str) -> list[float]:
 
 
 def _memory(few: list[float], many: list[float]) -> list[Figure]:
-    """What a large trail needs more than a small one: the window, at most twice."""
+    """What a large trail needs more than a small one: at most twice what a line has under way."""
     growth = [max(1.0, after - before) for before, after in zip(few, many, strict=True)]
     limit = [2 * WINDOW / (1 << 20)]
     return [
-        *_worst(f"path, {many[0]:.0f} MB, grew", "MB", growth[:1], limit, "twice the window", 1.0, less=True),
-        *_worst(f"service, {many[1]:.0f} MB, grew", "MB", growth[1:], limit, "twice the window", 1.0, less=True),
+        *_worst(f"path, {many[0]:.0f} MB, grew", "MB", growth[:1], limit, "twice a window", 1.0, less=True),
+        *_worst(f"service, {many[1]:.0f} MB, grew", "MB", growth[1:], limit, "twice a window", 1.0, less=True),
     ]
 
 
