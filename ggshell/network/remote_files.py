@@ -16,6 +16,7 @@ from ggshell.errors import ProcessError, TrailError
 from ggshell.network.frames import (
     INVALID,
     LONGEST_DATA,
+    USUAL_DATA,
     Acknowledgement,
     Compression,
     Frame,
@@ -49,6 +50,24 @@ class Pace(NamedTuple):
 
 
 FULL_PACE: Final = Pace()
+FAST: Final = 8 << 20
+"""Bytes a second that make a line fast: a long frame then takes no longer than a usual one on a slow line."""
+MEASURED_SECONDS: Final = 0.05
+
+
+class _Speed:
+    """Whether the receiver takes frames fast. Long frames cost less, but a slow line may break before it has carried one."""
+
+    def __init__(self, now: float) -> None:
+        self.is_fast = False
+        self._since, self._before = now, 0
+
+    def took(self, taken: int, now: float) -> None:
+        """Note how many bytes the receiver has taken since the opening."""
+        seconds = now - self._since
+        if seconds >= MEASURED_SECONDS:
+            self.is_fast = taken - self._before >= FAST * seconds
+            self._since, self._before = now, taken
 
 
 class RemoteTrailFiles:
@@ -78,6 +97,7 @@ class RemoteTrailFiles:
         self._pace = pace
         self._marks: deque[DurableMark] = deque()
         self._sent = self._on_line = self._taken = 0
+        self._speed = _Speed(link.now())
         self.shown = NOTHING_SHOWN
         self._headers: dict[int, bytes] = {}
         try:
@@ -181,8 +201,9 @@ class RemoteTrailFiles:
 
     def _append(self, data: Data, end: DurableMark | None) -> None:
         view = memoryview(data)
+        most = self._pace.data if self._speed.is_fast else min(self._pace.data, USUAL_DATA)
         while True:
-            part, view = view[: self._pace.data], view[self._pace.data :]
+            part, view = view[:most], view[most:]
             last = not view
             if part or end is not None:
                 self._send(Frame(FrameKind.APPEND, self._place, part, end if last else None))
@@ -225,6 +246,7 @@ class RemoteTrailFiles:
                 code=INVALID,
             )
         self._taken = found.taken
+        self._speed.took(self._taken, self._link.now())
         while self._marks and self._marks[0].position <= found.durable:
             self.shown = self._marks.popleft()
         if self._marks and self._taken == self._on_line:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ggshell.errors import TrailError
-from ggshell.network.frames import INVALID, LONGEST_DATA, Frame, FrameKind
+from ggshell.network.frames import INVALID, USUAL_DATA, Frame, FrameKind
 from ggshell.network.opening import Opening
 from ggshell.record.operation import TransInd
 from ggshell.trail.decode import damaged, good_records
@@ -148,7 +148,7 @@ class TrailSource:
         return Frame(FrameKind.CREATE, place, file.read(file.first, 0))
 
     def _append(self, file: OpenedFile, place: TrailPosition, limit: int, end: TrailPosition) -> Frame:
-        data = file.read(min(LONGEST_DATA, limit - place.rba), place.rba)
+        data = file.read(min(USUAL_DATA, limit - place.rba), place.rba)
         if not file.is_in_place():
             raise TrailError(f"trail file {file.path} was replaced while it was read", code=INVALID)
         settled: int | None = len(data)

@@ -14,6 +14,7 @@ from concurrent.futures import Executor
 from typing import Final
 
 from ggshell.service.trail_protocol import TrailProtocol
+from ggshell.trail.blocks import Data
 
 MOST_WAITING: Final = 4 << 20
 """Bytes of messages that may wait for the disk; more stay in the network."""
@@ -28,14 +29,14 @@ class ArrivingFrames:
         self,
         connection: TrailProtocol,
         threads: Executor,
-        write: Callable[[list[bytes]], bytes],
-        written: Callable[[list[bytes]], None],
+        write: Callable[[list[Data]], bytes],
+        written: Callable[[list[Data]], None],
     ) -> None:
         """``write``: writes messages in a thread and returns their acknowledgement; ``written``: called after that."""
         self._connection = connection
         self._threads = threads
         self._write, self._tell_written = write, written
-        self._messages: list[bytes] = []
+        self._messages: list[Data] = []
         self._bytes = 0
         self._is_writing = self._is_ended = False
         self._loop = asyncio.get_running_loop()
@@ -44,7 +45,7 @@ class ArrivingFrames:
         self.failed: asyncio.Future[BaseException] = self._loop.create_future()
         """Done, with the error, when a write has failed; nothing is written after it."""
 
-    def take(self, message: bytes) -> None:
+    def take(self, message: Data) -> None:
         """Write a message when those before it are written; read no more while too many bytes wait."""
         if self._is_ended:
             return
@@ -75,7 +76,7 @@ class ArrivingFrames:
         self._threads.submit(self._work, found)
         self._connection.resume()
 
-    def _work(self, messages: list[bytes]) -> None:
+    def _work(self, messages: list[Data]) -> None:
         """Write messages, in a thread."""
         try:
             end = functools.partial(self._succeed, messages, self._write(messages))
@@ -84,7 +85,7 @@ class ArrivingFrames:
         with contextlib.suppress(RuntimeError):  # the service has ended: nobody waits for the answer
             self._loop.call_soon_threadsafe(end)
 
-    def _succeed(self, messages: list[bytes], answer: bytes) -> None:
+    def _succeed(self, messages: list[Data], answer: bytes) -> None:
         self._is_writing = False
         self._begin()
         self._connection.send_newest(answer)

@@ -16,6 +16,7 @@ from websockets.protocol import State
 from ggshell.network.frames import LONGEST_FRAME
 from ggshell.network.opening import LONGEST_OPENING
 from ggshell.service.long_messages import LongMessages
+from ggshell.trail.blocks import Data
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
@@ -36,7 +37,7 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._long = LongMessages(self._accepts)
-        self._take: Callable[[bytes], None] | None = None
+        self._take: Callable[[Data], None] | None = None
         self._newest: bytes | None = None
         self.conn.max_message_size = LONGEST_OPENING
         stream = transport.get_extra_info("socket")
@@ -49,10 +50,11 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         for is_message, data in self._long.arrived(nbytes):
             if is_message:
-                self.curr_msg_data_type, self.frames = "bytes", [data]
+                whole: Any = [data]
+                self.curr_msg_data_type, self.frames = "bytes", whole
                 self.send_receive_event_to_app()
             else:
-                self.data_received(data)
+                self.data_received(bytes(data))
 
     def _accepts(self, length: int) -> bool:
         """Whether a binary message of this length may begin: no other one is incomplete, and it is not too long."""
@@ -74,8 +76,8 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
     def send_receive_event_to_app(self) -> None:
         """Pass a message on. A text that is not UTF-8 ends the connection; the base class would also print a traceback."""
         if self._take is not None and self.curr_msg_data_type == "bytes" and not self.close_sent:
-            data, self.frames = b"".join(self.frames), []
-            self._take(data)
+            whole, self.frames = self.frames, []
+            self._take(memoryview(whole[0] if len(whole) == 1 else b"".join(whole)))
             return
         if self.curr_msg_data_type == "text":
             try:
@@ -108,7 +110,7 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
         """Accept messages of this many bytes; until then only an opening is short enough."""
         self.conn.max_message_size = min(longest, LONGEST_FRAME)
 
-    def take_directly(self, take: Callable[[bytes], None] | None) -> None:
+    def take_directly(self, take: Callable[[Data], None] | None) -> None:
         """From now on, pass binary messages to a function instead of to the application's queue; None: to the queue."""
         self._take = take
 

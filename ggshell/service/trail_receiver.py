@@ -27,6 +27,7 @@ from ggshell.service.state import ServiceState
 from ggshell.service.task_answers import answer_task
 from ggshell.service.trail_admission import TrailAdmission, connection_of, trail_here
 from ggshell.service.trail_log import REPLACED, TrailLog, is_lost
+from ggshell.trail.blocks import Data
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
@@ -41,7 +42,7 @@ class Counts:
     def __init__(self) -> None:
         self.messages = self.bytes = self.syncs = self.connections = self.last = 0
 
-    def add(self, messages: list[bytes], now: int) -> None:
+    def add(self, messages: list[Data], now: int) -> None:
         """Count messages that were written with one sync."""
         self.messages += len(messages)
         self.bytes += sum(map(len, messages))
@@ -157,7 +158,7 @@ class TrailReceivers:
         """Write what arrives until the connection ends. Raises GgsError, WebSocketDisconnect."""
         connection = connection_of(websocket)
 
-        def written(messages: list[bytes]) -> None:
+        def written(messages: list[Data]) -> None:
             arrival.counts.add(messages, self._state.clock.now())
 
         frames = ArrivingFrames(connection, self._writers, arrival.trail.take, written)

@@ -78,7 +78,7 @@ def sender(homes: TwoHomes) -> Iterator[RawSender]:
         (
             {"protocol": "ggshell-trail-1"},
             426,
-            "trails with ggshell-trail-2, the other one offers ggshell-trail-1: use the",
+            "trails with ggshell-trail-3, the other one offers ggshell-trail-1: use the",
         ),
         ({"headers": "Origin: https://example.com\r\n"}, 403, "browser"),
         ({"path": "/services/v2/extracts"}, 404, "GGS-00902"),
